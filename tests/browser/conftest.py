@@ -1,4 +1,7 @@
-"""A headless Chromium for each test: Debian's, or the one named by LWS_CHROMIUM; otherwise the tests are skipped."""
+"""Starts a headless Chromium for each test: the one in LWS_CHROMIUM, or Debian's.
+
+Without a Chromium, the tests are skipped.
+"""
 
 import asyncio
 import os
@@ -14,15 +17,18 @@ from tests.dashboardhouse import ServedDashboard, open_house
 playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: `make dev`")
 
 LONGEST = 120.0
-"""Seconds of a scenario."""
+"""The timeout of a scenario, in seconds."""
 
 LIMIT = 30_000.0
-"""Milliseconds until any awaited condition must be true in the browser."""
+"""The timeout of a condition in the browser, in milliseconds."""
 
 
 @dataclass
 class Visit:
-    """A page of a dashboard in a browser. `complaints` are script errors and violations of the content policy."""
+    """A dashboard page in a browser.
+
+    `complaints` contains script errors and violations of the content security policy.
+    """
 
     house: ServedDashboard
     context: Any
@@ -30,7 +36,7 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
 
     async def go(self, path: str = "") -> None:
-        """Open a page, and wait until its stream is open."""
+        """Open a page, and wait until its event stream is open."""
         await self.page.goto(self.house.base + path)
 
     async def focused(self) -> str:
@@ -42,7 +48,7 @@ Visiting: TypeAlias = Callable[..., AbstractAsyncContextManager[Visit]]
 
 
 def chromium() -> str:
-    """Return the browser's program; skip the test if there is none."""
+    """Return the browser executable. Skip the test if there is none."""
     found = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
         pytest.skip(
@@ -78,5 +84,5 @@ def visiting() -> Visiting:
 
 
 def journey(scenario: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run a scenario to its end."""
+    """Run a scenario until it completes."""
     asyncio.run(scenario())

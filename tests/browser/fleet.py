@@ -1,4 +1,6 @@
-"""A cluster as a team has it, for pictures and measurements: nodes with GPUs in racks, and sets that serve and train models.
+"""Builds a team's cluster for pictures and measurements.
+
+It has nodes with GPUs in racks, with training and serving workloads.
 
 One set in eight has a problem, one in ten a rollout in progress; the others are healthy or complete.
 """
@@ -30,7 +32,7 @@ RACK: Final = "topology.kubernetes.io/rack"
 
 
 class Made(Struct, frozen=True):
-    """One set of the fleet: its name, size and state."""
+    """A LeaderWorkerSet of the cluster, with its name, size and state."""
 
     number: int
     state: str
@@ -58,7 +60,7 @@ class Made(Struct, frozen=True):
 
 
 def made(number: int) -> Iterator[Made]:
-    """Yield so many sets."""
+    """Yield `count` LeaderWorkerSets."""
     ill = cycle(("crash", "capacity", "crash", "image", "capacity"))
     for at in range(number):
         state = next(ill) if at % 8 == 3 else "rollout" if at % 10 == 5 else "complete" if at % 25 == 9 else "ready"
@@ -66,7 +68,7 @@ def made(number: int) -> Iterator[Made]:
 
 
 async def furnish(house: ServedDashboard, sets: int) -> None:
-    """Create so many sets with their pods, and nodes that most of them fit."""
+    """Create `count` LeaderWorkerSets with their pods, and nodes that most of them fit on."""
     for name in NAMES:
         await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     places = _places(house)
@@ -78,7 +80,7 @@ async def furnish(house: ServedDashboard, sets: int) -> None:
 
 
 async def _places(house: ServedDashboard) -> Any:
-    """Yield the node of each further GPU; nodes are created as they are needed."""
+    """Yield the node of each further GPU. Nodes are created on demand."""
     for number in count():
         name = f"gpu-{number:03}"
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {RACK: f"r{number // 8 + 1}"}}}

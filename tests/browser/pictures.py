@@ -1,4 +1,4 @@
-"""The pictures of every page for the documentation: light and dark, on a desk and on a phone, of a cluster in memory.
+"""Takes the pictures of each page for the documentation, in a light and a dark scheme, for a desktop and a phone.
 
 `python -m tests.browser` writes them to docs/how-to/dashboard; a test takes all of them again.
 """
@@ -27,7 +27,7 @@ from lwsctl.dashboard.pages.timeline import READING
 
 FOLDER: Final = Path("docs/how-to/dashboard")
 FAILED: Final = "mixtral-8x22b-00"
-"""The set of the fleet whose last rank crashes."""
+"""The LeaderWorkerSet whose last rank crashes."""
 
 SETS: Final = 24
 PAGES: Final = {
@@ -60,11 +60,11 @@ LOG: Final = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB",
 )
 SIZES: Final = {1280: 720, 390: 760}
-"""The widths of pictures, with their heights."""
+"""The widths of the pictures, with their heights."""
 
 QUALITY: Final = 30
 MOST_BYTES: Final = 1_700_000
-"""Bytes of all pictures together."""
+"""The maximum size of all pictures, in bytes."""
 
 
 def names() -> Iterator[str]:
@@ -104,7 +104,7 @@ async def picture(page: Any, address: str, target: Path, wait: Callable[[Any], A
 
 
 async def settled(page: Any) -> None:
-    """Wait until the page is live, events are read, and the panel or the logs are filled if a rank is selected."""
+    """Wait until the page is live and events are read. If a rank is selected, wait for its panel or logs."""
     await page.locator("#pulse.live").wait_for()
     await page.locator(f"text={READING}").wait_for(state="detached")
     shown = page.locator("#pane, #lines")
@@ -113,13 +113,13 @@ async def settled(page: Any) -> None:
 
 
 async def shot(camera: Any) -> bytes:
-    """Return a picture of the page, as WebP."""
+    """Return a picture of the page in WebP format."""
     found = await camera.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
     return base64.b64decode(found["data"])
 
 
 async def furnish(house: ServedDashboard) -> None:
-    """Create a fleet, a rollout, a DisaggregatedSet, and the logs, events and records of a failing set."""
+    """Create workloads, a rollout, a DisaggregatedSet, and the logs, events and records of a failing workload."""
     house.dashboard.about = ClusterIdentity(cluster="west-1", context="prod", user="ann", version="0.2.0")
     await fleet.furnish(house, SETS)
     await house.put_set("decode", replicas=24, size=4, image="vllm/vllm-openai:v0.11.0")
@@ -143,7 +143,7 @@ async def furnish(house: ServedDashboard) -> None:
 
 
 def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
-    """Yield three recorded failures of a group, two of them equal."""
+    """Yield three recorded failures of a group. Two of them are equal."""
     failures = (("3", 2, 31, LOG[-1]), ("3", 1, 34, LOG[-1]), ("2", 1, 1440, "KeyError: 'MASTER_ADDR'"))
     for group, number, minutes, failure in failures:
         own = ContainerEnd(
@@ -172,7 +172,7 @@ def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
 
 
 async def roll(house: ServedDashboard, name: str, *, groups: int) -> None:
-    """Move the second half of the groups to a newer revision, ready one after the other."""
+    """Update the second half of the groups to a newer revision. They become ready one after the other."""
     key = ObjectKey(NAMESPACE, name)
     lws = await house.client.get(LEADERWORKERSETS, key)
     for number, image in enumerate(("vllm/vllm-openai:v0.10.2", "vllm/vllm-openai:v0.11.0"), 1):

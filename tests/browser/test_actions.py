@@ -1,4 +1,4 @@
-"""Actions in a real browser: offered where they apply, one at a time, and with what they end."""
+"""Tests actions in a real browser: where they are offered, that only one runs at a time, and what they report."""
 
 import asyncio
 from collections.abc import Sequence

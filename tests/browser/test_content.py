@@ -1,4 +1,4 @@
-"""The content of pages in a browser: commands, texts of programs, pictures, counts and causes."""
+"""Tests the content of pages in a browser: commands, container output, pictures, counts and causes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: display, updates, resumption, use by keyboard alone, and protection.
+"""Tests the dashboard in a real browser: content, updates, reconnection, keyboard navigation, and protection.
 
 Any error of a script, and anything that the content policy refuses, fails the test (`conftest.py`).
 """
@@ -45,7 +45,7 @@ async def recorded(_: ObjectKey) -> list[Episode]:
 
 
 async def furnish(visit: Visit) -> None:
-    """Create a healthy set, and a set whose leader crashes."""
+    """Create a healthy LeaderWorkerSet, and a LeaderWorkerSet whose leader crashes."""
     await visit.house.put_set("web", replicas=3, size=2)
     await visit.house.put_set("broken", replicas=1, size=2, ready=0)
     await visit.house.crash("broken-0")
@@ -84,7 +84,7 @@ def test_token_leaves_the_address_and_the_cookie_is_hidden(visiting: Visiting) -
 
 
 def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
-    """The new state belongs to another stream, as after more changes than the server keeps."""
+    """The new state belongs to another stream, as after more changes than the server stores."""
 
     async def scenario() -> None:
         async with visiting() as visit:
@@ -110,7 +110,10 @@ def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
 
 
 def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting) -> None:
-    """Connections are closed and the port is unavailable while pods change; then the page resumes by itself."""
+    """While pods change, connections are closed and the port is unavailable.
+
+    Then the page must reconnect without an action.
+    """
 
     async def scenario() -> None:
         async with visiting() as visit:
@@ -270,7 +273,7 @@ def test_pages_pass_the_accessibility_rules(visiting: Visiting, scheme: str) -> 
 
 
 def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visiting) -> None:
-    """In the worst case, a page at another port of 127.0.0.1, which counts as the same site, knows every address."""
+    """In the worst case, a page on another port of 127.0.0.1, which is the same site, has all addresses."""
     attack = """async ([base, file]) => {
         const found = [];
         for (const [path, options] of [

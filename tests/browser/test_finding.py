@@ -1,4 +1,4 @@
-"""Searching in a real browser: the search of all pages, the rank that failed, and the first error."""
+"""Tests the search in a real browser: the search on all pages, the failed rank, and the first error."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey

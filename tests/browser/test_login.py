@@ -1,4 +1,4 @@
-"""Logging in to a shared dashboard in a real browser, and the end of the login."""
+"""Tests the login to a shared dashboard in a real browser, and the logout."""
 
 from importlib import resources
 from typing import Any

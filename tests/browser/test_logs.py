@@ -1,4 +1,4 @@
-"""Logs in a real browser, of programs that run: merged, side by side, searched, the first error, all as text."""
+"""Tests logs of running containers in a real browser: merging, columns, search, and the first error."""
 
 import asyncio
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
     cluster = LocalCluster(shell, "logs")
 
     async def scenario(link: str) -> None:
-        """Begin as the user's browser does, with the private file that contains the link."""
+        """Start with the private file that contains the link, as the user's browser does."""
         complaints: list[str] = []
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])

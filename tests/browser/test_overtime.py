@@ -1,4 +1,4 @@
-"""Verdicts over time: a crash loop is never healthy in between, and a slow start is never red."""
+"""Tests the status over time. A crash loop is never healthy, and a slow start is never red."""
 
 import asyncio
 from datetime import timedelta
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.slow
 
 WATCHED = timedelta(minutes=3)
 RUN, PAUSE = 2, 3
-"""The seconds that the program runs, and those of the back-off."""
+"""The run time of the container and the back-off, in seconds."""
 
 START = 60
-"""The seconds that a server needs to become ready."""
+"""The time until a server is ready, in seconds."""
 
 RECORD = """(selector) => {
     window.seen = [];
@@ -31,7 +31,7 @@ RECORD = """(selector) => {
     new MutationObserver(note).observe(document.body, {subtree: true, childList: true, attributes: true});
     note();
 }"""
-"""Notes each class of an element that the page shows, however short."""
+"""Records each class of an element that the page displays, even briefly."""
 
 SHIFT = """() => {
     window.shift = 0;
@@ -47,7 +47,7 @@ def container(restarts: int, state: JSONObject, *, is_ready: bool, last: JSONObj
 
 
 async def write(house: ServedDashboard, pod: str, status: JSONObject, *, is_ready: bool) -> None:
-    """Write the status of a pod with one container, and the status of its set."""
+    """Write the status of a pod with one container, and the status of its LeaderWorkerSet."""
     ready = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": timestamps.render(house.model.clock.now())}
     await house.set_pod(pod, {"phase": "Running", "conditions": [ready], "containerStatuses": [status]})
     lws = await house.client.get(LEADERWORKERSETS, ObjectKey(NAMESPACE, pod.rpartition("-")[0]))
@@ -55,7 +55,7 @@ async def write(house: ServedDashboard, pod: str, status: JSONObject, *, is_read
 
 
 async def crash_again(house: ServedDashboard, restarts: int) -> None:
-    """Run a program for two seconds until it exits with 1, and wait before its next start."""
+    """Simulate a container that exits with code 1 after two seconds, and wait before its next start."""
     begin = house.model.clock.now()
     running = {"running": {"startedAt": timestamps.render(begin)}}
     end = {"exitCode": 1, "reason": "Error", "startedAt": timestamps.render(begin)}

@@ -1,4 +1,4 @@
-"""The pictures of the documentation show every page, and can be taken again."""
+"""Tests that the documentation has a picture of each page, and that the pictures can be taken again."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""A rollout in a real browser: pause, resume, undo, and its progress."""
+"""Tests a rollout in a real browser: pause, resume, undo, and progress."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey

@@ -1,4 +1,4 @@
-"""Three hundred sets: Now is short, small, and the same after a filter."""
+"""Tests with 300 LeaderWorkerSets that the Now page is short and small, and unchanged after a filter is removed."""
 
 import gzip
 
@@ -10,10 +10,10 @@ pytestmark = pytest.mark.slow
 
 SETS = 300
 SCREENS = {(1280, 800): 3, (390, 844): 6}
-"""The maximum of screens by the size of a screen."""
+"""The maximum number of screens by screen size."""
 
 MOST_BYTES = 60_000
-"""Bytes of the compressed page."""
+"""The size of the compressed page, in bytes."""
 
 
 def test_three_hundred_sets_are_few_screens_and_bytes(visiting: Visiting) -> None:

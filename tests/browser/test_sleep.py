@@ -1,4 +1,7 @@
-"""A page whose server hangs, as after the machine slept: it says so, and continues by itself."""
+"""Tests a page whose server does not respond, for example after the machine was suspended.
+
+The page reports it, and reconnects.
+"""
 
 import time
 
@@ -8,7 +11,7 @@ from tests.browser.conftest import Visiting, journey
 pytestmark = pytest.mark.slow
 
 FROZEN = 16
-"""Seconds without an answer: two signs of life are missed."""
+"""The time without a response in seconds, in which two heartbeats are missed."""
 
 RECORDED = """() => {
     const pulse = document.getElementById('pulse');

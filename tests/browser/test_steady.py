@@ -1,4 +1,4 @@
-"""A page over time: the focus and the selection of text stay, and nothing moves, while its content changes."""
+"""Tests that focus and text selection remain, and that the layout does not shift, while a page changes."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from tests.dashboardhouse import ServedDashboard
 pytestmark = pytest.mark.slow
 
 SECONDS = 60
-"""The time that the page is watched; it has a change every second."""
+"""The duration of the observation. The page changes each second."""
 
 WATCH = """() => {
     window.shift = 0;
@@ -26,7 +26,7 @@ SELECT = """() => {
 
 
 async def change(house: ServedDashboard, second: int) -> None:
-    """Change what a set page shows: the cause, the state of ranks, and the numbers."""
+    """Change what the page of a LeaderWorkerSet shows: the cause, the rank states, and the numbers."""
     await house.crash("web-1-1", message=f"out of luck {second}", restarts=second)
     state = (
         {"phase": "Pending"}
@@ -37,7 +37,7 @@ async def change(house: ServedDashboard, second: int) -> None:
 
 
 async def start(house: ServedDashboard) -> None:
-    """Create a set whose last rank crashes."""
+    """Create a LeaderWorkerSet whose last rank crashes."""
     await house.put_set("web", replicas=6, size=2, ready=1)
     await house.crash("web-1-1")
     await house.shows(web_0_1="Running", web_1_1="CrashLoopBackOff")

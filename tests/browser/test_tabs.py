@@ -1,4 +1,4 @@
-"""Many pages of one browser: they share one stream, and hidden pages follow nothing."""
+"""Tests that the pages of one browser share an event stream, and that hidden pages do not update."""
 
 import asyncio
 

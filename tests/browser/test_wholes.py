@@ -1,4 +1,4 @@
-"""The pages of a DisaggregatedSet: rollout, logs and history over its roles."""
+"""Tests the pages of a DisaggregatedSet: rollout, logs and history for its roles."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Print for each rule of the contracts the tests that prove it and where they run: `python -m tests.contract [--run]`.
+"""Prints the tests that prove each rule of the contracts, and where they run: `python -m tests.contract [--run]`.
 
 Without `--run` tests are only collected; with it, tests that cite a rule are run, and only passed tests prove a rule.
 Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
@@ -26,14 +26,14 @@ CONTRACTS = ROOT / "docs" / "reference"
 
 
 class Witness:
-    """Records collected and passed tests; deselects tests that cite no rule."""
+    """Records collected and passed tests. Deselects tests that do not cite a rule."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.passed: set[str] = set()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests that cite a rule."""
+        """Select the tests that cite a rule."""
         for item in items:
             assert isinstance(item, pytest.Function)
             self.texts[item.nodeid] = text_of(item)
@@ -67,13 +67,13 @@ def main(arguments: list[str]) -> int:
 
 
 def text_of(item: pytest.Function) -> str:
-    """Return the docstring of the test; if it names no rule, the docstring of its module."""
+    """Return the test docstring, or the module docstring if the test does not cite a rule."""
     own = item.obj.__doc__ or ""
     return own if cited(own) else item.module.__doc__ or ""
 
 
 def print_rule(rule: str, proofs: list[Proof], *, show_tests: bool) -> None:
-    """Print one line per rule."""
+    """Print a line for each rule."""
     counts = Counter(proof.place for proof in proofs)
     places = "  ".join(f"{place} {counts[place]:>3}" for place in Place)
     reason = (NO_BEHAVIOUR | OTHERS).get(rule) or next(

@@ -1,4 +1,4 @@
-"""Ten rules of the contract, broken on purpose: `test_broken_rules.py` shows that unit tests detect each."""
+"""Breaks ten rules of the contract. `test_broken_rules.py` checks that unit tests detect each of them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule, and the change of one module of the core that breaks it."""
+    """A rule, and a change to one core module that breaks it."""
 
     rule: str
     module: str

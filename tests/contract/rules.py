@@ -1,4 +1,4 @@
-"""The rules of the contracts in docs/reference and the tests that cite them.
+"""Finds the rules of the contracts in docs/reference and the tests that cite them.
 
 In: the text of a contract; test items as pytest collects them. Out: which rule is proved by which tests, and where
 those run: on the core (pure functions and single parts), on the embedded cluster, on Kubernetes.
@@ -25,7 +25,7 @@ CONTRACTS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "contract-operator.md": ("R-OP-", "AT-"),
     "contract-newest.md": "N-",
 }
-"""The contracts, and how those of their rules begin that are counted: each has a numbering of quirks of its own.
+"""The contracts, with the prefixes of the rules that are counted. Each contract numbers its quirks separately.
 
 Scenarios (AT) are counted as rules are.
 """
@@ -38,7 +38,7 @@ ELSEWHERE: Final = {
     "R-API-6": "the Helm copy of the CRD",
     "R-API-11": "a Go type that only DisaggregatedSet uses",
 }
-"""Rules that belong to the installation of the manager: not required here."""
+"""Rules of the manager installation, which are not required here."""
 
 OTHERS: Final = {
     "R-KQ-1": "how Kueue is switched on",
@@ -80,7 +80,7 @@ OTHERS: Final = {
     "N-MET-1": "the Go controller has no new metrics",
     "N-AT-13": "two templates that do not fit side by side: advice to users",
 }
-"""Rules about other projects, which require nothing of this one."""
+"""Rules for other projects, which do not apply to this one."""
 
 NO_BEHAVIOUR: Final = {
     "R-GANG-8": "the configuration refuses the name before (R-CFG-1)",
@@ -92,11 +92,11 @@ NO_BEHAVIOUR: Final = {
 
 
 ON_KUBERNETES: Final = ("tests/kubernetes/",)
-"""Folders whose tests run on a real control plane only."""
+"""Directories with tests that run only on a real control plane."""
 
 
 class Place(StrEnum):
-    """Where a test runs."""
+    """The place where a test runs."""
 
     CORE = "core"
     EMBEDDED = "embedded"
@@ -105,14 +105,14 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One test: its node id and its place."""
+    """A test, with its node ID and its place."""
 
     test: str
     place: Place
 
 
 def defined(contract: str, prefix: str | tuple[str, ...] = "") -> list[str]:
-    """Return the ids of all rules and quirks in the order of the contract; later tables may speak of them again."""
+    """Return the IDs of all rules and quirks, in contract order. Later tables may mention them again."""
     found = (rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1]))
     return list(dict.fromkeys(rule for rule in found if rule.startswith(prefix)))
 
@@ -124,7 +124,7 @@ def required(directory: Path) -> list[str]:
 
 
 def _expand(text: str) -> list[str]:
-    """Write out `R-VAL-10..12`."""
+    """Expand `R-VAL-10..12`."""
     head, separator, last = text.partition("..")
     if not separator:
         return [head]
@@ -133,7 +133,7 @@ def _expand(text: str) -> list[str]:
 
 
 def cited(text: str) -> set[str]:
-    """Return the rules that a text names, ranges written out.
+    """Return the rules in a string, with expanded ranges.
 
     >>> sorted(cited("R-ROLL-1 to R-ROLL-3, Q-5, and AT-000-2b"))
     ['AT-000-2', 'Q-5', 'R-ROLL-1', 'R-ROLL-2', 'R-ROLL-3']
@@ -144,7 +144,7 @@ def cited(text: str) -> set[str]:
 
 
 def place_of(test: str) -> Place:
-    """Return the place where a test runs, from its id."""
+    """Return the place where a test runs, from its ID."""
     if "kubernetes" in test.partition("[")[2] or test.startswith(ON_KUBERNETES):
         return Place.KUBERNETES
     if re.search(r"\[.*(embedded|virtual)", test) or test.startswith("tests/e2e/"):
@@ -153,7 +153,7 @@ def place_of(test: str) -> Place:
 
 
 def prove(tests: Iterable[tuple[str, str]]) -> dict[str, list[Proof]]:
-    """Return the proofs by rule; `tests` are ids with their docstrings and those of their modules."""
+    """Return the proofs of each rule. `tests` contains IDs with the docstrings of tests and modules."""
     proofs: dict[str, list[Proof]] = {}
     for test, text in tests:
         for rule in cited(text):

@@ -1,4 +1,4 @@
-"""The unit tests of the core detect a broken rule: they run on a copy of the product with one change."""
+"""Tests that the unit tests of the core detect broken rules. They run on a modified copy of the product."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ WHOLE = [
     replace(rule, rule=f"none of {rule.module}", after=rule.before)
     for rule in {Path(one.module).parent: one for one in RULES}.values()
 ]
-"""One module of each folder, unchanged: the tests of its folder pass, so that a failure is due to a broken rule."""
+"""An unmodified module of each directory. The tests must pass, so that a failure proves a broken rule."""
 
 
 def plant(rule: Broken, source: Path) -> None:

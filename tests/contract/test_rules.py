@@ -1,4 +1,4 @@
-"""Rules and their proofs are found."""
+"""Tests that rules and their proofs are found."""
 
 import re
 from pathlib import Path
@@ -90,7 +90,7 @@ def test_rule_is_proved_where_its_test_runs() -> None:
 
 
 def test_tests_of_differences_exist() -> None:
-    """The rules are those of section 15 of the contract, and of section 8 of the operator's contract."""
+    """The rules are in section 15 of the contract, and in section 8 of the operator's contract."""
     named = {contract: set(re.findall(r"\| `(test_\w+)` \|", contract)) for contract in (CONTRACT, OPERATOR)}
     there = {
         name

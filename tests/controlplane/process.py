@@ -1,4 +1,6 @@
-"""Start and end a control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok.
+"""Runs a control plane on the loopback address.
+
+It consists of etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
 
     with control_plane(assets(say), directory) as plane: plane.server, plane.token, plane.kubeconfig
 
@@ -30,7 +32,7 @@ from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
 COLLECT_AT = "300"
-"""Percent of growth before Go collects garbage: memory for processor time."""
+"""The growth in percent before Go collects garbage. Higher values use more memory and less CPU time."""
 
 PORTS = range(12_000, 30_000)
 START_SECONDS = 180.0
@@ -40,7 +42,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class StartError(Exception):
-    """A part of the control plane did not start; the text has the end of its log."""
+    """A component of the control plane did not start. The message contains the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,11 @@ class Plane:
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the kubeconfig of the administrator."""
+        """Return the administrator's kubeconfig."""
         return self.directory / "kubeconfig"
 
     def log(self, name: str) -> str:
-        """Return the end of a process's log."""
+        """Return the end of a process log."""
         return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
 
 
@@ -74,7 +76,7 @@ def control_plane(
     members: int = 1,
     gates: str = "",
 ) -> Iterator[Plane]:
-    """Run a control plane until the context is left, with further flags of the API server and so many members of etcd.
+    """Run a control plane until the context exits, with additional API server flags and several etcd members.
 
     `gates` are feature gates of all its parts, as `--feature-gates` has them.
     `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
@@ -93,7 +95,7 @@ def control_plane(
 
 @contextmanager
 def api_server(assets: Path, directory: Path, flags: Sequence[str] = (), members: int = 1) -> Iterator[Plane]:
-    """Run etcd and the API server; all other started processes end with them."""
+    """Run etcd and the API server. All other started processes exit with them."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     port, *others = free_ports(1 + 2 * members)
     token = secrets.token_urlsafe(24)
@@ -114,7 +116,7 @@ def api_server(assets: Path, directory: Path, flags: Sequence[str] = (), members
 
 
 def apiserver_flags(plane: Plane, port: int) -> list[str]:
-    """Return the flags of the API server; it creates its own certificate in `pki`."""
+    """Return the flags of the API server, which creates its own certificate in `pki`."""
     directory = plane.directory
     return [
         f"--etcd-servers={','.join(member.client for member in plane.members)}",
@@ -134,7 +136,7 @@ def apiserver_flags(plane: Plane, port: int) -> list[str]:
 
 
 def client_flags(plane: Plane, name: str) -> list[str]:
-    """Return the flags by which a controller finds the API server."""
+    """Return the flags with which a controller connects to the API server."""
     return [
         f"--kubeconfig={plane.kubeconfig}",
         f"--authentication-kubeconfig={plane.kubeconfig}",
@@ -166,7 +168,7 @@ def controller_manager_flags(plane: Plane) -> list[str]:
 
 
 def kwok_flags(plane: Plane) -> list[str]:
-    """Return the flags of kwok, which simulates the nodes by the stages of this folder."""
+    """Return the flags of kwok, which simulates nodes with the stages in this directory."""
     return [
         f"--kubeconfig={plane.kubeconfig}",
         "--manage-all-nodes=false",
@@ -178,7 +180,7 @@ def kwok_flags(plane: Plane) -> list[str]:
 
 
 def start(plane: Plane, name: str, flags: Sequence[str], *, program: str = "") -> None:
-    """Start one program, by default the one of this name; it dies with the thread that started it."""
+    """Start a process, by default with this name. It dies with the thread that started it."""
     library = ctypes.CDLL(None)
     with (plane.directory / f"{name}.log").open("ab") as log:
         plane.processes[name] = subprocess.Popen(
@@ -199,14 +201,14 @@ def kill(plane: Plane, name: str) -> None:
 
 
 def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
-    """Start a process that has ended, with its original command, without the named flag."""
+    """Restart an exited process with its original command, but without this flag."""
     program, *flags = cast("list[str]", plane.processes[name].args)
     kept = [flag for flag in flags if without is None or not flag.startswith(f"{without}=")]
     start(plane, name, kept, program=Path(program).name)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Stop a process, with SIGKILL if it does not exit by itself."""
+    """Stop a process. Use SIGKILL if it does not exit."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -216,7 +218,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def await_ready(plane: Plane) -> None:
-    """Wait until the API server is ready; if the process ends before, the error has its log."""
+    """Wait until the API server is ready. If the process exits before, the error contains its log."""
     deadline = time.monotonic() + START_SECONDS
     while not is_ready(plane):
         for name, process in plane.processes.items():
@@ -235,7 +237,10 @@ def is_ready(plane: Plane) -> bool:
 
 
 def await_discovery(plane: Plane) -> None:
-    """Wait until all defined kinds are discovered: the garbage collector asks at its start, and 30 seconds later again."""
+    """Wait until all CRDs are discovered.
+
+    The garbage collector discovers them at its start, and then after 30 seconds.
+    """
     defined = json.loads(get(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"))["items"]
     wanted = {one["metadata"]["name"] for one in defined}
     deadline = time.monotonic() + START_SECONDS
@@ -257,7 +262,7 @@ def discovered(plane: Plane) -> set[str]:
 
 
 def get(plane: Plane, path: str, accept: str = "*/*", *, seconds: float = 2) -> bytes:
-    """Return the answer of the API server to its administrator within so many seconds."""
+    """Return the response of the API server to its administrator, within `limit` seconds."""
     headers = {"Authorization": f"Bearer {plane.token}", "Accept": accept}
     context = ssl.create_default_context(cafile=str(plane.authority))
     answer = urllib.request.urlopen(
@@ -282,7 +287,7 @@ def write_kubeconfig(plane: Plane) -> None:
 
 
 def write_service_account_key(directory: Path) -> None:
-    """Write the key that signs tokens of service accounts."""
+    """Write the key that signs service account tokens."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
@@ -291,7 +296,7 @@ def write_service_account_key(directory: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused ports below the range of outgoing connections, so that no connection takes one."""
+    """Return unused ports below the range of outgoing connections, so that no connection uses them."""
     sockets: list[socket.socket] = []
     try:
         while len(sockets) < count:

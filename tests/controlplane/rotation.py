@@ -1,4 +1,4 @@
-"""Run a short part of the tests on one further version of Kubernetes: another one each day that has commits.
+"""Runs a small part of the tests with one other Kubernetes version, which changes on each day with commits.
 
     python -m tests.controlplane.rotation
 
@@ -24,7 +24,7 @@ OPTIONS: Final = ("--tier", "kubernetes", "-k", "not other_version")
 
 
 def version_of(day: date) -> str:
-    """Return the version of a day.
+    """Return the version for a day.
 
     >>> [version_of(date(2026, 11, day)) for day in (27, 28, 29, 30)]
     ['1.34', '1.35', '1.37', '1.34']
@@ -33,14 +33,14 @@ def version_of(day: date) -> str:
 
 
 def last_commit(root: Path = ROOT) -> date | None:
-    """Return the date of the last commit, None outside of a repository."""
+    """Return the date of the last commit, or None outside a repository."""
     git = ("git", "-C", str(root), "log", "-1", "--format=%cs")
     found = subprocess.run(git, capture_output=True, text=True, check=False)
     return date.fromisoformat(found.stdout.strip()) if found.returncode == 0 else None
 
 
 def main() -> int:
-    """Run the part, unless its version is not built; return the exit code."""
+    """Run the part unless its version is not built. Return the exit code."""
     day = last_commit()
     if day is None:
         sys.stdout.write("rotation: this is no git repository, so there is no date of a commit: nothing runs\n")

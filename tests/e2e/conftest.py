@@ -1,4 +1,4 @@
-"""A shell for each test, and one cluster for tests that do not disturb each other."""
+"""Provides a shell for each test, and one cluster for tests that do not affect each other."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.e2e.harness import LocalCluster, Shell, clean_up, make_shell
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:
-    """The shell of a user who has never used `lws`; running clusters are stopped at the end."""
+    """The shell of a user who has never used `lws`. Running clusters are stopped after the test."""
     shell = make_shell(tmp_path)
     yield shell
     clean_up(shell)
@@ -17,7 +17,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster of `lws up` for all tests of a module; each test uses names of its own."""
+    """A cluster of `lws up` for all tests of a module. Each test uses separate names."""
     shell = make_shell(tmp_path_factory.mktemp("cluster"))
     shell.lws("up", "shared", "--detach", "--image", "allreduce=examples/allreduce")
     yield LocalCluster(shell, "shared")

@@ -1,4 +1,4 @@
-"""The command line of a user, its manifests, and its remaining processes and files."""
+"""Runs the user's command line, and finds remaining processes and files."""
 
 import json
 import os
@@ -24,12 +24,12 @@ ROOT = repository.ROOT
 LWS = [sys.executable, "-m", "lwsctl.cli"]
 SECONDS = 90.0
 KEPT = frozenset({"history", "ephemeral"})
-"""Directories that a run with failures keeps."""
+"""Directories that a run with failures does not delete."""
 
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs `lws` and other programs in the repository, with one environment and one directory for their files."""
+    """Runs `lws` and other commands in the repository, with one environment and one directory for their files."""
 
     base: Path
     environment: Mapping[str, str]
@@ -38,26 +38,26 @@ class Shell:
 
     @property
     def state(self) -> Path:
-        """Return the directory of clusters."""
+        """Return the directory that contains the clusters."""
         return self.base / "state" / "lws"
 
     @property
     def program(self) -> list[str]:
-        """Return the command line of `lws`."""
+        """Return the `lws` command line."""
         return [sys.executable, "-m", self.module]
 
     def lws(self, *words: str, code: int = 0, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run `lws` to its end; it must end with `code`."""
+        """Run `lws` until it exits. The exit code must be `code`."""
         return self.run([*self.program, *words], code=code, text=text)
 
     def ended(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run `lws` to its end, with any exit code."""
+        """Run `lws` until it exits, with any exit code."""
         return self.run([*self.program, *words], code=None)
 
     def run(
         self, words: Sequence[str], *, code: int | None = 0, text: str | None = None, limit: float = SECONDS
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a program to its end, within `limit` seconds; it must end with `code`, unless that is None."""
+        """Run a command until it exits, within `limit` seconds. The exit code must be `code` unless that is None."""
         result = subprocess.run(
             words,
             env=self.environment,
@@ -74,7 +74,7 @@ class Shell:
         return result
 
     def start(self, *words: str) -> Running:
-        """Start `lws` and return it running."""
+        """Start `lws`, and return the running process."""
         return subprocess.Popen(
             [*self.program, *words],
             env=self.environment,
@@ -87,7 +87,7 @@ class Shell:
 
     @contextmanager
     def running(self, *words: str) -> Iterator[Running]:
-        """Run `lws` while the context is entered."""
+        """Run `lws` until the context exits."""
         process = self.start(*words)
         try:
             yield process
@@ -96,7 +96,7 @@ class Shell:
             process.communicate(timeout=SECONDS)
 
     def processes(self, *entries: str) -> dict[int, str]:
-        """Return the command lines of the living processes that were started from this shell, by process ID.
+        """Return the command lines of the running processes that this shell started, by PID.
 
         Each of them has its home in its environment; `entries` of the environment choose among them.
         """
@@ -108,11 +108,11 @@ class Shell:
         return found
 
     def mounts(self) -> list[str]:
-        """Return the mounts of this machine below the shell's place."""
+        """Return the mounts on this machine below the directory of the shell."""
         return [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.base) in line]
 
     def assert_nothing_is_left(self) -> None:
-        """Fail if a process, a mount or the state of a run remains after a moment."""
+        """Fail if a process, a mount or the state of a run remains."""
         until(lambda: not self.processes(), f"the end of {self.processes()}", 5)
         assert self.mounts() == []
         kept = [path.name for path in self.state.glob("run-*") if {one.name for one in path.iterdir()} - KEPT]
@@ -131,28 +131,28 @@ def make_shell(base: Path) -> Shell:
 
 
 def clean_up(shell: Shell) -> None:
-    """Stop the clusters that still run, and delete them."""
+    """Stop and delete the clusters that still run."""
     for place in filter(Path.is_dir, shell.state.iterdir()) if shell.state.exists() else ():
         shell.lws("down", place.name, "--delete")
 
 
 @dataclass(frozen=True)
 class LocalCluster:
-    """A running embedded cluster, and commands for it."""
+    """A running embedded cluster, with commands for it."""
 
     shell: Shell
     name: str
 
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
-        """Run a command to its end; return its output."""
+        """Run a command until it exits. Return its output."""
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stdout
 
     def refused(self, command: str, *words: str, code: int = 1, text: str | None = None) -> str:
-        """Run a command that must fail; return its message."""
+        """Run a command that must fail. Return its message."""
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stderr
 
     def ended(self, command: str, *words: str) -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end, with any exit code."""
+        """Run a command until it exits, with any exit code."""
         return self.shell.ended(command, f"--local={self.name}", *words)
 
     def apply(self, *objects: JSONObject) -> None:
@@ -160,7 +160,7 @@ class LocalCluster:
         self.lws("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def start(self, obj: JSONObject, wait: str = "ready") -> None:
-        """Apply a LeaderWorkerSet and wait for it."""
+        """Apply a LeaderWorkerSet, and wait for it."""
         self.apply(obj)
         self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
 
@@ -170,7 +170,7 @@ class LocalCluster:
         return found
 
     def until(self, name: str, wanted: Callable[[JSONObject], bool], seconds: float = 30) -> JSONObject:
-        """Watch a LeaderWorkerSet until the condition holds; return its view."""
+        """Watch a LeaderWorkerSet until the condition is true. Return its view."""
         with self.shell.running("get", name, f"--local={self.name}", "--watch", "-o", "view") as watch:
             seen: JSONObject = {}
             for line in lines_of(watch, seconds):
@@ -181,13 +181,13 @@ class LocalCluster:
 
 
 def lines_of(process: Running, seconds: float) -> Iterator[str]:
-    """Yield the lines that a process prints within so many seconds."""
+    """Yield the lines that a process prints within `limit` seconds."""
     assert process.stdout is not None
     yield from _lines(process.stdout, seconds)
 
 
 def first_note(process: Running, seconds: float = 30) -> str:
-    """Wait for the first line on standard error, and return it; later lines may be lost."""
+    """Wait for the first line on stderr, and return it. Later lines may be lost."""
     assert process.stderr is not None
     return next(_lines(process.stderr, seconds), "")
 
@@ -205,7 +205,7 @@ def _lines(stream: IO[str], seconds: float) -> Iterator[str]:
 
 
 def lines_with(process: Running, words: str, count: int, seconds: float = 30) -> list[str]:
-    """Wait for so many lines that contain this text, and return them; later lines may be lost."""
+    """Wait for `count` lines that contain this string, and return them. Later lines may be lost."""
     others: list[str] = []
     found: list[str] = []
     for line in lines_of(process, seconds):
@@ -216,12 +216,12 @@ def lines_with(process: Running, words: str, count: int, seconds: float = 30) ->
 
 
 def line_with(process: Running, words: str, seconds: float = 30) -> str:
-    """Wait for a line that contains these words, and return it."""
+    """Wait for a line that contains these strings, and return it."""
     return lines_with(process, words, 1, seconds)[0]
 
 
 SELDOM = 0.5
-"""Seconds between two checks that start a program."""
+"""The interval in seconds between two checks that start a process."""
 
 
 def ranks(view: JSONObject) -> dict[str, JSONObject]:
@@ -230,17 +230,17 @@ def ranks(view: JSONObject) -> dict[str, JSONObject]:
 
 
 def facts(view: JSONObject, field: str, group: int | None = None) -> dict[str, Any]:
-    """Return one field of every rank (of one group) by `group/rank`."""
+    """Return one field of each rank by `group/rank`, for all groups or for one group."""
     return {place: rank[field] for place, rank in ranks(view).items() if group in (None, int(place.split("/")[0]))}
 
 
 def is_whole(view: JSONObject) -> bool:
-    """Return whether every rank of every group is ready."""
+    """Return whether all ranks of all groups are ready."""
     return bool(view["groups"]) and all(rank["ready"] for rank in ranks(view).values())
 
 
 def lws(name: str, container: JSONObject, *, replicas: int = 1, size: int = 1, **spec: Any) -> JSONObject:
-    """Build a LeaderWorkerSet whose ranks all run the same container."""
+    """Build a LeaderWorkerSet in which all ranks run the same container."""
     leader = {"leaderTemplate": template(spec.pop("leader"))} if "leader" in spec else {}
     restart = {"restartPolicy": spec.pop("restart")} if "restart" in spec else {}
     return {
@@ -256,14 +256,14 @@ def lws(name: str, container: JSONObject, *, replicas: int = 1, size: int = 1, *
 
 
 def template(container: JSONObject) -> JSONObject:
-    """Build a pod template of one container; `grace` is its grace period."""
+    """Build a pod template with one container. `grace` is its grace period."""
     own = {key: value for key, value in container.items() if key != "grace"}
     period = {"terminationGracePeriodSeconds": container["grace"]} if "grace" in container else {}
     return {"spec": {"containers": [{"name": "rank", "image": "host", **own}], **period}}
 
 
 def python(program: str, **fields: Any) -> JSONObject:
-    """Build a container that runs a Python program."""
+    """Build a container that runs a Python script."""
     return {"command": [sys.executable, "-u", "-c", program], **fields}
 
 
@@ -276,7 +276,7 @@ SLEEP: JSONObject = {"command": ["sleep", "1000"], "grace": 1}
 
 
 def has_environment(process: Path, entries: Sequence[str]) -> bool:
-    """Return whether a process has all these entries in its environment; False if it has ended."""
+    """Return whether a process has all these environment variables. Return False if it has exited."""
     try:
         environment = (process / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -285,7 +285,7 @@ def has_environment(process: Path, entries: Sequence[str]) -> bool:
 
 
 def command_line(process: Path) -> str:
-    """Return the words of a process, empty once it has ended."""
+    """Return the arguments of a process, or an empty list after it has exited."""
     try:
         return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:

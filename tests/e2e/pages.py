@@ -1,4 +1,4 @@
-"""The commands of a page of the documentation, as a script.
+"""Runs the commands of a documentation page as a script.
 
 They run in order in one shell, as typed by a user who has never used `lws`: with an empty home, a new state directory,
 and `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run in the background until the end
@@ -22,10 +22,10 @@ LEFT_OUT = {
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",
 }
-"""Commands that are skipped, and why."""
+"""Commands that are skipped, with the reasons."""
 
 LIMIT = 240.0
-"""Seconds for all commands of a page: on a busy machine each takes a few seconds to start."""
+"""The timeout for all commands of a page, in seconds. On a busy machine, each command needs seconds to start."""
 
 ENDS_OTHERWISE = {
     "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",
@@ -38,11 +38,11 @@ ENDS_OTHERWISE = {
     "lws diff --local": "the exit code is 1 if something would change",
     "lws apply --local -f gang.yaml": "the manager of a local cluster has no gang scheduler",
 }
-"""Commands whose exit code is not 0, and why."""
+"""Commands with an exit code other than 0, with the reasons."""
 
 
 def follow(shell: Shell, page: str) -> str:
-    """Run the commands of a page next to its files, or in the repository; all must succeed. Return what they printed."""
+    """Run the commands of a page next to its files, or in the repository. All must succeed. Return their output."""
     named = files(page)
     if named:
         shell = replace(shell, directory=shell.base / "files")
@@ -54,13 +54,13 @@ def follow(shell: Shell, page: str) -> str:
 
 
 def script(page: str) -> str:
-    """Return the script of a page: it stops at the first command that fails, and ends its background processes."""
+    """Return the script of a page. It stops at the first failed command, and stops its background processes."""
     lines = [f"{line} || true" if line.startswith(tuple(ENDS_OTHERWISE)) else line for line in commands(page)]
     return "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *lines])
 
 
 def commands(page: str) -> Iterator[str]:
-    """Yield the commands of a page: from its bash blocks, and the typed lines of its console blocks."""
+    """Yield the commands of a page, from its bash blocks, and from the entered lines of its console blocks."""
     for kind, block in re.findall(
         r"^```(bash|console)\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
     ):
@@ -70,13 +70,13 @@ def commands(page: str) -> Iterator[str]:
 
 
 def files(page: str) -> dict[str, str]:
-    """Return the files of a page: the YAML blocks with a file name as their title."""
+    """Return the files of a page, which are YAML blocks with a file name as the title."""
     text = (ROOT / page).read_text()
     return dict(re.findall(r'^```yaml title="([\w.-]+)"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL))
 
 
 def unprinted(page: str, printed: str) -> list[str]:
-    """Return the shown output of typed commands that was not printed; ages, hashes and widths of columns may differ."""
+    """Return the expected output that the commands did not print. Ages, hashes and column widths may differ."""
     blocks = re.findall(r"^```console\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     shown = [line for block in blocks for line in block.splitlines() if line and not line.startswith("$ ")]
     lines = {_shape(line) for line in printed.splitlines()}
@@ -84,13 +84,16 @@ def unprinted(page: str, printed: str) -> list[str]:
 
 
 def _shape(line: str) -> str:
-    """Return a line without ages, revisions and widths of columns."""
+    """Return a line without ages, revisions and column widths."""
     words = re.sub(r"(?<![\w./])(?:\d+(?:\.\d+)?(?:ms|[smhd])?(?:\d+s)?|[0-9a-f]{8,10})(?![\w.])", "N", line)
     return " ".join(words.split())
 
 
 def missing(page: str, printed: str) -> list[str]:
-    """Return the promised lines ("prints:" or "The output includes:" before a block) that were not printed; numbers may differ."""
+    """Return the expected lines after "prints:" or "The output includes:" that were not printed.
+
+    Numbers may differ.
+    """
     shown = re.findall(
         r"^(?:prints|The output)[^\n]*:\n\n```\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
     )
@@ -99,5 +102,5 @@ def missing(page: str, printed: str) -> list[str]:
 
 
 def _without_numbers(line: str) -> str:
-    """Return a line without ages and counts, which depend on the moment; exit codes, names and addresses stay."""
+    """Return a line without ages and counts, which depend on the time. Exit codes, names and addresses remain."""
     return re.sub(r"\b\d+s ago; \d+ restarts?", "AGE; RESTARTS", line)

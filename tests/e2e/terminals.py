@@ -1,4 +1,4 @@
-"""Programs on pseudo-terminals, and the content of their screens."""
+"""Runs commands on pseudo-terminals, and emulates their screens."""
 
 import codecs
 import difflib
@@ -25,7 +25,7 @@ UNFINISHED = re.compile(r"\x1b(\[[0-9;?]*)?$")
 
 
 class Screen:
-    """The lines of a terminal and its history; it supports the control sequences of progress and tables."""
+    """The lines of a terminal and its history. It supports the control sequences of progress output and tables."""
 
     def __init__(self) -> None:
         self.lines = [""]
@@ -33,7 +33,7 @@ class Screen:
         self._rest = ""
 
     def feed(self, piece: str) -> None:
-        """Read the output of a program; a control sequence may be incomplete."""
+        """Read the output of a process. A control sequence may be incomplete."""
         seen, position = self._rest + piece, 0
         cut = UNFINISHED.search(seen)
         end = cut.start() if cut else len(seen)
@@ -62,7 +62,7 @@ class Screen:
 
 
 class Terminal:
-    """A program on a terminal of its own, 24 lines of 100 columns unless it is resized."""
+    """A process on a separate terminal, with 24 lines of 100 columns unless it is resized."""
 
     def __init__(
         self, words: Sequence[str], shell: Shell, environment: Mapping[str, str], *, columns: int = 100
@@ -80,15 +80,15 @@ class Terminal:
         os.close(far)
 
     def resize(self, lines: int, columns: int) -> None:
-        """Give the terminal another size."""
+        """Resize the terminal."""
         fcntl.ioctl(self._near, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def type(self, text: str) -> None:
-        """Type a text."""
+        """Type a string."""
         os.write(self._near, text.encode())
 
     def until(self, pattern: str, seconds: float = 30) -> str:
-        """Read until new output on the screen matches; return the new output."""
+        """Read until new output on the screen matches. Return the new output."""
         begin, deadline = len(self.seen), time.monotonic() + seconds
         while not re.search(pattern, self.seen[begin:]):
             left = max(deadline - time.monotonic(), 0)
@@ -97,24 +97,24 @@ class Terminal:
         return self.seen[begin:]
 
     def end(self, seconds: float = 30) -> int:
-        """Read to the end; return the exit code."""
+        """Read until the process exits. Return the exit code."""
         while select.select([self._near], [], [], seconds)[0] and self._read():
             pass
         os.close(self._near)
         return self.process.wait(seconds)
 
     def screen(self) -> list[str]:
-        """Return the lines on the screen, and the lines that scrolled out of it."""
+        """Return the lines on the screen, and the lines above it."""
         return [line.rstrip() for line in self._screen.lines]
 
     def until_screen(self, pattern: str, seconds: float = 60) -> list[str]:
-        """Read until the screen matches; return its lines."""
+        """Read until the screen matches. Return its lines."""
         wanted = re.compile(pattern, re.MULTILINE)
         self._until(lambda: wanted.search("\n".join(self.screen())), seconds, lambda: f"no {pattern!r} on the screen")
         return self.screen()
 
     def until_shows(self, lines: Sequence[str], seconds: float = 60) -> None:
-        """Read until the screen has exactly these lines, except for numbers that time changes."""
+        """Read until the screen has exactly these lines, except for numbers that change over time."""
         self._until(
             lambda: timeless(self.screen()) == list(lines),
             seconds,
@@ -143,7 +143,7 @@ RESTARTS = re.compile(r"\b(yes|no)  \d+")
 
 
 def timeless(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a screen that are not empty: ages are `#`, restarts `%`, and columns two spaces apart."""
+    """Return the non-empty lines of a screen. Ages become `#`, restarts `%`, and column gaps two spaces."""
     spaced = (re.sub(r" {3,}", "  ", AGES.sub("#", line)) for line in lines)
     return [RESTARTS.sub(r"\1  %", line) for line in spaced if line]
 

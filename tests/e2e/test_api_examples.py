@@ -1,4 +1,7 @@
-"""The manifests of `examples/api`, one for each feature: all are ready in two commands, or refused with the reason."""
+"""Tests the manifests in `examples/api`, one for each feature.
+
+Each becomes ready with two commands, or is rejected with a reason.
+"""
 
 import re
 from pathlib import Path
@@ -21,7 +24,7 @@ def objects(file: Path) -> list[JSONObject]:
 
 
 def groups(obj: JSONObject) -> tuple[int, int]:
-    """Return the groups and the ranks of a set of the examples."""
+    """Return the groups and the ranks of a LeaderWorkerSet in the examples."""
     spec = obj["spec"]
     specs = [role["spec"] for role in spec["roles"]] if "roles" in spec else [spec]
     counts = [(part.get("replicas", 1), part["leaderWorkerTemplate"]["size"]) for part in specs]
@@ -41,7 +44,7 @@ def test_readme_lists_each_example_with_its_field() -> None:
 
 
 def test_examples_of_the_api_are_ready(shell: Shell) -> None:
-    """A surplus group of the rollout may exist until its set is complete."""
+    """A surge group of the rollout may exist until the rollout is complete."""
     printed = follow(shell, "examples/api/README.md")
     ends = re.findall(r"^(\d+) ranks in (\d+) groups are ready$", printed, re.MULTILINE)
     for (ranks, count), folder in zip(ends, ("leaderworkerset", "disaggregatedset"), strict=True):

@@ -1,4 +1,4 @@
-"""Invalid input causes one message with the place and the remedy; nothing is applied partially, and no data is lost."""
+"""Tests that invalid input causes one message with the location and the remedy. No data is changed or lost."""
 
 import json
 import socket
@@ -45,7 +45,7 @@ INVALID = [
         ["spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable", "120%"],
     ),
 ]
-"""Paths in a manifest with an invalid value, and the words of the error."""
+"""Paths in a manifest with an invalid value, and the expected parts of the error message."""
 
 
 def test_invalid_fields_are_named_with_lines_and_values(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_invalid_fields_are_named_with_lines_and_values(cluster: LocalCluster, t
 
 
 def of_errors(errors: list[tuple[str, Any, str]], directory: Path) -> list[tuple[str, str, str]]:
-    """Write a manifest for each error; return its file, the place that messages about it have, and their text."""
+    """Write a manifest for each error. Return its file, the location in its messages, and the message."""
     directory.mkdir()
     expected = []
     for number, (path, value, text) in enumerate(errors):
@@ -77,14 +77,14 @@ def of_errors(errors: list[tuple[str, Any, str]], directory: Path) -> list[tuple
 
 
 def not_named(expected: list[tuple[str, str, str]], output: str) -> list[str]:
-    """Return the expected places that no message has, and the messages about their files."""
+    """Return the expected locations that no message contains, and the messages for their files."""
     lines = output.splitlines()
     missing = [(file, place) for file, place, _ in expected if not any(place in line for line in lines)]
     return [f"{place} {[line for line in lines if file in line]}" for file, place in missing]
 
 
 def test_sixty_errors_are_named_by_apply_with_fields_and_lines(cluster: LocalCluster, tmp_path: Path) -> None:
-    """Fields that the API server refuses, and values with which it stores a set, although no pod can run with them."""
+    """Fields that the API server rejects, and values that it stores although no pod can run with them."""
     refused = of_errors(manifesterrors.REFUSED, tmp_path / "refused")
     output = cluster.refused("apply", "-f", str(tmp_path / "refused"))
     assert output.endswith("nothing was applied\n")
@@ -125,7 +125,7 @@ def test_malformed_manifest_is_reported_with_its_line(cluster: LocalCluster, tmp
 
 
 def kubeconfig_of(cluster: LocalCluster, tmp_path: Path, **changes: str) -> str:
-    """Write the cluster's kubeconfig with other values of the cluster (server) or the user (token)."""
+    """Write the kubeconfig of the cluster with other cluster values (server) or user values (token)."""
     config = yaml.safe_load((cluster.shell.state / cluster.name / "kubeconfig").read_text())
     for key, value in changes.items():
         config["clusters" if key == "server" else "users"][0]["cluster" if key == "server" else "user"][key] = value
@@ -242,7 +242,7 @@ def test_repeatedly_failing_run_ends_with_the_reason(shell: Shell, tmp_path: Pat
 
 @pytest.mark.parametrize("restart", ["None", "RecreateGroupOnPodRestart"])
 def test_last_lines_of_an_early_crash_are_shown(shell: Shell, tmp_path: Path, restart: str) -> None:
-    """The lines are in the log and in the final error, even if the group was recreated."""
+    """The log and the final error contain the lines, even if the group was recreated."""
     manifest = tmp_path / "lws.json"
     failing = {"command": ["sh", "-c", "echo boom $(cat /proc/sys/kernel/random/uuid) >&2; exit 3"], "grace": 0}
     manifest.write_text(json.dumps(lws("web", failing, restart=restart)))

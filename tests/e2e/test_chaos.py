@@ -1,4 +1,4 @@
-"""`lws chaos` on a cluster of `lws up`: the effect of each fault inside a rank, and its complete end."""
+"""Tests `lws chaos` on a cluster of `lws up`: the effect of each fault inside a rank, and its complete removal."""
 
 import json
 import os
@@ -79,7 +79,7 @@ print(time.monotonic() - begin)
 
 
 def team(name: str, replicas: int = 1) -> JSONObject:
-    """Return groups of two ranks; both answer on a port, and print a tick a hundred times a second if they may."""
+    """Return groups of two ranks. Both serve a port, and print a tick up to a hundred times a second."""
     container = {
         "name": "main",
         "image": "python",
@@ -97,14 +97,14 @@ def team(name: str, replicas: int = 1) -> JSONObject:
 
 @pytest.fixture(scope="module")
 def squad(cluster: LocalCluster) -> LocalCluster:
-    """A cluster on which a LeaderWorkerSet `web` is ready."""
+    """A cluster on which the LeaderWorkerSet `web` is ready."""
     cluster.start(team("web"))
     return cluster
 
 
 @contextmanager
 def fault(cluster: LocalCluster, *words: str) -> Iterator[None]:
-    """Run a fault in the body; end it by SIGTERM, which has the effect of Ctrl-C."""
+    """Run a fault during the context. Stop it with SIGTERM, which has the effect of Ctrl-C."""
     process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
     try:
         assert process.stdout is not None
@@ -119,19 +119,19 @@ def fault(cluster: LocalCluster, *words: str) -> Iterator[None]:
 
 
 def asked(cluster: LocalCluster, asking: str, name: str) -> str:
-    """Return the answer of one rank's port to another rank."""
+    """Return the response of one rank's port to another rank."""
     return cluster.lws("exec", asking, "--", "python3", "-c", ASK, name).strip()
 
 
 def ticks(cluster: LocalCluster, rank: str) -> int:
-    """Return how often a rank ticks in two seconds."""
+    """Return the number of ticks of a rank in two seconds."""
     count = "import os, time\nfor pause in (2, 0):\n    print(os.stat('/dev/shm/ticks').st_size); time.sleep(pause)"
     first, second = map(int, cluster.lws("exec", rank, "--", "python3", "-c", count).split())
     return second - first
 
 
 def await_tick(cluster: LocalCluster, rank: str) -> None:
-    """Wait until a rank ticks."""
+    """Wait until a rank prints a tick."""
     wait = "import os, time\nbegin = os.stat('/dev/shm/ticks').st_size\nwhile os.stat('/dev/shm/ticks').st_size == begin: time.sleep(0.01)"
     cluster.lws("exec", rank, "--", "python3", "-c", wait)
 
@@ -151,7 +151,10 @@ def test_partition_of_two_ranks_spares_others_and_ends(squad: LocalCluster) -> N
 
 
 def test_throttle_drops_packets_above_a_rate_and_ends(squad: LocalCluster) -> None:
-    """Without the fault a megabyte arrives at once; with it, 64 KiB and then 20 kB in each of at most three seconds."""
+    """Without the fault, a megabyte arrives immediately.
+
+    With it, 64 KiB arrive, and then 20 kB in each of three seconds.
+    """
     read = ("exec", "web/0/0", "--", "python3", "-c", READ, "web-0-1.web")
     assert int(squad.lws(*read)) == 1_000_000
     with fault(squad, "throttle", "web/0/0", "web/0/1", "--amount=20k"):
@@ -258,7 +261,10 @@ def test_drained_node_accepts_pods_after_a_killed_cluster(shell: Shell) -> None:
 
 
 def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
-    """While the node is lost, the group is complete on the other node; afterwards its capacity is used again."""
+    """While the node is unavailable, the group is complete on the other node.
+
+    Afterwards the node accepts pods again.
+    """
     shell.lws("up", "lost", "--detach", "--nodes", "2", "--node-capacity", "cpu=2")
     own = LocalCluster(shell, "lost")
     group = team("web")
@@ -278,7 +284,7 @@ def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
 
 
 def is_unschedulable(cluster: LocalCluster) -> bool:
-    """Return whether the first node accepts no pods."""
+    """Return whether the first node does not accept pods."""
     return bool(json.loads(cluster.lws("nodes", "node-0", "-o", "json"))["spec"].get("unschedulable"))
 
 

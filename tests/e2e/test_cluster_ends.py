@@ -1,4 +1,4 @@
-"""Commands that are attached to a cluster end with it: one clear line, an exit code, and no traceback."""
+"""Tests that commands which are attached to a cluster exit with it, with one clear message and no traceback."""
 
 import signal
 import subprocess
@@ -24,7 +24,10 @@ ATTACHED = {
 
 @pytest.fixture
 def attached(shell: Shell) -> Iterator[dict[str, Running]]:
-    """Start a cluster with a group, and every command that stays attached; return the commands when all are attached."""
+    """Start a cluster with a group, and all commands that remain attached.
+
+    Return the commands after all are attached.
+    """
     shell.lws("up", "ends", "--detach")
     LocalCluster(shell, "ends").start(lws("web", HELLO))
     found = {name: shell.start(words[0], "--local=ends", *words[1:]) for name, (words, _) in ATTACHED.items()}
@@ -42,7 +45,7 @@ def attached(shell: Shell) -> Iterator[dict[str, Running]]:
 
 
 def ends(found: dict[str, Running]) -> dict[str, tuple[int, list[str]]]:
-    """Return the exit code of each command, and its standard error since it was attached."""
+    """Return the exit code of each command, and its stderr output after it was attached."""
     told = {name: process.communicate(timeout=LIMIT)[1].splitlines() for name, process in found.items()}
     return {name: (found[name].returncode, lines) for name, lines in told.items()}
 

@@ -1,4 +1,4 @@
-"""Clusters of this machine: they keep their options, are listed, and are stopped by name or together."""
+"""Tests clusters of this machine: they keep their options, are listed, and are stopped by name or together."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,10 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
 
 
 def test_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) -> None:
-    """The pod waits for its program, starts after the image is mapped, and the mapping is kept for the next start."""
+    """The pod waits for its command.
+
+    It starts after the image is mapped, and the mapping is reused for the next start.
+    """
     program = tmp_path / "engine" / "bin" / "serve-it"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\nexec sleep 1000\n")

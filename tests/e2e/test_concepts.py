@@ -1,4 +1,4 @@
-"""The manifests and commands of the concept pages work, and print what the pages show."""
+"""Tests that the manifests and commands on concept pages work, and print what the pages show."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""`lws dashboard` in a user's shell, and a browser that opens its link."""
+"""Runs `lws dashboard` in a user's shell, with a browser that opens its link."""
 
 import json
 import re
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 @dataclass(frozen=True)
 class Answer:
-    """A complete answer."""
+    """A complete response."""
 
     status: int
     headers: Message
@@ -40,13 +40,13 @@ class Browser:
 
     @classmethod
     def at(cls, host: str) -> "Browser":
-        """Return a browser without a link, which has to log in."""
+        """Return a browser without a link, which must log in."""
         browser = cls.__new__(cls)
         browser.host, browser.base, browser.cookie = host, "/", ""
         return browser
 
     def ask(self, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
-        """Return the answer to a request."""
+        """Return the response to a request."""
         with closing(HTTPConnection(self.host, timeout=60)) as connection:
             own = {"Cookie": self.cookie} if self.cookie else {}
             connection.request(method, self.base + path, body=body, headers=own | headers)
@@ -54,7 +54,7 @@ class Browser:
             return Answer(response.status, response.headers, response.read().decode())
 
     def wait(self, path: str, words: bytes) -> None:
-        """Read a stream until it contains words."""
+        """Read a stream until it contains the strings."""
         with closing(HTTPConnection(self.host, timeout=60)) as connection:
             connection.request("GET", self.base + path, headers={"Cookie": self.cookie})
             with closing(connection.getresponse()) as response:

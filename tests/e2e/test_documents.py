@@ -1,4 +1,4 @@
-"""Commands of the README and the how-to pages have the documented result (examples: `test_examples.py`)."""
+"""Tests that commands in the README and in how-to pages have the documented result (examples: `test_examples.py`)."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ PAGES = {
     "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
     "examples/kuberuntime/README.md": "Cluster default is up",
 }
-"""The pages, and the output of a successful run."""
+"""The pages, with the output of a successful run."""
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/repository/deploy",
@@ -61,7 +61,7 @@ ELSEWHERE = {
     "docs/how-to/run-on-your-gpus.md": "needs GPUs: tests/e2e/test_gpus.py does what it says with a driver that is played",
     "docs/how-to/drain.md": "needs a manager with further rights: tests/kubernetes/shipped: test_moves.py and test_disruption.py do what it says",
 }
-"""The pages whose commands cannot run here, and why."""
+"""The pages whose commands cannot run in this test, with the reasons."""
 
 OTHERS = {
     "CONTRIBUTING.md": "its commands run the tests",
@@ -82,11 +82,11 @@ OTHERS = {
     ),
     "tests/e2e/test_examples.py runs it",
 )
-"""The pages with commands elsewhere, and where they are run."""
+"""The pages whose commands other tests run, with these tests."""
 
 
 CONCEPTS = "docs/concepts/"
-"""The folder of pages that `test_concepts.py` runs."""
+"""The directory of the pages that `test_concepts.py` runs."""
 
 
 def test_every_page_is_tried_or_exempt() -> None:
@@ -106,7 +106,7 @@ def test_every_page_with_commands_is_run_or_listed() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_have_the_documented_result(shell: Shell, page: str) -> None:
-    """Without a kubeconfig, a command that addresses the reader's own cluster would fail."""
+    """Without a kubeconfig, a command for the reader's own cluster would fail."""
     if page == "docs/how-to/frameworks.md" and not find_spec("jax"):
         pytest.skip("jax is not installed: `make nightly` does; tests/e2e/test_frameworks.py runs the other commands")
     assert "KUBECONFIG" not in shell.environment
@@ -131,7 +131,7 @@ def test_make_installs_only_what_users_need(target: str) -> None:
 
 
 def test_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
-    """A clone of the committed files and an empty home; packages come from the environment that runs this test.
+    """A clone of the committed files and an empty home directory. Packages come from the environment of this test.
 
     `-o` keeps make from creating that environment again, and PYTHONPATH selects the code of the clone.
     """

@@ -1,4 +1,4 @@
-"""Nodes are drained and groups moved on an embedded cluster, if annotations of sets permit it (ADR 23)."""
+"""Tests that nodes are drained and groups moved on an embedded cluster if annotations permit it (ADR 23)."""
 
 import signal
 from collections.abc import Iterator

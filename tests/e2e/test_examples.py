@@ -1,4 +1,4 @@
-"""Every example runs as documented, and its own check of the result succeeds."""
+"""Tests that each example runs as documented, and its own check of the result succeeds."""
 
 import re
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""`lws explain` on real processes with real problems: the first line names the problem."""
+"""Tests that the first line of `lws explain` contains the problem, with real processes and real problems."""
 
 import json
 import os
@@ -17,16 +17,16 @@ from kuberuntime.standardstreams import PIPE_CLOSED
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ENDS = {"LWS-E073": 3, "LWS-E082": 3, "LWS-E084": 3}
-"""Exit codes: 3 if a running program may still become ready, otherwise 4 (stuck)."""
+"""The exit code is 3 if a running container may still become ready, and otherwise 4 (stuck)."""
 
 SECONDS = 30.0
-"""The time for the fault to occur and to be named, including the start of the command."""
+"""The timeout for the fault and its diagnosis, including the start of the command."""
 
 FALSE: JSONObject = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 1}
 
 
 def named(cluster: LocalCluster, target: str, code: str) -> str:
-    """Wait until the first line names the code; return all lines."""
+    """Wait until the first line contains the code. Return all lines."""
     deadline = time.monotonic() + SECONDS
     while True:
         result = cluster.ended("explain", target)
@@ -52,7 +52,7 @@ def test_crash_is_explained_with_exit_code_and_last_lines(cluster: LocalCluster)
 
 
 def test_crash_after_a_slow_start_is_not_blamed_on_the_probe(cluster: LocalCluster, tmp_path: Path) -> None:
-    """The liveness probe fails while the program loads, and the kubelet does not kill it for that."""
+    """The liveness probe fails while the server loads, but the kubelet does not kill the container."""
     up = tmp_path / "up"
     program = f"echo loading; sleep 3; touch {up}; sleep 2; echo 'Error: no such model: llama' >&2; exit 3"
     probe: JSONObject = {"exec": {"command": ["test", "-f", str(up)]}, "periodSeconds": 1, "failureThreshold": 9}

@@ -1,4 +1,4 @@
-"""Programs with long logs on real processes: `explain`, `get`, `wait` and `history` name the first error of the log."""
+"""Tests containers with long logs. `explain`, `get`, `wait` and `history` show the first error in the log."""
 
 import json
 from functools import partial
@@ -17,7 +17,7 @@ TRIED = ("vllm-oom", "vllm-old", "sglang-memory", "torchrun-first", "ten-chained
 
 
 def container(program: FailingLog, directory: Path) -> JSONObject:
-    """Return a container that prints the log of a program, and exits as it does."""
+    """Return a container that prints the log of a program, and exits with its exit code."""
     log = directory / f"{program.name}.log"
     log.write_text("".join(f"{line}\n" for line in program.lines))
     return python(f"import sys; print(open({str(log)!r}).read(), end=''); sys.exit({program.exit_code})")
@@ -37,11 +37,11 @@ def test_first_error_of_a_long_log_is_named_everywhere(cluster: LocalCluster, tm
 
 
 def is_explained(cluster: LocalCluster, program: FailingLog) -> bool:
-    """Return whether the program is explained by its crash."""
+    """Return whether the explanation contains the crash of the container."""
     return program.cause in cluster.ended("explain", program.name).stdout
 
 
 def episodes(cluster: LocalCluster, program: FailingLog) -> list[JSONObject]:
-    """Return the recorded failures of the program."""
+    """Return the recorded failures of the LeaderWorkerSet."""
     items: list[JSONObject] = json.loads(cluster.lws("history", program.name, "-o", "json"))["items"]
     return items

@@ -1,4 +1,4 @@
-"""Fifteen failing programs: each cause is named at every moment, and every suggested command works."""
+"""Tests fifteen failing programs. Each cause is always found, and each suggested command works."""
 
 import asyncio
 import io
@@ -30,22 +30,22 @@ from lwsctl.cli import app
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 MOMENTS: Final = 4
-"""The least moments at which a program is explained that is started again and again."""
+"""The minimum number of states at which a restarting program is explained."""
 
 STEADY: Final = frozenset({"absent", "never", "deadlock", "config", "mode", "gpus"})
-"""Programs that do not start again, or never started: they are in their last state after a moment or two."""
+"""Programs that are not restarted, or never started. They soon reach their last state."""
 
 LIMIT: Final = 120.0
-"""Seconds after which all moments must have been seen."""
+"""The timeout for all states, in seconds."""
 
 PAUSE: Final = 0.05
-"""Seconds between two looks at the pods."""
+"""The interval between two checks of the pods, in seconds."""
 
 COLUMNS, LINES = 80, 24
 
 SUGGESTED: Final = re.compile(r"(?:^|: )(lws --local=\S+ -n \S+ .*)$")
 CHANGES: Final = frozenset({"restart", "recover", "exec", "wait"})
-"""Commands that change the observed state, or wait."""
+"""Commands that change the observed state, or that wait."""
 
 BINDS_TWICE: Final = """
 import socket
@@ -56,7 +56,7 @@ second.bind(("0.0.0.0", 8000))
 
 
 class Failing(NamedTuple):
-    """A failing program: the LeaderWorkerSet, words of the cause, and words of the next step."""
+    """A failing program: the LeaderWorkerSet, and parts of the expected cause and next step."""
 
     obj: JSONObject
     words: str
@@ -69,13 +69,13 @@ class Failing(NamedTuple):
 
 
 def _known(name: str, words: str = "") -> Failing:
-    """Return one of the ways to break a program."""
+    """Return a program that fails in one way."""
     way = next(one for one in WAYS if one.name == name)
     return Failing(way.obj, words or way.sentence, way.step)
 
 
 def _stuck(name: str) -> JSONObject:
-    """Return a group whose leader reports one step and waits forever."""
+    """Return a group whose leader reports one step and then waits forever."""
     obj = lws(
         name, python("import time; print('::lws progress step=1 total=9', flush=True); time.sleep(1000)", grace=1)
     )
@@ -91,7 +91,7 @@ def _read_only(name: str) -> JSONObject:
 
 
 def programs(directory: Path) -> list[Failing]:
-    """Return the fifteen programs; a file without the permission to execute is created in the directory."""
+    """Return the fifteen programs. A file without execute permission is created in the directory."""
     script = directory / "start.sh"
     script.write_text("#!/bin/sh\nsleep 1000\n")
     script.chmod(stat.S_IRUSR | stat.S_IWUSR)
@@ -132,7 +132,10 @@ def test_failing_programs_have_correct_causes_at_every_moment(
 
 
 def observe(cluster: LocalCluster, failing: Sequence[Failing]) -> tuple[dict[str, int], list[str]]:
-    """Explain each program at each change of its pods after its cause was named; return the number of explanations, and the errors."""
+    """Explain each program at each pod change after its cause was found.
+
+    Return the number of explanations, and the errors.
+    """
     moments = dict.fromkeys((one.name for one in failing), 0)
     seen: dict[str, frozenset[str]] = {}
     wrong: list[str] = []
@@ -158,7 +161,7 @@ def is_enough(moments: Mapping[str, int]) -> bool:
 
 
 async def states(cluster: LocalCluster) -> dict[str, frozenset[str]]:
-    """Return the pods of each program by UID and resourceVersion, which identify a moment."""
+    """Return the pods of each program by UID and resourceVersion, which identify a state."""
     place = cluster.shell.state / cluster.name / "kubeconfig"
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(place)), user_agent="tests"))
     try:
@@ -172,7 +175,7 @@ async def states(cluster: LocalCluster) -> dict[str, frozenset[str]]:
 
 
 def ended(cluster: LocalCluster, *words: str) -> tuple[int, str]:
-    """Run `lws` in this process to its end; return its exit code and its output.
+    """Run `lws` in this process until it exits. Return its exit code and its output.
 
     A new process would import for 0.3 s each time.
     """
@@ -183,7 +186,7 @@ def ended(cluster: LocalCluster, *words: str) -> tuple[int, str]:
 
 
 def unseen(cluster: LocalCluster, one: Failing) -> str:
-    """Return the first screen of a user if the cause or the next step is missing on it."""
+    """Return the first screen of a user if it does not contain the cause or the next step."""
     with terminal(cluster.shell, "explain", f"--local={cluster.name}", one.name, columns=COLUMNS) as screen:
         screen.end()
     rows = [line[at : at + COLUMNS] for line in screen.screen() for at in range(0, max(len(line), 1), COLUMNS)]
@@ -194,7 +197,7 @@ def unseen(cluster: LocalCluster, one: Failing) -> str:
 
 
 def faults(cluster: LocalCluster, one: Failing) -> list[str]:
-    """Return the errors in the explanation of a program at this moment."""
+    """Return the errors in the explanation of a program in this state."""
     _, text = ended(cluster, "explain", one.name)
     steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
     found = [] if one.words in text else [f"{one.name}: not {one.words!r}: {text}"]
@@ -212,7 +215,7 @@ def faults(cluster: LocalCluster, one: Failing) -> list[str]:
 
 
 def test_failed_run_keeps_a_record_for_its_suggested_command(shell: Shell, tmp_path: Path) -> None:
-    """The cluster of the run no longer exists when a user types the command."""
+    """The cluster of the run no longer exists when a user enters the command."""
     manifest = tmp_path / "module.json"
     manifest.write_text(json.dumps(lws("module", python("import no_such_engine"))))
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=1", columns=400) as screen:

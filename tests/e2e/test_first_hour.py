@@ -1,4 +1,7 @@
-"""The first hour of a new user: failing programs, two clusters, a hundred groups and a rollout; at every width."""
+"""Tests the first hour of a new user at each terminal width.
+
+The user has failing programs, two clusters, a hundred groups, and a rollout.
+"""
 
 import json
 import re
@@ -70,7 +73,7 @@ SCREENS = {
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster where five programs fail."""
+    """A cluster on which five programs fail."""
     shell = make_shell(tmp_path_factory.mktemp("first-hour"))
     shell.lws("up", "first", "--detach")
     cluster = LocalCluster(shell, "first")
@@ -154,7 +157,7 @@ def test_piped_output_has_one_line_per_group_and_second(shell: Shell, tmp_path: 
 
 
 def test_run_of_several_sets_names_each_line(shell: Shell) -> None:
-    """The rule is the one of `lws logs`."""
+    """`lws logs` follows the same rule."""
     says = shell_script("echo I am $LWS_LEADER_ADDRESS; exec sleep 600", grace=1)
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [lws("prefill", says), lws("decode", says)]})
     lines = shell.lws("run", "-", "--until=ready", "--timeout=60", text=text).stdout.splitlines()
@@ -162,7 +165,7 @@ def test_run_of_several_sets_names_each_line(shell: Shell) -> None:
 
 
 def test_run_until_ready_wants_ready_to_last(shell: Shell, tmp_path: Path) -> None:
-    """The program fails before it is ready, and later runs for eight seconds."""
+    """The container fails before it is ready, and a later run takes eight seconds."""
     mark = tmp_path / "failed"
     script = f"[ -e {mark} ] || {{ touch {mark}; exit 2; }}; sleep 8; exit 2"
     probe = {"exec": {"command": ["true"]}, "initialDelaySeconds": 1, "periodSeconds": 1}

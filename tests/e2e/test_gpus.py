@@ -1,4 +1,4 @@
-"""The GPUs of a machine, described by a substitute for NVML: each rank has its own, also after `kill -9`."""
+"""Tests the GPUs of a machine with a substitute for NVML. Each rank has separate GPUs, also after `kill -9`."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Groups of real processes: recreated as a whole, started in order, on one port, scaled, deleted."""
+"""Tests groups of real processes: recreation as a whole, start order, one port, scaling, and deletion."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ def endless_rings(name: str) -> JSONObject:
 
 
 def kill(cluster: LocalCluster, pod: str) -> None:
-    """Kill every process of a pod from outside, as a kernel without free memory does."""
+    """Kill all processes of a pod from outside, as a kernel without free memory does."""
     found = cluster.shell.processes(f"HOSTNAME={pod}")
     assert found
     for process in found:
@@ -136,7 +136,7 @@ def test_workers_start_after_the_probe_of_their_leader(cluster: LocalCluster) ->
 
 
 def columns(cluster: LocalCluster, name: str) -> tuple[str, ...]:
-    """Return the printed columns READY, DESIRED and UP-TO-DATE."""
+    """Return the values in the columns READY, DESIRED and UP-TO-DATE."""
     header, row = cluster.lws("get", name).splitlines()[:2]
     assert header.split() == ["NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE"]
     return tuple(row.split()[1:4])

@@ -1,4 +1,4 @@
-"""`lws history` on real processes: the record of a failed group outlives its pods and its cluster."""
+"""Tests `lws history` with real processes. The record of a failed group outlives its pods and its cluster."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def episodes(cluster: LocalCluster, name: str) -> list[JSONObject]:
 
 
 def wait(cluster: LocalCluster, name: str, outcome: str) -> JSONObject:
-    """Wait for an episode with this outcome; return the first."""
+    """Wait for an episode with this outcome. Return the first one."""
     found: list[JSONObject] = []
 
     def has_come() -> bool:

@@ -1,4 +1,4 @@
-"""Commands in the style of kubectl work: applying printed objects, dry runs, several names, a file without -f."""
+"""Tests kubectl-like commands: applying printed objects, dry runs, several names, and a file without -f."""
 
 import json
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_output_templates_read_sets_groups_and_nodes(cluster: LocalCluster) -> N
 
 
 def has_equal_events(cluster: LocalCluster, name: str) -> bool:
-    """Return whether all formats print the same events: a later one may have an event that was written meanwhile."""
+    """Return whether all formats print the same events. A later format may include a new event."""
     reasons = cluster.lws("events", name, "-o", 'jsonpath={range .items[*]}{.reason}{"\\n"}{end}').splitlines()
     columns = cluster.lws("events", name, "-o", "custom-columns=WHY:.reason").split()
     documents = yaml.safe_load_all(cluster.lws("events", name, "-o", "yaml"))

@@ -1,4 +1,4 @@
-"""The launcher of the pods' processes dies: the node recovers within moments, and pods continue."""
+"""Tests the death of the launcher process. The node recovers quickly, and pods continue."""
 
 import os
 import signal

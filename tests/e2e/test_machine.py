@@ -1,4 +1,4 @@
-"""Stand-ins for a cluster's machines: simulated nodes, stubs for programs that cannot run here, a shared network."""
+"""Tests simulated nodes, stubs for images that cannot run on this machine, and a shared network."""
 
 from collections.abc import Iterator
 from urllib.request import urlopen
@@ -89,12 +89,12 @@ VLLM: JSONObject = {
         },
     },
 }
-"""A manifest like vLLM's multi-node example: images only, GPUs, a missing secret, a readiness probe."""
+"""A manifest like vLLM's multi-node example, with only images, GPUs, a missing secret, and a readiness probe."""
 
 
 @pytest.fixture(scope="module")
 def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster of four nodes in two racks with eight GPUs each, and stubs for programs that cannot run here."""
+    """A cluster of four nodes in two racks with eight GPUs each, and stubs for images that cannot run."""
     shell = make_shell(tmp_path_factory.mktemp("racks"))
     words = ["--nodes=4", "--node-label", "rack=r{i//2}", "--gpus-per-node=8", "--stub"]
     shell.lws("up", "racks", "--detach", *words)
@@ -103,7 +103,7 @@ def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 def waiting_ranks(view: JSONObject) -> list[JSONObject]:
-    """Return the ranks without a node whose reason is known."""
+    """Return the unscheduled ranks with a known reason."""
     return [rank for rank in ranks(view).values() if not rank["node"] and rank["why"].startswith("0/4 nodes")]
 
 

@@ -1,4 +1,4 @@
-"""Manifests as users write them: several objects in any order, misspelled fields, missing namespaces."""
+"""Tests manifests as users write them: several objects in any order, misspelled fields, and missing namespaces."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def of(api_version: str, kind: str, name: str, **fields: object) -> JSONObject:
 
 
 def text(*objects: JSONObject) -> str:
-    """Return objects as one manifest."""
+    """Return several objects as one manifest."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
 
 

@@ -1,4 +1,4 @@
-"""Hundreds of pods: running pods are not restarted, and the summaries are correct while pods change."""
+"""Tests hundreds of pods. Running pods are not restarted, and the summaries are correct while pods change."""
 
 import re
 import time
@@ -17,7 +17,7 @@ STUB = {"name": "main", "image": "vllm/vllm-openai", "ports": [{"containerPort":
 
 
 def seen(cluster: LocalCluster) -> Iterator[tuple[int, int]]:
-    """Yield READY and DESIRED, again and again; no headline contradicts the rows below it without saying so."""
+    """Yield READY and DESIRED repeatedly. No headline may contradict the rows below it without a note."""
     while True:
         told = cluster.shell.lws("get", f"--local={cluster.name}", "many")
         headline, table = told.stdout.splitlines()[1], told.stdout.splitlines()[3:]

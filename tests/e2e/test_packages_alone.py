@@ -1,4 +1,4 @@
-"""The examples of `kuberuntime` and `localkube` work, and know nothing of LeaderWorkerSets."""
+"""Tests that the examples of `kuberuntime` and `localkube` work, and do not depend on LeaderWorkerSets."""
 
 import asyncio
 import subprocess
@@ -38,7 +38,7 @@ async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
 
 
 async def seen(client: Client, key: ObjectKey, is_awaited: Callable[[JSONObject], bool]) -> JSONObject:
-    """Watch a ConfigMap until the condition holds; return it."""
+    """Watch a ConfigMap until the condition is true. Return it."""
     informer = Informer(client, only(CONFIG_MAPS, key))
     found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 

@@ -1,4 +1,4 @@
-"""Progress of leaders, ranks that hang, and runs to completion, with real programs on a cluster of `lws up`."""
+"""Tests the progress of leaders, hanging ranks, and runs to completion on a cluster of `lws up`."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from lwsctl.cli.sets.causes import FIRST
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 TIMEOUT: Final = 8.0
-"""Seconds without progress after which a group hangs."""
+"""The time without progress in seconds after which a group is considered hanging."""
 
 TRAIN: Final = """
 import os, select, socket, sys, threading, time
@@ -69,7 +69,7 @@ print("saved the model", flush=True)
 
 
 def team(name: str, program: str, annotations: Mapping[str, str], *words: str, **spec: Any) -> JSONObject:
-    """Return a set of groups of two ranks that run a program."""
+    """Return a LeaderWorkerSet of groups with two ranks that run a Python script."""
     command = ["python3", "-c", program, *words]
     container = {"name": "main", "image": "python", "command": command}
     template = {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
@@ -151,7 +151,7 @@ def test_completed_run_is_not_started_again(cluster: LocalCluster) -> None:
 
 
 def test_early_ranks_are_not_an_error_of_run_until_done(shell: Shell) -> None:
-    """The second group runs for longer than the time before the first diagnosis."""
+    """The second group runs for longer than the time until the first diagnosis."""
     script = f"if [ $LWS_GROUP_INDEX = 1 ]; then sleep {FIRST + 3}; fi; echo finished"
     batch = json.dumps(lws("batch", shell_script(script), replicas=2, size=2))
     told = shell.lws("run", "-", "--until=done", "--fail-fast", "--timeout=120", text=batch).stderr

@@ -1,4 +1,7 @@
-"""Thirty forms in which LeaderWorkerSets are published: each is ready in a rehearsal, or refused by a name."""
+"""Tests thirty published forms of LeaderWorkerSets.
+
+Each becomes ready in a rehearsal, or is rejected with the reason.
+"""
 
 import re
 from pathlib import Path
@@ -14,7 +17,7 @@ REHEARSED: Final = ("--nodes", "auto", "--gpus", "auto", "--stub", "--until", "r
 
 
 class Form(NamedTuple):
-    """A form that becomes ready: its set (a pattern), the ranks of each group, and the assumptions about it."""
+    """A form that becomes ready: its name (a pattern), the ranks of each group, and the assumptions for it."""
 
     name: str
     groups: int
@@ -80,7 +83,7 @@ def test_there_are_thirty_forms() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_published_form_is_ready(shell: Shell, file: str) -> None:
-    """The sets of a file share a cluster."""
+    """The LeaderWorkerSets of a file share a cluster."""
     lines = shell.lws("run", "-f", str(PLACE / "forms" / f"{file}.yaml"), *REHEARSED).stderr.splitlines()
     assert re.fullmatch(r"\d+ ranks in \d+ groups are ready", lines[-1])
     assumed = [line for line in lines if line.startswith("assumed: ")]
@@ -102,11 +105,11 @@ def test_a_published_form_is_refused_by_name(shell: Shell, title: str) -> None:
 
 
 def groups(lines: list[str], form: Form) -> dict[str, str]:
-    """Return the last state of each group of a set."""
+    """Return the last state of each group of a LeaderWorkerSet."""
     found = (re.match(rf"{form.name} group (\d+): (\d+ of \d+) ranks? ready", line) for line in lines)
     return {match[1]: match[2] for match in found if match}
 
 
 def last_states(lines: list[str], form: Form) -> set[str]:
-    """Return the last states of the groups of a set."""
+    """Return the last states of the groups of a LeaderWorkerSet."""
     return {*groups(lines, form).values()}

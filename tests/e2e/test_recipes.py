@@ -1,4 +1,4 @@
-"""The manifests of docs/how-to/recipes.md become ready in a rehearsal: nodes, devices, volumes and start order."""
+"""Tests that the manifests in docs/how-to/recipes.md become ready in a rehearsal."""
 
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ READY: Final = {
     "tensorrt-llm": "2 ranks in 1 group are ready",
     "training-rdma": "4 ranks in 2 groups are ready",
 }
-"""By recipe: the last line of its rehearsal."""
+"""The last line of the rehearsal, by recipe."""
 
 
 def test_every_recipe_is_rehearsed_and_documented() -> None:

@@ -1,4 +1,4 @@
-"""The recordings on the front page agree with the current output."""
+"""Tests that the recordings on the front page match the current output."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Manifests in the form in which multi-node inference and training are published, each rehearsed by one command."""
+"""Tests one-command rehearsals of manifests in the published forms of multi-node inference and training."""
 
 import re
 from pathlib import Path
@@ -86,7 +86,7 @@ REFUSED = {
     "refused-kinds.yaml": ["computedomain/domain: the API server serves no kind ComputeDomain"],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }
-"""The error of each run, before anything is applied."""
+"""The error of each run, before it applies an object."""
 
 FORCED = "serving-scripts.yaml"
 

@@ -1,4 +1,6 @@
-"""Ranks meet before their program starts, or print why they do not: the forms for Python and for shells, in real pods.
+"""Tests that ranks wait for each other before their program starts, or print the reason.
+
+Runs Python and shell forms in real pods.
 
 Pods on a control plane with kwok run no programs, so these are tried on the cluster of this machine only.
 """
@@ -33,7 +35,7 @@ for one in held:
 while True:
     kept = listening.accept()[0]
 """
-"""Listens on 8080; on 8081 it accepts nobody, and so many connections wait for that, that others get no answer."""
+"""A server on ports 8080 and 8081. Port 8081 never accepts, and its queue of connections is full."""
 
 NAME_SERVER: Final = """
 import socket
@@ -45,7 +47,10 @@ while True:
     if code is not None:
         asked.sendto(question[:2] + b"\\x81" + code + question[4:6] + bytes(6) + question[12:], sender)
 """
-"""Answers that `empty` has no address, and that `absent` does not exist; other names have no answer."""
+"""A name server that returns no address for `empty`, and reports that `absent` does not exist.
+
+It does not respond to other names.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Failure:
     environment: str = ""
     group: str = "meet"
     shell: FailureReason | None = None
-    """The obstacle of the shell form without nslookup, which may be missing on this machine."""
+    """The missing requirement of the shell form without nslookup, which this machine may not have."""
 
 
 FAILURES: Final = (

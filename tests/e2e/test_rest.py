@@ -1,4 +1,4 @@
-"""An idle cluster does nothing: no polling, no writes."""
+"""Tests that an idle cluster does not poll or write."""
 
 import select
 
@@ -9,11 +9,11 @@ from tests.e2e.harness import SLEEP, LocalCluster, Shell, lws
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SETTLING = 8.0
-"""Events of many groups are written together, up to five seconds later."""
+"""Events of many groups are written together, with a delay of up to five seconds."""
 
 SECONDS = 5.0
 MOST = 10
-"""Wake-ups in that time, for necessary timers (a watch's end, an event's series)."""
+"""The permitted number of wake-ups, for necessary timers (the end of a watch, an event series)."""
 
 
 def test_idle_cluster_neither_polls_nor_writes(shell: Shell) -> None:

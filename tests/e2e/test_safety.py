@@ -1,4 +1,7 @@
-"""A running cluster admits only the holder of its kubeconfig: no other user, no web page, no guesser."""
+"""Tests that only the holder of its kubeconfig can use a running cluster.
+
+Other users, web pages, and guessed tokens are rejected.
+"""
 
 import http.client
 import json
@@ -38,7 +41,7 @@ class Door:
         self._context.verify_mode = ssl.CERT_NONE
 
     def knock(self, method: str = "GET", path: str = SETS, **headers: str) -> int:
-        """Send one request and return its status."""
+        """Send a request, and return its status."""
         connection = http.client.HTTPSConnection(self.host, self.port, timeout=10, context=self._context)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
@@ -50,7 +53,7 @@ class Door:
 
 @pytest.fixture
 def door(cluster: LocalCluster) -> Door:
-    """The means of access to the shared cluster."""
+    """The ways to access the shared cluster."""
     return Door(cluster)
 
 
@@ -130,7 +133,10 @@ OWN_MODULES = (
 
 @pytest.fixture
 def hostile(shell: Shell, tmp_path: Path) -> Shell:
-    """A shell in a directory with a module of every name that `lws` imports; each writes a file when it is imported."""
+    """A shell in a directory with a module for each name that `lws` imports.
+
+    Each module writes a file when it is imported.
+    """
     directory = tmp_path / "hostile"
     directory.mkdir()
     for name in (*sys.stdlib_module_names, *OWN_MODULES):
@@ -140,7 +146,7 @@ def hostile(shell: Shell, tmp_path: Path) -> Shell:
 
 
 def test_no_child_imports_from_the_working_directory(hostile: Shell) -> None:
-    """Commands start by their console script, because `python -m` itself would import from there."""
+    """Commands start with their console script. `python -m` would import modules from the working directory."""
     manifest = hostile.directory / "web.json"
     manifest.write_text(json.dumps(lws("web", shell_script("echo hello; sleep 3600"))))
     hostile.run(["lws", "run", str(manifest), "--until", "ready"])

@@ -1,4 +1,4 @@
-"""A cluster whose machine runs out of files or of space reports it, keeps running, and recovers afterwards."""
+"""Tests that a cluster reports that its machine has no more open files or disk space, keeps running, and recovers."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ lws down small --delete
 
 
 def limited(shell: Shell, limit: int, *words: str) -> None:
-    """Run `lws` with this hard limit of open files."""
+    """Run `lws` with this hard limit on open files."""
     shell.run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *LWS, *words])
 
 
@@ -90,7 +90,7 @@ REFUSED = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
 
 
 def test_ranks_resolve_each_other_without_namespaces(shell: Shell) -> None:
-    """The pods are plain processes, as in a container without capabilities, or with Ubuntu's AppArmor."""
+    """Tests pods as processes without namespaces, as in an unprivileged container or with Ubuntu's AppArmor."""
     run = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
     unprivileged = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
     limited = ["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *unprivileged]

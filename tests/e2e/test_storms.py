@@ -1,4 +1,7 @@
-"""Storms in the examples: all groups recover, and under load no request fails that a budget protects."""
+"""Tests the fault storms of the examples.
+
+All groups recover, and no request that a budget protects fails under load.
+"""
 
 import json
 import re
@@ -38,7 +41,7 @@ def test_examples_recover_after_a_random_storm(served: LocalCluster) -> None:
 
 
 def test_rollout_in_a_storm_fails_no_request(served: LocalCluster) -> None:
-    """Both roles roll while controllers, webhooks and API server are unavailable in turn, and another node is drained.
+    """Both roles are updated while controllers, webhooks and API server fail in turn, and another node is drained.
 
     The load runs inside the cluster, so that no unavailable part is between it and the router.
     """
@@ -67,5 +70,5 @@ def test_rollout_in_a_storm_fails_no_request(served: LocalCluster) -> None:
 
 
 def node_of_router(cluster: LocalCluster) -> str:
-    """Return the node of the router."""
+    """Return the router's node."""
     return str(ranks(cluster.view("router"))["0/0"]["node"])

@@ -1,4 +1,4 @@
-"""A killed cluster continues with its objects, and nothing remains after any end of `lws` or of a program."""
+"""Tests that a killed cluster continues with its objects, and that no process or file remains after `lws` exits."""
 
 import json
 import os
@@ -45,7 +45,7 @@ print("started", flush=True)
 while True:
     time.sleep(1)
 """
-"""Forks a daemon twice, with a session of its own; both ignore SIGTERM."""
+"""Forks a daemon twice, each in a separate session. Both daemons ignore SIGTERM."""
 
 LAST_WORDS = """
 import pathlib, signal, sys, time
@@ -60,14 +60,14 @@ while True:
 
 
 def write(shell: Shell, *objects: JSONObject) -> str:
-    """Write a manifest and return its path."""
+    """Write a manifest. Return its path."""
     path = shell.base / "manifest.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     return str(path)
 
 
 def leader_process(shell: Shell, name: str = "up") -> int:
-    """Return the ID of the process of `lws up` or `lws run`."""
+    """Return the PID of `lws up` or `lws run`."""
     (found,) = (pid for pid, words in shell.processes().items() if f"lwsctl.cli {name}" in words)
     return found
 
@@ -80,7 +80,7 @@ def port_of(shell: Shell) -> int:
 
 
 def await_free(port: int) -> None:
-    """Wait until the port is free: the kernel closes it a moment after the process has ended."""
+    """Wait until the port is free. The kernel closes it shortly after the process has exited."""
 
     def is_free() -> bool:
         try:
@@ -119,7 +119,7 @@ def test_killed_cluster_resumes_with_the_same_objects_and_pods(shell: Shell) -> 
 
 
 def started(shell: Shell, *words: str) -> Running:
-    """Start a run of ranks that fork daemons and ignore SIGTERM, and wait until they have."""
+    """Start ranks that fork daemons and ignore SIGTERM. Wait until all daemons run."""
     manifest = write(shell, lws("deaf", python(DAEMONS, grace=1), replicas=2, size=2))
     run = shell.start("run", "-f", manifest, *words)
     lines_with(run, "daemon", 4)
@@ -160,7 +160,7 @@ def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
 
 
 def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
-    """Their grace periods of 30 seconds do not count, and the sets do not wait for each other."""
+    """The grace periods of 30 seconds do not apply, and the LeaderWorkerSets do not wait for each other."""
     deaf = shell_script("trap '' TERM; echo deaf; while :; do sleep 0.5; done", grace=30)
     run = shell.start("run", "-f", write(shell, *(lws(f"deaf-{number}", deaf) for number in range(24))))
     lines_with(run, "deaf", 24)

@@ -1,4 +1,4 @@
-"""Output for people on a terminal, and for programs without one."""
+"""Tests output on a terminal, and output without a terminal."""
 
 import json
 import re

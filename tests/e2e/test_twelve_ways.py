@@ -1,4 +1,4 @@
-"""A program that does not start is explained on the first screen, in the last line, and by every command."""
+"""Tests that a container which does not start is explained on the first screen and by each command."""
 
 import json
 import re
@@ -16,14 +16,14 @@ from lwsctl.model.verdict import WORDS
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ROWS = 24
-"""The lines of the first screen."""
+"""The number of lines on the first screen."""
 
 EVERY = 1.0
 OVER = 60.0
-"""Seconds between two explanations of a crash loop, and for which it is watched."""
+"""The interval between two explanations of a crash loop, and the duration of the test, in seconds."""
 
 SAMPLES = 6
-"""The number of commands; a crash loop has gone through all its states by then."""
+"""The number of commands, during which a crash loop reaches all its states."""
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
@@ -43,7 +43,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
 
 
 def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: LocalCluster) -> None:
-    """After the second recreation, the worker loads for seconds and fails, and the leader waits for it, repeatedly."""
+    """After the second recreation, the worker repeatedly loads for seconds and fails, and the leader waits for it."""
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)
@@ -59,7 +59,7 @@ def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: LocalCluster) -> 
 
 
 def test_crash_loop_is_never_healthy_for_a_minute(cluster: LocalCluster) -> None:
-    """The other group is healthy, and stays so."""
+    """The other group is healthy, and remains healthy."""
     fails = shell_script("if [ $LWS_GROUP_INDEX = 1 ]; then sleep 2; exit 3; fi; exec sleep infinity")
     cluster.apply(lws("quick", fails, replicas=2, size=1))
     cluster.until("quick", lambda view: bool(view["groups"][1].get("recreations")), 60)

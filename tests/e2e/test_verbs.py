@@ -1,4 +1,4 @@
-"""The script of verbs on a cluster of this machine, with real processes."""
+"""Runs the script of verbs on a cluster of this machine, with real processes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A release: built twice with the same result, complete, and installed outside of this repository with two wheels.
+"""Tests a release: two builds with the same result, complete content, and an installation outside this repository.
 
 Third-party packages come from the environment that runs this test; its link to this repository is not followed.
 """
@@ -194,7 +194,7 @@ def test_other_commands_work_without_localkube(
 
 
 def test_copy_of_the_tree_builds_the_same_bytes(release: Path, tmp_path: Path) -> None:
-    """The copy has other times and permissions of files, and another time zone; unreleased changes are permitted."""
+    """The copy has other file times, file permissions and another time zone. Unreleased changes are permitted."""
     copy = tmp_path / "copy"
     for place in SOURCES:
         if (ROOT / place).is_dir():
@@ -245,7 +245,7 @@ INSTALLERS = {
     "uv tool": ["{bin}/uv tool install --quiet --offline --python {python} {source} {what}"],
     "pipx": ["{bin}/pipx install --quiet --backend uv --python {python} --pip-args={joined} {what}"],
 }
-"""Programs that install the command, in an empty home."""
+"""Installs the command in an empty home directory."""
 
 FROM_THERE = "--no-index --find-links {house}"
 

@@ -1,4 +1,4 @@
-"""A directory of wheels that installs a release without a network: the packages of this environment, packed again."""
+"""Builds a directory of wheels for an offline installation, from the packages in this environment."""
 
 import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -8,11 +8,11 @@ from zipfile import ZipFile
 from tests.e2e.harness import ROOT
 
 LOCK = ROOT / "requirements/local.lock"
-"""The dependencies of a release, on this and other platforms."""
+"""The dependencies of a release, on this and on other platforms."""
 
 
 def fill(directory: Path) -> None:
-    """Pack the packages of the lock that this environment has."""
+    """Build wheels for the locked packages in this environment."""
     for name in re.findall(r"^([a-z0-9.-]+)==", LOCK.read_text(), re.MULTILINE):
         try:
             pack(distribution(name), directory)
@@ -21,7 +21,7 @@ def fill(directory: Path) -> None:
 
 
 def pack(found: Distribution, directory: Path) -> None:
-    """Write the wheel that this distribution was installed from, except for its compression and hashes."""
+    """Rebuild the wheel from which this distribution was installed. Its compression and hashes differ."""
     told = dict(line.split(": ", 1) for line in (found.read_text("WHEEL") or "").splitlines() if ": " in line)
     name = re.sub(r"[-_.]+", "_", found.metadata["Name"])
     files = [path for path in found.files or () if ".." not in path.parts and path.suffix != ".pyc"]

@@ -1,4 +1,4 @@
-"""Run the fast tests, and one `lws run`, on every further Python: `python -m tests.interpreters [--list] [--ends]`.
+"""Runs the fast tests and one `lws run` on each other Python: `python -m tests.interpreters [--list] [--ends]`.
 
 Further means: besides the current one, on which `make test` runs everything. Exits with code 1 if one failed; a machine
 with a single Python is not an error, but announced prominently. With `--ends` only the oldest and the newest are tried.
@@ -18,17 +18,17 @@ from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
 HANGING: Final = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_timeout=true")
-"""A test that exceeds this number of seconds fails by its name, and shows where it hangs."""
+"""The timeout of a test, in seconds. A test that exceeds it fails, and shows where it hangs."""
 
 OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-restart=0", *HANGING, "--assert=plain")
-"""One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
+"""One process for each core. Assertions are not rewritten, which would take long. The second attempt shows values."""
 
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")
 FOLDERS: Final = (
     *(f"packages/{package}/tests/unit" for package in PACKAGES),
     "packages/leaderworkerset/tests/simulation/test_life.py",
 )
-"""The fast tests of the three packages, and the life of groups in a whole simulated cluster.
+"""The fast tests of the packages, and groups in a completely simulated cluster.
 
 The differences of Pythons are in the language and its library, which the unit tests of every module use. Other
 simulations and the properties make more inputs for the same code: three times their minutes found nothing of one Python's.
@@ -37,10 +37,10 @@ Tests that read the files of this repository (such as `tests/repository/docs`) h
 
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
 FAILED: Final = 1
-"""The exit code of pytest for failed tests."""
+"""The pytest exit code for failed tests."""
 
 LIMIT: Final = 600.0
-"""Seconds after which a run counts as hanging."""
+"""The timeout of a run, in seconds."""
 
 OWN: Final[Version] = tuple(sys.version_info[:3])
 
@@ -60,13 +60,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def minimum() -> Version:
-    """Return the oldest Python that the project names."""
+    """Return the oldest supported Python version."""
     project = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text())["project"]
     return tuple(int(number) for number in project["requires-python"].removeprefix(">=").split("."))
 
 
 def announce(found: Sequence[Interpreter], further: Sequence[Interpreter]) -> None:
-    """Print the Pythons before any of them is tried."""
+    """Print the Pythons before they are tested."""
     say(f"Python {dotted(OWN)} runs this: `make test` runs everything on it.")
     for one in found:
         if one in further:
@@ -99,7 +99,7 @@ def attempt(interpreter: Interpreter) -> str:
 
 
 def test(python: Path) -> None:
-    """Run the fast tests; failed tests run once more, alone, and are listed as unstable if they pass then."""
+    """Run the fast tests. Failed tests run once more, alone, and are reported as unstable if they pass."""
     cache = ("-o", f"cache_dir={python.parents[1] / 'cache'}")
     try:
         run([str(python), "-m", "pytest", *OPTIONS, *FOLDERS, *cache])
@@ -111,7 +111,7 @@ def test(python: Path) -> None:
 
 
 def demonstrate(command: Sequence[str]) -> None:
-    """Run a program whose output matters only if it fails; it is retried once, and then listed as unstable."""
+    """Run a command, and print its output only if it fails. It is retried once, and then reported as unstable."""
     say(f"$ {shown(command)}")
     for attempts_left in (1, 0):
         result = subprocess.run(
@@ -126,30 +126,30 @@ def demonstrate(command: Sequence[str]) -> None:
 
 
 def run(command: Sequence[str]) -> None:
-    """Run a program in the repository, and print its command line."""
+    """Run a command in the repository, and print its command line."""
     say(f"$ {shown(command)}")
     subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT)
 
 
 def shown(command: Sequence[str | Path]) -> str:
-    """Return a command as people read it, without the repository's own path."""
+    """Return a readable command, without the path of the repository."""
     return " ".join(str(word).replace(f"{ROOT}/", "") for word in command)
 
 
 def report(found: Sequence[Interpreter], outcomes: dict[Interpreter, str]) -> None:
-    """Print one line for each Python that was tried, and the Pythons that were found."""
+    """Print a line for each tested Python, and the Pythons that were found."""
     say(f"\nPythons found here: {', '.join(sorted({dotted(OWN), *(one.name for one in found)}))}")
     for one, outcome in outcomes.items():
         say(f"Python {one.name}: unit tests, a simulated life, one `lws run`: {outcome}")
 
 
 def dotted(version: Version) -> str:
-    """Return a version as people write it."""
+    """Return a readable version."""
     return ".".join(map(str, version))
 
 
 def say(line: str) -> None:
-    """Print before the started programs print again."""
+    """Print before the started processes print again."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""The Pythons of this machine: on PATH, the system's own even if it is shadowed, and pyenv's versions.
+"""Finds the Pythons of this machine: in PATH, the system's own even if it is shadowed, and pyenv's versions.
 
 This module uses only the standard library of Python 3.11: it runs on the oldest supported Python.
 """
@@ -16,10 +16,10 @@ Version: TypeAlias = tuple[int, ...]
 
 NAME: Final = re.compile(r"python3(\.\d+)?")
 SYSTEM: Final = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
-"""The folders of a system's own programs, independent of PATH."""
+"""The directories of system executables, independent of PATH."""
 
 SECONDS: Final = 60.0
-"""The maximum time of a program to report its Python version."""
+"""The timeout for a Python to report its version."""
 
 QUESTION: Final = """
 import json, sys
@@ -30,7 +30,7 @@ print(json.dumps([sys.implementation.name, list(sys.version_info), free, getattr
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interpreter:
-    """One Python: its version, its program, and the reason not to try it (empty: none)."""
+    """A Python with its version, its executable, and the reason not to test it, or an empty string."""
 
     version: Version
     path: Path
@@ -38,12 +38,15 @@ class Interpreter:
 
     @property
     def name(self) -> str:
-        """Return the version as people write it."""
+        """Return the readable version."""
         return ".".join(map(str, self.version))
 
 
 def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[Path] = SYSTEM) -> list[Interpreter]:
-    """Return every Python of at least `minimum`, in the order of versions; the first one of each version."""
+    """Return each Python of at least version `minimum`, ordered by version.
+
+    Only the first one of each version is returned.
+    """
     found: dict[Version, Interpreter] = {}
     asked: set[Path] = set()
     for candidate in candidates(environment, system):
@@ -57,7 +60,7 @@ def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[P
 
 
 def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) -> Iterator[Path]:
-    """Yield the programs that may be Pythons, each under the first name."""
+    """Yield the executables that may be Pythons, each under its first name."""
     searched = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
     for directory in [
         *searched,
@@ -69,7 +72,7 @@ def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) 
 
 
 def ask(program: Path, asked: set[Path]) -> Interpreter | None:
-    """Return the Python of a program; None if it is not a Python, or was already returned."""
+    """Return the Python of an executable, or None if it is not a Python or was already returned."""
     real = program.resolve()
     if real in asked:
         return None
@@ -109,7 +112,7 @@ def _pythons(directory: Path) -> list[Path]:
 
 
 def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders where pyenv may keep its versions: by variable, at home, and next to its shims on PATH."""
+    """Yield the directories where pyenv may store its versions: by variable, at home, and next to its shims."""
     for name, below in (("PYENV_ROOT", ""), ("HOME", ".pyenv")):
         if environment.get(name):
             yield Path(environment[name], below)

@@ -1,4 +1,4 @@
-"""One environment for each interpreter, below `.venvs`: created again when the lock or the interpreter changes."""
+"""Builds an environment in `.venvs` for each interpreter, and rebuilds it if the lock or the interpreter changes."""
 
 import hashlib
 import re
@@ -17,20 +17,20 @@ ENVIRONMENTS: Final = ROOT / ".venvs"
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
-"""Modules are compiled when tests import them, which is a small part of the packages."""
+"""Modules are compiled when tests import them, and the tests import only a small part of the packages."""
 
 ELSEWHERE: Final = frozenset({"numpy"})
-"""Packages that an example needs, and the fast tests do not."""
+"""Packages that an example needs, and that the fast tests do not need."""
 
 RUNNING: Final = "requirements/local.lock"
-"""The requirements for running, as in `make setup`."""
+"""The runtime requirements, as in `make setup`."""
 
 STAMP: Final = ".installed"
-"""The file that is written last; it identifies the content of the environment."""
+"""The file that is written last. It identifies the content of the environment."""
 
 
 def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIRONMENTS) -> Path:
-    """Return the Python of the interpreter's environment, with the packages of the fast tests."""
+    """Return the Python of the interpreter's environment, with the packages for the fast tests."""
     directory = parent / interpreter.name
     python, stamp, made_of = directory / "bin" / "python", directory / STAMP, digest(interpreter, root)
     if stamp.is_file() and stamp.read_text() == made_of:
@@ -50,13 +50,13 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
 
 
 def needed(lock: str) -> str:
-    """Return the entries of a lock that the fast tests need."""
+    """Return the lock entries that the fast tests need."""
     entries = re.split(r"^(?=\S)", lock, flags=re.MULTILINE)
     return "".join(one for one in entries if one.partition("==")[0] not in ELSEWHERE)
 
 
 def digest(interpreter: Interpreter, root: Path = ROOT) -> str:
-    """Return a hash of an environment's inputs: the interpreter, the place, the lock, the packages."""
+    """Return a hash of the inputs of an environment: the interpreter, the path, the lock, and the packages."""
     projects = [tomllib.loads((root / f"packages/{name}/pyproject.toml").read_text()) for name in PACKAGES]
     lock = (root / RUNNING).read_text() + needed((root / "requirements/test.lock").read_text())
     parts = [str(interpreter.path), str(root), lock, repr(projects)]

@@ -1,4 +1,4 @@
-"""Output and records of `make unit-all`, and the list of unstable tests of `make test`."""
+"""Tests the output and records of `make unit-all`, and the list of unstable tests of `make test`."""
 
 import os
 import subprocess
@@ -134,7 +134,7 @@ def test_run_with_too_many_unstable_tests_fails(tmp_path: Path) -> None:
 
 
 def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
-    """In a parallel run, the worker process ends with the test, and pytest with the remaining tests."""
+    """In a parallel run, the worker process exits with the test, and pytest with the remaining tests."""
     (tmp_path / "test_it.py").write_text(
         "import time\nfrom pathlib import Path\n"
         "def test_hanging():\n"
@@ -150,7 +150,7 @@ def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
 
 
 def tried(folder: Path, *options: str) -> str:
-    """Return the output of pytest for the tests in a folder, with this repository's plugin."""
+    """Return the pytest output for the tests in a directory, with the plugin of this repository."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     command = [sys.executable, "-m", "pytest", "-p", "testkit.suite", "-c", "/dev/null", f"--rootdir={folder}"]
     result = subprocess.run(

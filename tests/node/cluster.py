@@ -47,7 +47,7 @@ class NodeCluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the kubeconfig of the administrator."""
+        """Return the administrator's kubeconfig."""
         return self.pki / "admin.kubeconfig"
 
     @property

@@ -109,7 +109,7 @@ def api_server_flags(machine: Machine, pki: Path) -> list[str]:
 
 
 def client_flags(name: str, pki: Path) -> list[str]:
-    """Return the flags by which a controller finds the API server."""
+    """Return the flags with which a controller connects to the API server."""
     kubeconfig = pki / f"{name}.kubeconfig"
     return [
         f"--kubeconfig={kubeconfig}",

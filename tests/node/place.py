@@ -29,7 +29,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A namespace."""
+    """A namespace.
+
+    `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
+    """
 
     cluster: NodeCluster
     name: str

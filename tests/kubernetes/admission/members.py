@@ -1,4 +1,4 @@
-"""Pods as the StatefulSet controller creates them, for LeaderWorkerSets of many fields."""
+"""Builds pods as the StatefulSet controller creates them, for LeaderWorkerSets with many fields."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ topologies = st.sampled_from(TOPOLOGIES)
 
 @st.composite
 def terms(draw: st.DrawFn) -> JSONObject:
-    """Return the affinity of a user: none, or terms on topologies that groups also use."""
+    """Return a user's affinity: none, or terms for topologies that groups also use."""
     kinds = draw(st.lists(st.sampled_from(["nodeAffinity", "podAffinity", "podAntiAffinity"]), unique=True))
     affinity: JSONObject = {}
     for kind in kinds:
@@ -38,7 +38,7 @@ def terms(draw: st.DrawFn) -> JSONObject:
 
 @st.composite
 def environments(draw: st.DrawFn) -> list[JSONObject]:
-    """Return variables of a user, of which some have names of ours."""
+    """Return a user's environment variables. Some of them have reserved names."""
     names = draw(st.lists(st.sampled_from(["TEXT", "PORT", *ENVIRONMENT]), unique=True))
     sources: list[JSONObject] = [
         {"value": "mine"},
@@ -88,14 +88,14 @@ def sets(draw: st.DrawFn) -> JSONObject:
 
 
 def leader_of(obj: JSONObject, index: int) -> JSONObject:
-    """Return the leader with this index, before its admission."""
+    """Return the leader with this index, before admission."""
     lws = leaderworkerset.decode(obj)
     template = statefulsets.build_template(lws, "revision")
     return _of(template, owner="StatefulSet", owner_uid=UID, keeper=lws.name, ordinal=index, service=lws.name)
 
 
 def worker_of(obj: JSONObject, leader: JSONObject, index: int) -> JSONObject:
-    """Return a worker of an admitted leader, before its admission."""
+    """Return a worker of an admitted leader, before admission."""
     lws = leaderworkerset.decode(obj)
     workers = statefulset.build(lws, lws, leader, {})
     spec = workers["spec"]

@@ -1,4 +1,4 @@
-"""kube-apiserver makes pods members of their group by policy as the webhook does, for pods of random LeaderWorkerSets.
+"""Tests that the policy and the webhook make the same changes to pods of random LeaderWorkerSets.
 
 Pods are created by dry run on an API server without webhooks and controllers: once as a StatefulSet creates them, and once
 as the webhook answers.
@@ -39,11 +39,11 @@ VOLATILE = ("creationTimestamp", "uid", "managedFields", "resourceVersion", "gen
 
 
 GANGS = {"kubernetes": NO_GANG, "other_version": Gangs(default=VOLCANO.name)}
-"""The gang schedulers of the policy on each version."""
+"""The gang schedulers of the policy for each version."""
 
 
 class Server:
-    """An API server that evaluates the policy, and the gang schedulers of the webhook."""
+    """An API server that evaluates the policy, with the gang schedulers of the webhook."""
 
     def __init__(self, runner: asyncio.Runner, client: Client, gang: Gang) -> None:
         self.gang = gang
@@ -57,7 +57,7 @@ class Server:
 
 @contextmanager
 def serving(version: str, directory: Path, gang: Gang) -> Iterator[Server]:
-    """Run an API server of this version with the policy, until it is evaluated."""
+    """Run an API server of this version with the policy, and wait until the policy is evaluated."""
     with api_server(build.assets(print, version), directory) as plane, asyncio.Runner() as runner:
         client = Client(KubernetesCluster(plane.kubeconfig).transport(MANAGER))
         runner.run(set_up(client, gang))
@@ -66,7 +66,7 @@ def serving(version: str, directory: Path, gang: Gang) -> Iterator[Server]:
 
 
 async def set_up(client: Client, gang: Gang) -> None:
-    """Create a namespace and the policy; wait until a pod becomes a member."""
+    """Create a namespace and the policy. Wait until a pod becomes a member."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": members.NAMESPACE}}
     await client.create(resources.NAMESPACES, namespace)
     metadata = {"name": "default", "namespace": members.NAMESPACE}
@@ -84,7 +84,7 @@ async def set_up(client: Client, gang: Gang) -> None:
 
 @pytest.fixture(scope="module", params=["kubernetes", "other_version"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Return an API server of each version that evaluates policies."""
+    """Return an API server for each version that evaluates policies."""
     directory = tmp_path_factory.mktemp("server")
     with serving(build.CLUSTERS[request.param], directory, GANGS[request.param]) as running:
         yield running
@@ -96,14 +96,14 @@ def is_member(pod: JSONObject) -> bool:
 
 
 def is_left(pod: JSONObject) -> bool:
-    """Return whether the policy leaves a pod to the webhook: for its TPUs, or its hashed keys."""
+    """Return whether the policy skips the pod, which the webhook handles because of TPUs or hashed keys."""
     has_subgroups = labels.SUBGROUP_SIZE in meta.annotations(pod)
     is_hashed = has_subgroups and not identity.is_joined(meta.labels(pod).get(labels.GROUP_KEY, identity.JOINT))
     return is_hashed or accelerators.requests_tpus(meta.spec(pod))
 
 
 def comparable(pod: JSONObject) -> JSONObject:
-    """Return a pod without what differs between two creations, and with names for its keys."""
+    """Return a pod without the fields that differ between two creations, and with names for its keys."""
     own = meta.labels(pod)
     values = {own[key]: key for key in KEYS if key in own}
 
@@ -125,7 +125,7 @@ def comparable(pod: JSONObject) -> JSONObject:
 
 
 def assert_equal(server: Server, pod: JSONObject) -> JSONObject | None:
-    """Compare both ways of admission; return the stored pod, None for a pod that the webhook denies."""
+    """Compare both kinds of admission. Return the stored pod, or None if the webhook denies the pod."""
     stored = server.create(pod)
     try:
         admitted = deciding.admit_pod(pod, server.gang, "r")

@@ -1,1 +1,1 @@
-"""Gang scheduling by the real coscheduling plugin, if its scheduler was built."""
+"""Tests gang scheduling with the real coscheduling plugin, if its scheduler was built."""

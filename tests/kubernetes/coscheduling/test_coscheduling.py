@@ -1,4 +1,4 @@
-"""The real coscheduling plugin binds all pods of a group that `coscheduling` prepared, or none."""
+"""Tests that the real coscheduling plugin binds all pods of a group, or none."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -17,15 +17,17 @@ pytestmark = pytest.mark.slow
 
 
 def template(space: LiveScenario, image: str = "app:1") -> JSONObject:
-    """Return a pod template for that scheduler; two pods fill a node of the test's pool."""
+    """Return a pod template for that scheduler. Two pods fill a node in the test's pool."""
     made = half_a_node(space, image)
     made["spec"]["schedulerName"] = SCHEDULER
     return made
 
 
 async def test_groups_start_completely_or_not_at_all(space: LiveScenario) -> None:
-    """R-GANG-2 to R-GANG-7, R-KQ-120, R-KQ-121: 3 groups of 4 on nodes for 2, then on enough nodes; recreated, rolled,
-    scaled, deleted."""
+    """R-GANG-2 to R-GANG-7, R-KQ-120, R-KQ-121. Three groups of 4 run on nodes for 2 groups, then on enough nodes.
+
+    Then they are recreated, rolled out, scaled and deleted.
+    """
     await add_to_pool(space, range(4))
     await space.create(lws(replicas=3, size=4, template={"workerTemplate": template(space)}))
 

@@ -1,1 +1,1 @@
-"""Gang schedulers on both clusters."""
+"""Tests gang schedulers on both clusters."""

@@ -1,4 +1,4 @@
-"""Both clusters with the kinds of gang schedulers, and the shipped manager, which detects the served kinds."""
+"""Both clusters with the gang scheduler kinds, and the shipped manager, which detects the served kinds."""
 
 import asyncio
 import sys
@@ -34,7 +34,7 @@ GATES: Final = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "Gen
 SERVED: Final = {"1.36": "v1alpha2", "1.37": "v1beta1"}
 DEFINED: Final = {VOLCANO.name, COSCHEDULING.name}
 DEFINED_WITHIN: Final = 60.0
-"""Seconds that an API server may take to serve them, on a busy machine."""
+"""The timeout for serving these kinds on a busy machine, in seconds."""
 
 
 @pytest.fixture(scope="package", params=["embedded", *build.CLUSTERS])
@@ -43,7 +43,7 @@ def running(
     runner: asyncio.Runner,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
-    """Run one cluster after the other."""
+    """Run the clusters one after the other."""
     directory = tmp_path_factory.mktemp(request.param)
     if request.param == "embedded":
         with kept(runner, started(directory)) as one:
@@ -58,7 +58,7 @@ def running(
 
 @contextmanager
 def kept(runner: asyncio.Runner, context: object) -> Iterator[Running]:
-    """Enter an async context and leave it at the end, while the loop also runs tests in between."""
+    """Enter an async context, and exit it at the end. The loop also runs tests between these steps."""
     keeper: OpenContext[Running] = runner.run(OpenContext.enter(context))  # type: ignore[arg-type]
     try:
         yield runner.run(keeper.value())
@@ -67,7 +67,10 @@ def kept(runner: asyncio.Runner, context: object) -> Iterator[Running]:
 
 
 def scheduling(version: str) -> tuple[str, str]:
-    """Return the flag and the gates by which a version of Kubernetes serves PodGroups; skip the test if it cannot."""
+    """Return the flag and the feature gates with which a Kubernetes version serves PodGroups.
+
+    Skip the test if it cannot.
+    """
     if version not in SERVED:
         pytest.skip(f"Kubernetes {version} has no {kubernetesfeatures.ALPHA_POD_GROUPS.name}")
     return f"--runtime-config=scheduling.k8s.io/{SERVED[version]}=true", GATES[version]
@@ -84,7 +87,7 @@ async def started(directory: Path) -> AsyncIterator[Running]:
 
 @asynccontextmanager
 async def serving(cluster: ClusterBackend, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
-    """Run the manager on a cluster; by default it asks that cluster for the served gang schedulers."""
+    """Run the manager on a cluster. By default, it discovers the served gang schedulers."""
     client = Client(cluster.transport("tests"))
     replica = Replica(
         directory,
@@ -102,7 +105,7 @@ async def serving(cluster: ClusterBackend, directory: Path, provider: str = AUTO
 
 @contextmanager
 def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Plane]:
-    """Run a real control plane that schedules groups."""
+    """Run a control plane that schedules groups."""
     serve, gates = scheduling(version)
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
 
@@ -116,7 +119,7 @@ def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Pla
 
 
 async def define(cluster: ClusterBackend) -> None:
-    """Define the kinds of schedulers that do not run here, and wait until a starting manager finds them."""
+    """Create the CRDs of schedulers that do not run in this test, and wait until a starting manager finds them."""
     client = Client(cluster.transport("setup"))
     for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")

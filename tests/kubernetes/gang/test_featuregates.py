@@ -1,4 +1,4 @@
-"""`lws explain` and `lws doctor` name the component that lacks the feature gate of native groups.
+"""Tests that `lws explain` and `lws doctor` show the component without the feature gate for native groups.
 
 On the newer Kubernetes; with `THOROUGH=1`, as in `make nightly`, on both.
 """
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 def without_gates(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Plane]:
-    """Run a separate control plane, whose components are restarted without the gate."""
+    """Run a separate control plane whose components are restarted without the feature gate."""
     with plane(runner, tmp_path_factory.mktemp(request.param), build.CLUSTERS[request.param]) as made:
         yield made
 
@@ -56,7 +56,7 @@ async def test_component_without_the_gate_is_named(without_gates: Plane, tmp_pat
 
 
 def lose_gate(made: Plane, component: str) -> None:
-    """Start a component again without the gate."""
+    """Restart a component without the feature gate."""
     kill(made, component)
     start_again(made, component, without="--feature-gates")
     await_ready(made)
@@ -70,7 +70,7 @@ async def groups_stay(space: LiveScenario, made: Plane) -> None:
 
 
 async def a_group_starts_in_part(space: LiveScenario, made: Plane, component: str, started: int) -> None:
-    """Check that only some pods of a group of four start; without PodGroups only the leader does."""
+    """Check that only some pods of a group of four start. Without PodGroups, only the leader starts."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
     await space.until(shows(lambda state: bound(state, 1), [started]))
     explained = await says(made, space, "LWS-E055", "explain", "web")
@@ -86,7 +86,7 @@ def is_gone(state: State) -> None:
 
 
 async def says(made: Plane, space: LiveScenario, words: str, *command: str) -> str:
-    """Wait until a typed command prints these words; return its whole output."""
+    """Wait until a command prints these strings. Return its complete output."""
     typed = [sys.executable, "-m", "lwsctl.cli", *command, "-n", space.namespace]
     environment = {**os.environ, "KUBECONFIG": str(made.kubeconfig)}
 

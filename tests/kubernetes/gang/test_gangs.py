@@ -1,4 +1,4 @@
-"""Group objects of schedulers on both clusters: their owners, their fields, and their deletion."""
+"""Tests the group objects of schedulers on both clusters: their owners, their fields, and their deletion."""
 
 from contextlib import suppress
 from functools import partial
@@ -24,23 +24,23 @@ from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 
 OF_OTHERS: Final = pytest.mark.parametrize("running", ["embedded", "kubernetes"], indirect=True)
-"""Tests of schedulers whose kinds are custom resources, which are the same on each version of Kubernetes."""
+"""Tests schedulers whose kinds are custom resources, which are the same in each Kubernetes version."""
 
 
 def link_of(pod: JSONObject) -> str:
-    """Return the name of the group's object that a pod has."""
+    """Return the name of the group object in a pod."""
     native = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName", "")
     return str(native or meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, ""))
 
 
 def minimum_of(obj: JSONObject) -> int:
-    """Return how many pods a group's object requests."""
+    """Return the number of pods that a group object requests."""
     spec = meta.spec(obj)
     return int(spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"])
 
 
 async def served(space: LiveScenario, provider: str) -> Provider | None:
-    """Return the scheduler with the version of its API that the cluster serves, if it serves one."""
+    """Return the scheduler with the version of its API that the cluster serves, or None."""
     for one in PROVIDERS[provider].editions:
         with suppress(NotFoundError):
             await space.client.list(kind_of(one), namespace=space.namespace)
@@ -49,7 +49,7 @@ async def served(space: LiveScenario, provider: str) -> Provider | None:
 
 
 async def objects(space: LiveScenario, provider: str) -> dict[str, JSONObject]:
-    """Return the objects of groups by name."""
+    """Return the group objects by name."""
     one = await served(space, provider)
     assert one is not None
     found = await space.client.list(kind_of(one), namespace=space.namespace)
@@ -57,7 +57,10 @@ async def objects(space: LiveScenario, provider: str) -> dict[str, JSONObject]:
 
 
 async def until_gone(space: LiveScenario, provider: str) -> None:
-    """Wait until the namespace is empty: first pods, then the objects that the garbage collector deletes."""
+    """Wait until the namespace is empty.
+
+    Pods are deleted first, then the objects that the garbage collector deletes.
+    """
 
     def is_empty(state: State) -> None:
         assert not state.pods
@@ -74,7 +77,7 @@ async def until_gone(space: LiveScenario, provider: str) -> None:
 
 
 async def assert_groups(space: LiveScenario, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
-    """Check that every pod names the object of its group, which its leader controls; return their UIDs."""
+    """Check that each pod refers to its group object, which its leader controls. Return their UIDs."""
     pods = space.state.of("web")
     assert pods.keys() == names
     expected = {link_of(pod): meta.uid(pod) for pod in pods.values() if labels.LEADER_NAME not in meta.annotations(pod)}
@@ -127,12 +130,12 @@ async def live(space: LiveScenario, provider: str, minimum: int, obj: JSONObject
 @OF_OTHERS
 @pytest.mark.parametrize("provider", ["volcano", "coscheduling"])
 async def test_groups_with_random_keys_have_one_object_each(space: LiveScenario, provider: str) -> None:
-    """Groups are replaced, rolled and scaled; an object is deleted with the leader that controls it (N-AT-6)."""
+    """Groups are replaced, rolled out and scaled. An object is deleted with the leader that controls it (N-AT-6)."""
     await live_by_keys(space, provider, lws(annotations={labels.GANG_SCHEDULER: provider}, **HASH))
 
 
 async def test_native_groups_with_random_keys_have_one_object_each(space: LiveScenario) -> None:
-    """Native groups behave as those with other schedulers (N-AT-6)."""
+    """Native groups behave like groups of other schedulers (N-AT-6)."""
     await _native(space)
     await live_by_keys(space, "native", lws(**HASH))
 
@@ -162,7 +165,7 @@ def _kept(before: State, after: State, pods: int) -> None:
 
 
 async def assert_an_object_each(space: LiveScenario, provider: str, replicas: int) -> None:
-    """Check that every group has exactly one object, which its leader controls and all its pods name."""
+    """Check that each group has exactly one object, which its leader controls and to which all its pods refer."""
     pods = space.state.of("web")
     expected = {link_of(pods[name]): meta.uid(pods[name]) for name in leaders(space.state)}
     assert len(expected) == replicas
@@ -172,7 +175,7 @@ async def assert_an_object_each(space: LiveScenario, provider: str, replicas: in
 
 
 def differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
-    """Expect another pod with this name."""
+    """Wait for another pod with this name."""
     assert after.get(name, before[name]) != before[name]
 
 
@@ -215,7 +218,7 @@ async def test_groups_without_enough_accelerators_wait_completely(space: LiveSce
 
 
 async def bind(space: LiveScenario, pod: str, node: str) -> None:
-    """Give a pod a node, as a scheduler does."""
+    """Assign a pod to a node, as a scheduler does."""
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -226,7 +229,7 @@ async def bind(space: LiveScenario, pod: str, node: str) -> None:
 
 
 async def test_pods_are_bound_separately_without_a_gang_scheduler(space: LiveScenario) -> None:
-    """Only with a gang scheduler a group starts completely or not at all (R-OP-62, AT-000-6c)."""
+    """A group starts completely or not at all only with a gang scheduler (R-OP-62, AT-000-6c)."""
     await add_to_pool(space, range(2))
     annotations = {labels.GANG_SCHEDULER: "none"}
     await space.create(
@@ -243,7 +246,7 @@ async def test_pods_are_bound_separately_without_a_gang_scheduler(space: LiveSce
 
 
 async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
-    """The error gives advice (R-KQ-149)."""
+    """The error contains advice (R-KQ-149)."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*gang-scheduler: none"):
@@ -254,7 +257,7 @@ async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
 
 
 async def _native(space: LiveScenario) -> Provider:
-    """Return the scheduler of Kubernetes in its served version; skip the test on a cluster without it."""
+    """Return the Kubernetes scheduler with its served version. Skip the test on a cluster without it."""
     return await served(space, "native") or pytest.skip("the embedded cluster's scheduler knows no groups")
 
 
@@ -265,7 +268,7 @@ async def test_native_groups_keep_their_objects_through_changes(space: LiveScena
 
 
 async def test_native_groups_have_the_priority_of_their_pods(space: LiveScenario) -> None:
-    """The scheduler of Kubernetes 1.37 binds no pod whose priority differs from its group's."""
+    """The Kubernetes 1.37 scheduler does not bind pods whose priority differs from the priority of their group."""
     await _native(space)
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space.namespace}}
     await space.client.create(PRIORITY_CLASSES, priority | {"value": 1000})
@@ -274,7 +277,10 @@ async def test_native_groups_have_the_priority_of_their_pods(space: LiveScenario
 
 
 async def test_native_groups_start_together_or_not_at_all(space: LiveScenario) -> None:
-    """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts (R-KQ-145)."""
+    """Of 3 groups of 4 on nodes for 2, two run completely.
+
+    After capacity is added, the third one starts (R-KQ-145).
+    """
     native = await _native(space)
     await add_to_pool(space, range(4))
     await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))

@@ -1,4 +1,4 @@
-"""`spec.scheduling` is refused if its kinds are not served, and everything else continues."""
+"""Tests that `spec.scheduling` is rejected if its kinds are not served, and that other objects are not affected."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -9,7 +9,7 @@ from kuberuntime.errors import ForbiddenError
 
 
 async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: LiveScenario) -> None:
-    """Kubernetes 1.36 and the embedded cluster name the missing kinds (N-SCH-VAL-6, N-117-5)."""
+    """Kubernetes 1.36 and the embedded cluster report the missing kinds (N-SCH-VAL-6, N-117-5)."""
     if await is_served(space):
         pytest.skip("its kinds are served here")
     with pytest.raises(ForbiddenError, match="v1beta1 Workload API is not available"):
@@ -17,7 +17,7 @@ async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: LiveScen
 
 
 async def test_scheduling_is_validated_if_its_kinds_are_served(space: LiveScenario) -> None:
-    """Incompatible levels, and a change of the level, are refused (N-SCH-VAL-16, N-SCH-VAL-10)."""
+    """Incompatible levels, and a change to the level, are rejected (N-SCH-VAL-16, N-SCH-VAL-10)."""
     if not await is_served(space):
         pytest.skip("its kinds are not served here")
     with pytest.raises(ForbiddenError, match="incompatible with startupPolicy LeaderReady"):

@@ -1,4 +1,4 @@
-"""`spec.scheduling` with kube-scheduler: groups start completely or not at all, at each level, and leave no object."""
+"""Tests `spec.scheduling` with kube-scheduler. Groups start completely or not at all, and no object remains."""
 
 import asyncio
 import os
@@ -27,19 +27,19 @@ CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 IDENTITIES: Final = ("Ordinal", "Hash")
 
 SETS: Final = int(os.environ.get("SETS", "1"))
-"""Sets of each identity that share too few nodes."""
+"""LeaderWorkerSets of each identity that share too few nodes."""
 
 FEW: Final = 4 * SETS
-"""The number of nodes, for two pods each: enough for a third of the groups."""
+"""The number of nodes for two pods each, which is enough for a third of the groups."""
 
 SIZE: Final = 3
-"""Pods of each of their groups."""
+"""The number of pods in each group."""
 
 GRACE: Final = int(os.environ.get("GRACE", "3"))
-"""Seconds that these pods take to end."""
+"""The time that these pods need to terminate, in seconds."""
 
 PATIENCE: Final = 120.0
-"""Seconds until all of them are ready on a busy machine."""
+"""The timeout until all of them are ready on a busy machine, in seconds."""
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ async def pod_groups(space: LiveScenario) -> dict[str, JSONObject]:
 
 
 def placed(state: State) -> dict[str, int]:
-    """Return how many pods of each group have a node, by the label of the group."""
+    """Return the number of scheduled pods of each group, by group label."""
     counts: dict[str, int] = {}
     for pod in state.of("web").values():
         group = meta.labels(pod)[labels.GROUP_INDEX]
@@ -72,20 +72,20 @@ def placed(state: State) -> dict[str, int]:
 
 
 def all_ready(state: State, pods: int, image: str = "app:1") -> None:
-    """Return whether there are so many pods of this image, all of them ready."""
+    """Return whether `count` pods have this image, and all of them are ready."""
     found = state.of("web").values()
     assert [is_ready(pod) for pod in found] == [True] * pods
     assert {meta.spec(pod)["containers"][0]["image"] for pod in found} == {image}
 
 
 async def no_other_pod_groups(space: LiveScenario) -> dict[str, JSONObject]:
-    """Wait until there are the PodGroups that pods name, and no others."""
+    """Wait until exactly the PodGroups exist to which pods refer."""
     expected = {link_of(pod) for pod in space.state.of("web").values()}
     return await space.eventually(lambda: pod_groups(space), lambda found: found.keys() == expected)
 
 
 async def until_gone(space: LiveScenario) -> None:
-    """Delete the LeaderWorkerSet and wait until nothing remains."""
+    """Delete the LeaderWorkerSet, and wait until no object remains."""
     await space.delete("web")
 
     def is_empty(state: State) -> None:
@@ -98,13 +98,16 @@ async def until_gone(space: LiveScenario) -> None:
 
 
 def scheduled(space: LiveScenario, scheduling: JSONObject, identity: str = "Ordinal", **fields: Any) -> JSONObject:
-    """Return a LeaderWorkerSet of which two pods fill a node of the test's pool."""
+    """Return a LeaderWorkerSet of which two pods fill a node in the test's pool."""
     template = fields.pop("template", {}) | {"workerTemplate": half_a_node(space)}
     return lws(template=template, scheduling=scheduling, groupIdentity=identity, **fields)
 
 
 async def run_another_pod(space: LiveScenario) -> None:
-    """Wait for a later, unrelated event: a pod outside of the groups has a node; then delete it."""
+    """Wait for a later, unrelated event, which is the scheduling of a pod outside the groups.
+
+    Then delete that pod.
+    """
     own = {"apiVersion": PODS.api_version, "kind": PODS.kind, "metadata": {"name": "other"}}
     await space.create(own | {"spec": pod_template()["spec"]}, PODS)
 
@@ -121,7 +124,10 @@ async def run_another_pod(space: LiveScenario) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_replicas_start_together_or_not_at_all(space: LiveScenario, identity: str) -> None:
-    """3 groups of 4 on nodes for 2; capacity is added, and the third starts (N-K8S-1, N-K8S-4, N-K8S-5)."""
+    """Of 3 groups of 4 on nodes for 2, two start.
+
+    After capacity is added, the third one starts (N-K8S-1, N-K8S-4, N-K8S-5).
+    """
     await add_to_pool(space, range(4))
     await space.create(scheduled(space, {}, identity, replicas=3, size=4))
 
@@ -147,7 +153,10 @@ async def test_replicas_start_together_or_not_at_all(space: LiveScenario, identi
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_whole_set_starts_together_or_not_at_all(space: LiveScenario, identity: str) -> None:
-    """2 groups of 3 on nodes for 4 pods; then the set is scaled to zero and up again (N-K8S-8, N-API-15)."""
+    """The LeaderWorkerSet has 2 groups of 3 on nodes for 4 pods.
+
+    It is scaled to zero and up again (N-K8S-8, N-API-15).
+    """
     await add_to_pool(space, range(2))
     await space.create(scheduled(space, WHOLE, identity))
 
@@ -211,7 +220,7 @@ def are_ready(names: Iterable[str], groups: int, image: str, gone: Collection[st
 
 
 async def replace_groups(space: LiveScenario, name: str, count: int) -> list[str]:
-    """Delete so many leaders in the background; return their UIDs."""
+    """Delete `count` leaders in the background. Return their UIDs."""
     pods = space.state.of(name).items()
     leaders = [(one, meta.uid(pod)) for one, pod in pods if meta.labels(pod)[labels.WORKER_INDEX] == "0"][:count]
     for one, _ in leaders:
@@ -220,7 +229,9 @@ async def replace_groups(space: LiveScenario, name: str, count: int) -> list[str
 
 
 async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: LiveScenario) -> None:
-    """Sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all (N-AT-6).
+    """LeaderWorkerSets of four groups of three pods share nodes for a third of them.
+
+    Groups start completely or not at all (N-AT-6).
 
     Then nodes are added. Six groups of each set are replaced, their leaders in the background, and their workers end late;
     then all sets are scaled, and rolled out. Afterwards there are as many PodGroups as groups, and none at the end. `SETS=4
@@ -273,7 +284,7 @@ async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: LiveScena
 
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])
 async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: LiveScenario, sizes: tuple[int, int]) -> None:
-    """The minimum is never more than the existing pods, so the rollout ends (N-AT-10)."""
+    """The minimum never exceeds the number of existing pods, so the rollout completes (N-AT-10)."""
     await space.bring_up(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
 
     await space.edit_template(size=sizes[1], workerTemplate=pod_template("app:2"))
@@ -286,7 +297,7 @@ async def test_changed_size_rolls_out_in_a_gang_of_the_whole_set(space: LiveScen
 
 @pytest.mark.parametrize("scheduling", [{}, {"replica": {"leader": {}, "worker": WHOLE}}], ids=["replica", "role"])
 async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: LiveScenario, scheduling: JSONObject) -> None:
-    """One group is recreated meanwhile, with its own PodGroup and workers, without drift (N-AT-25)."""
+    """During the rollout, one group is recreated with its own PodGroup and workers, without drift (N-AT-25)."""
     await space.create(lws(scheduling=scheduling, replicas=2, size=2, rollout={"partition": 1}))
     await space.until(lambda state: all_ready(state, 4))
     await space.edit_template(size=3, workerTemplate=pod_template("app:2"))
@@ -327,7 +338,7 @@ async def test_group_below_the_partition_recreates_its_pod_group(space: LiveScen
 
 
 async def owned_by_a_pipeline(space: LiveScenario, name: str, scheduling: JSONObject) -> JSONObject:
-    """Return a LeaderWorkerSet whose scheduling is delegated to the Workload of an owner, which is created."""
+    """Return a LeaderWorkerSet whose scheduling is delegated to the Workload of an owner. The owner is created."""
     own = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": {"name": name}}
     owner = meta.controller_reference(await space.create(own, CONFIG_MAPS))
     made = lws(annotations=DELEGATED, scheduling=scheduling)
@@ -338,7 +349,7 @@ async def owned_by_a_pipeline(space: LiveScenario, name: str, scheduling: JSONOb
 async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
     space: LiveScenario, scheduling: JSONObject, groups: int
 ) -> None:
-    """The set waits for the Workload of its owner, and creates none of its own (N-K8S-16)."""
+    """The LeaderWorkerSet waits for the Workload of its owner, and does not create a Workload (N-K8S-16)."""
     made = await owned_by_a_pipeline(space, "pipeline", scheduling)
     await space.create(made)
 
@@ -386,7 +397,10 @@ async def test_unreadable_owner_blocks_only_its_own_set(space: LiveScenario) -> 
 
 
 async def test_recreated_group_does_not_wait_for_its_old_pod_group(space: LiveScenario) -> None:
-    """The group waits only for its pods; the old PodGroup is deleted after them, by its finalizer (N-AT-12, N-GATE-10)."""
+    """The group waits only for its pods.
+
+    A finalizer delays the deletion of the old PodGroup until after them (N-AT-12, N-GATE-10).
+    """
     slow = pod_template(terminationGracePeriodSeconds=5)
     await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))
     await space.until(lambda state: all_ready(state, 2))

@@ -1,1 +1,1 @@
-"""The built-in gate on both clusters."""
+"""Tests the built-in gate on both clusters."""

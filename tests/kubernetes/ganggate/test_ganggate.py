@@ -1,4 +1,4 @@
-"""Groups behind the built-in gate, on every cluster: all pods of a group are bound, or none."""
+"""Tests groups with the built-in gate on each cluster. All pods of a group are bound, or none."""
 
 import pytest
 from tests.controlplane import build
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], i
 
 
 def gated(state: State, replicas: int) -> list[int]:
-    """Return how many pods of each group wait for the gate."""
+    """Return the number of pods of each group that wait for the gate."""
     return [sum(map(is_gated, state.group("web", index).values())) for index in range(replicas)]
 
 
 async def test_groups_start_together_or_not_at_all(space: LiveScenario) -> None:
-    """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts."""
+    """Of 3 groups of 4 on nodes for 2, two run completely. After capacity is added, the third one starts."""
     await add_to_pool(space, range(4))
     await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))
 
@@ -61,7 +61,7 @@ async def test_group_survives_a_recreation_a_rollout_and_scaling(space: LiveScen
 
 
 async def test_groups_with_random_keys_start_together_or_not_at_all(space: LiveScenario) -> None:
-    """Behind both gates, 2 groups of 4 use nodes for one; a failed group is replaced when all of it fits."""
+    """With both gates, 2 groups of 4 use nodes for one. A failed group is replaced when the whole group fits."""
     await add_to_pool(space, range(14, 16))
     await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
 
@@ -82,7 +82,7 @@ async def test_groups_with_random_keys_start_together_or_not_at_all(space: LiveS
 
 
 def bound_by_key(state: State) -> list[int]:
-    """Return how many pods of each complete group have a node."""
+    """Return the number of scheduled pods in each complete group."""
     found: dict[str, list[bool]] = {}
     for pod in state.of("web").values():
         found.setdefault(meta.labels(pod)[labels.GROUP_KEY], []).append(is_bound(pod))
@@ -100,7 +100,7 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
 
 
 async def test_pod_with_malformed_affinity_blocks_no_group(space: LiveScenario) -> None:
-    """API servers store `Gt` with a text, and the gate reads every unscheduled pod of the cluster."""
+    """API servers store `Gt` with any string, and the gate reads each unscheduled pod in the cluster."""
     await add_to_pool(space, range(12, 14))
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -122,6 +122,6 @@ async def test_pod_with_malformed_affinity_blocks_no_group(space: LiveScenario) 
 
 
 async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
-    """Workers that are created after their leader is ready would wait for the leader, and the leader for them."""
+    """If workers are created after their leader is ready, they would wait for the leader, and the leader for them."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

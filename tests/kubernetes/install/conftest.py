@@ -1,4 +1,4 @@
-"""One control plane for all tests of installing, an administrator at its terminal, and a clean cluster for each test."""
+"""Runs one control plane for all installation tests. Each test has a terminal and a clean cluster."""
 
 import json
 import os
@@ -41,7 +41,7 @@ WATCHED: Final[Mapping[str, Resource]] = {
     "service": resources.SERVICES,
     OPERATORS.plural: OPERATORS,
 }
-"""Objects that tests await are read by requests: a kubectl for each reading costs more than the wait."""
+"""Tests read the awaited objects with API requests, because starting kubectl each time takes longer than the wait."""
 
 
 @dataclass(frozen=True)
@@ -53,38 +53,38 @@ class Administrator:
     audit: Audit
 
     def lws(self, *words: str, code: int = 0, environment: Mapping[str, str] | None = None) -> str:
-        """Run `lws`; return its output, or the expected error."""
+        """Run `lws`. Return its output, or the expected error."""
         result = self._run([sys.executable, "-m", "lwsctl.cli", *words], environment or {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
 
     def install(self) -> str:
-        """Install, and wait until the managers' pods are ready; kwok simulates them, so no webhook is answered."""
+        """Install, and wait until the manager pods are ready. kwok simulates them, so webhooks do not respond."""
         output = self.lws("install")
         self.kubectl("rollout", "status", "deployment/lws-controller-manager", "-n", NAMESPACE, f"--timeout={SECONDS}s")
         return output
 
     def kubectl(self, *words: str, code: int = 0, objects: Any = None) -> str:
-        """Run `kubectl`, with objects as its standard input; return its output."""
+        """Run `kubectl` with objects as its standard input. Return its output."""
         text = yaml.safe_dump_all(objects) if objects is not None else None
         result = self._run([str(self.plane.assets / "kubectl"), *words], {}, text)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stdout + result.stderr
 
     def helm(self, *words: str, code: int = 0) -> str:
-        """Run `helm`; return its output, or the expected error."""
+        """Run `helm`. Return its output, or the expected error."""
         result = self._run([str(HELM.find()), *words], {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
 
     def shell(self, text: str) -> None:
-        """Run commands of a page that call `kubectl`."""
+        """Run the `kubectl` commands of a page."""
         found = {"PATH": f"{self.plane.assets}:{os.environ['PATH']}"}
         result = self._run(["sh", "-ec", text], found, None)
         assert result.returncode == 0, result.stderr
 
     def get(self, *words: str) -> dict[str, Any] | None:
-        """Return an object as kubectl prints it, None if there is none."""
+        """Return an object as kubectl prints it, or None if it does not exist."""
         if path := path_of(*words):
             return self._read(path)
         text = self.kubectl("get", "--ignore-not-found", "-o", "json", *words)
@@ -101,7 +101,7 @@ class Administrator:
         return {(obj["kind"], meta.name(obj)): obj for obj in found.get("items", [found])}
 
     def await_kind(self, plural: str = "leaderworkersets") -> None:
-        """Wait until a kind is served and explained."""
+        """Wait until a kind is served and `kubectl explain` describes it."""
         deadline = time.monotonic() + 30
         words = [str(self.plane.assets / "kubectl"), "explain", plural]
         while (result := self._run(words, {}, None)).returncode:
@@ -140,7 +140,7 @@ class Administrator:
 
 
 def path_of(named: str, *options: str) -> str:
-    """Return the path of an object that is named alone and of a kind that is waited for; otherwise nothing.
+    """Return the API path of a single object whose kind is awaited, or an empty string.
 
     >>> path_of("configmap/a", "-n", "b"), path_of("crd/a"), path_of("pod/a"), path_of("crd/a", "crd/b")
     ('/api/v1/namespaces/b/configmaps/a', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a', '', '')
@@ -152,7 +152,7 @@ def path_of(named: str, *options: str) -> str:
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane that checks owner references and logs the manager's requests."""
+    """Run a control plane that checks owner references and logs the requests of the manager."""
     directory = tmp_path_factory.mktemp("plane")
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = (
@@ -174,7 +174,10 @@ def settled(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Administr
 
 @pytest.fixture
 def administrator(settled: Administrator) -> Iterator[Administrator]:
-    """Return the administrator of a cluster without a manager; namespace and definition may be left of earlier tests."""
+    """Return the administrator of a cluster without a manager.
+
+    The namespace and the CRD of earlier tests may remain.
+    """
     yield settled
     settled.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     if settled.get("crd", DEFINITION):
@@ -185,7 +188,7 @@ def administrator(settled: Administrator) -> Iterator[Administrator]:
 
 @pytest.fixture
 def fresh(administrator: Administrator) -> Administrator:
-    """Return the administrator of a cluster that never saw an installation."""
+    """Return the administrator of a cluster that never had an installation."""
     administrator.lws("uninstall", "--delete-leaderworkersets")
     administrator.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")
     return administrator

@@ -1,4 +1,4 @@
-"""A manager of the installation as a process behind its service, and a client whose writes it admits."""
+"""Runs a manager of the installation as a process behind its Service, with a client whose writes it admits."""
 
 import asyncio
 import json
@@ -24,17 +24,17 @@ from leaderworkerset.webhooks.configurations import SERVICE_NAME
 IN = ("-n", NAMESPACE)
 PORT = 443
 EVERY = 0.2
-"""Seconds between two writes."""
+"""The interval between two writes, in seconds."""
 
 
 def may_listen() -> bool:
-    """Return whether this user may listen at the port of services."""
+    """Return whether this user may listen on the port of Services."""
     lowest = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()
     return os.geteuid() == 0 or float(lowest) <= PORT
 
 
 def kubeconfig_of(administrator: Administrator, account: str) -> Path:
-    """Write a kubeconfig with the rights of an account."""
+    """Write a kubeconfig with the permissions of an account."""
     config = json.loads(administrator.plane.kubeconfig.read_text())
     token = administrator.kubectl("create", "token", account, *IN).strip()
     config["users"] = [{"name": "admin", "user": {"token": token}}]
@@ -44,7 +44,7 @@ def kubeconfig_of(administrator: Administrator, account: str) -> Path:
 
 
 class Writes:
-    """Consecutive creations of LeaderWorkerSets: the number of admitted ones, and the reasons of refusals."""
+    """Creates LeaderWorkerSets one after the other. Records the number of admitted ones, and the rejections."""
 
     def __init__(self) -> None:
         self.admitted = 0
@@ -52,11 +52,11 @@ class Writes:
         self._ended = threading.Event()
 
     def end(self) -> None:
-        """Wait for the last answer."""
+        """Wait for the last response."""
         self._ended.set()
 
     async def go_on(self, client: Client) -> None:
-        """Write until the end; nothing is stored."""
+        """Send dry-run writes until the end."""
         lws = objects.lws("written") | {"metadata": {"name": "written", "namespace": "default"}}
         while not self._ended.is_set():
             try:
@@ -69,7 +69,10 @@ class Writes:
 
 @contextmanager
 def served(administrator: Administrator, name: str) -> Iterator[Writes]:
-    """Run a manager with the permissions and the certificate of the installation, and write meanwhile; no request may be forbidden."""
+    """Run a manager with the permissions and the certificate of the installation during writes.
+
+    No request may be forbidden.
+    """
     address = administrator.there(f"service/{SERVICE_NAME}", *IN)["spec"]["clusterIP"]
     replica = Replica(administrator.directory, name, kubeconfig_of(administrator, MANAGER))
     replica.start()

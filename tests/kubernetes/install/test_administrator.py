@@ -1,4 +1,4 @@
-"""The work of an administrator: install, two managers, groups, an autoscaler, and a killed leader.
+"""Simulates the work of an administrator: installation, two managers, groups, an autoscaler, and a killed leader.
 
 The managers have the permissions of the installed account, and the leader is killed during a scale-up. No object is
 created twice, none is missing, and no request is forbidden.
@@ -41,11 +41,11 @@ PERMISSIONS = (
     *REMOVE_POD_POLICIES,
 )
 FALLBACK = "list"
-"""A verb for API servers without streaming lists, which this one serves."""
+"""A verb for API servers without streaming lists, which this server supports."""
 
 
 def autoscaler(minimum: int) -> dict[str, Any]:
-    """Return an autoscaler that scales only by its lower bound, because this cluster has no metrics."""
+    """Return an autoscaler that scales only to its lower limit, because this cluster does not have metrics."""
     target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
     resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
     return {
@@ -62,7 +62,7 @@ def autoscaler(minimum: int) -> dict[str, Any]:
 
 
 def route_webhooks(administrator: Administrator, port: int) -> None:
-    """Route the webhook service to this machine, where the managers run as processes."""
+    """Route the webhook Service to this machine, where the managers run as processes."""
     external = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
     namespace = ("-n", "lws-system")
     patch = json.dumps(external)
@@ -97,7 +97,7 @@ def without(verb: str, permissions: Iterable[Permission]) -> list[Permission]:
 
 
 async def walk(administrator: Administrator, client: Client, port: int, managers: list[Replica]) -> None:
-    """Create groups, scale them by an autoscaler, and kill the leading manager meanwhile."""
+    """Create groups, scale them with an autoscaler, and kill the leading manager in the meantime."""
     leading, other = managers
     await installation.allow_scraping(client)
     leading.start()
@@ -137,7 +137,7 @@ async def is_leading(client: Client, replica: Replica) -> bool:
 
 
 def test_installation_with_two_managers_has_no_duplicates(fresh: Administrator) -> None:
-    """Two managers run 3 groups, then 12 by the autoscaler (R-ARC-1, R-MGR-3, contract 12.5)."""
+    """Two managers run 3 groups, then 12 groups after autoscaling (R-ARC-1, R-MGR-3, contract 12.5)."""
 
     async def scenario() -> None:
         client = Client(KubernetesCluster(fresh.plane.kubeconfig).transport("tests"))

@@ -1,4 +1,4 @@
-"""One installer takes over from another under live groups, for each pair, with the commands of the page."""
+"""Tests that one installation method takes over from another while groups run, for each pair."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ TOUR = (
     *(CHART, KUSTOMIZE, CHART, INSTALL),
     *(OPERATED, MANIFESTS, OPERATED, KUSTOMIZE, OPERATED, CHART, OPERATED, INSTALL),
 )
-"""Every ordered pair once."""
+"""Each ordered pair of installation methods."""
 
 WEBHOOKS = (f"mutatingwebhookconfiguration/{MUTATING_NAME}", f"validatingwebhookconfiguration/{VALIDATING_NAME}")
 KEPT = (
@@ -50,7 +50,7 @@ KEPT = (
 
 
 def page() -> tuple[dict[str, str], dict[str, str], str]:
-    """Return the commands that install and remove each installer, and the command that removes the operator."""
+    """Return the commands that install and remove each installation, and the command that removes the operator."""
     text = (ROOT / "docs/how-to/change-the-installer.md").read_text().replace("deploy/", f"{ROOT}/deploy/")
     section = text.partition("## Change the installer")[2].partition("\n## ")[0]
     take, leave, remove = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -62,7 +62,7 @@ def page() -> tuple[dict[str, str], dict[str, str], str]:
 
 
 def run(administrator: Administrator, line: str) -> None:
-    """Run a line; the output of the first command is the input of the second one."""
+    """Run a line in which the output of the first command is the input of the second one."""
     first, _, second = line.partition(" | ")
     program, *rest = first.split()
     said = {"lws": administrator.lws, "kubectl": administrator.kubectl, "helm": administrator.helm}[program](*rest)
@@ -72,7 +72,7 @@ def run(administrator: Administrator, line: str) -> None:
 
 @contextmanager
 def operator(administrator: Administrator, directory: Path) -> Iterator[None]:
-    """Install the operator into the installation's namespace by an overlay, and run it as a process."""
+    """Install the operator into the installation's namespace with an overlay, and run it as a process."""
     overlay = {"resources": ["leaderworkerset/deploy/operator"], "namespace": NAMESPACE}
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
     (directory / "leaderworkerset").symlink_to(ROOT)
@@ -93,7 +93,7 @@ def create_set(administrator: Administrator, name: str) -> None:
 
 
 def groups(administrator: Administrator) -> dict[str, tuple[str, str]]:
-    """Return the objects of groups with their versions (R-OP-44)."""
+    """Return the objects of groups with their resource versions (R-OP-44)."""
     listed = administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
     return {
         f"{obj['kind']}/{obj['metadata']['name']}": (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"])
@@ -102,7 +102,7 @@ def groups(administrator: Administrator) -> dict[str, tuple[str, str]]:
 
 
 def kept(administrator: Administrator) -> dict[str, Any]:
-    """Return the fields that must survive every change: identities, certificates, addresses of webhooks."""
+    """Return the fields that each change must preserve: identities, certificates, and webhook addresses."""
     found = {obj["metadata"]["name"]: obj for obj in administrator.there(*KEPT, *IN)["items"]}
     service = found[SERVICE_NAME]["spec"]
     return {
@@ -120,7 +120,7 @@ def test_tour_contains_every_pair_of_installers() -> None:
 
 
 def test_each_installer_takes_over_from_each_other(fresh: Administrator, tmp_path: Path) -> None:
-    """No object is deleted, no certificate lost, no write refused, and no group changed (R-OP-44, R-OP-50, R-OP-56)."""
+    """No object is deleted, no write rejected, and no group changed (R-OP-44, R-OP-50, R-OP-56)."""
     commands, leaving, remove = page()
     assert commands.keys() == set(INSTALLERS)
     run(fresh, commands[TOUR[0]])

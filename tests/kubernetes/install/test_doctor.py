@@ -1,4 +1,4 @@
-"""`lws doctor` on a real control plane whose installation is broken in several ways."""
+"""Tests `lws doctor` on a real control plane with several faults in the installation."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ IN = ("-n", "lws-system")
 
 
 def report(administrator: Administrator, code: int, *words: str) -> dict[str, dict[str, Any]]:
-    """Return the findings that are not ok by their code; the command must end with `code`."""
+    """Return the findings that are not OK, by code. The command must exit with `code`."""
     typed = [sys.executable, "-m", "lwsctl.cli", "doctor", "--no-machine", "-o", "json", *words]
     result = administrator._run(typed, {}, None)
     assert result.returncode == code, result.stdout + result.stderr

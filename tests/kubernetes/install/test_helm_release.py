@@ -1,4 +1,4 @@
-"""Releases of real Helm on a real control plane: upgraded from the Go project's charts, without a lost object."""
+"""Tests Helm releases on a real control plane: upgrades from the Go project's charts without a lost object."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ OURS = "--set=image.manager.repository=registry.example.com/lws/leaderworkerset,
 
 @pytest.fixture
 def released(fresh: Administrator, tmp_path: Path) -> Iterator[Administrator]:
-    """Return the administrator of a cluster with a release of a chart that has the definition as a template."""
+    """Return the administrator of a cluster with a release of a chart that contains the CRD as a template."""
     chart = tmp_path / "lws"
     (chart / "templates").mkdir(parents=True)
     identity = {"apiVersion": "v2", "name": "lws", "version": "0.7.0", "appVersion": "v0.7.0"}
@@ -52,14 +52,14 @@ def released(fresh: Administrator, tmp_path: Path) -> Iterator[Administrator]:
 
 
 def image(administrator: Administrator) -> str:
-    """Return the image that the managers run."""
+    """Return the manager image."""
     deployment = administrator.there("deployment/lws-controller-manager", *IN)
     text: str = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
     return text
 
 
 def commands() -> list[str]:
-    """Return the commands of the page for the oldest charts, and back, in their order."""
+    """Return the page's commands for the upgrade from the oldest charts, and for the way back, in order."""
     page = (ROOT / "docs/how-to/helm.md").read_text()
     section = page.partition("## Coming from the Go project's chart")[2]
     found = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -67,7 +67,10 @@ def commands() -> list[str]:
 
 
 def test_sets_survive_an_upgrade_from_a_chart_with_crds(released: Administrator) -> None:
-    """The upgrade is refused while Helm would delete sets; the commands of the page lose no object (R-OP-54)."""
+    """The upgrade is rejected if Helm would delete LeaderWorkerSets.
+
+    The page's commands do not lose an object (R-OP-54).
+    """
     released.await_kind()
     released.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=2)])
     before = released.there("lws/web")
@@ -93,7 +96,10 @@ def test_sets_survive_an_upgrade_from_a_chart_with_crds(released: Administrator)
 
 
 def test_values_of_a_release_never_keep_the_go_image(released: Administrator) -> None:
-    """`--reuse-values` keeps the Go repository, which is refused; a similar tag is named (R-OP-52)."""
+    """`--reuse-values` keeps the Go image repository, which is rejected.
+
+    The message suggests a similar tag (R-OP-52).
+    """
     released.kubectl("annotate", f"crd/{DEFINITION}", "helm.sh/resource-policy=keep")
     refused = released.helm("upgrade", "lws", CHART, *IN, "--reuse-values", code=1)
     assert 'image.manager.repository: Invalid value: "registry.k8s.io/lws/lws"' in refused
@@ -105,7 +111,7 @@ def test_values_of_a_release_never_keep_the_go_image(released: Administrator) ->
 
 
 def test_subchart_can_be_enabled_by_a_parent_chart(fresh: Administrator, tmp_path: Path) -> None:
-    """`condition: lws.enabled` passes the value on (R-OP-53)."""
+    """`condition: lws.enabled` passes the value to the subchart (R-OP-53)."""
     parent: dict[str, Any] = {"apiVersion": "v2", "name": "platform", "version": "1.0.0"}
     dependency = {"name": "lws", "version": "0.2.0", "repository": f"file://{CHART}", "condition": "lws.enabled"}
     (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent | {"dependencies": [dependency]}))

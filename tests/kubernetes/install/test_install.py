@@ -1,4 +1,4 @@
-"""`lws install` on a real control plane: created objects, unchanged objects, and errors."""
+"""Tests `lws install` on a real control plane: created objects, unchanged objects, and errors."""
 
 import base64
 import re
@@ -31,12 +31,12 @@ clientConnection: {qps: 50, burst: 100}
 
 
 def words(output: str) -> set[str]:
-    """Return the last word of every line: created, configured, unchanged."""
+    """Return the last word of each line: created, configured, or unchanged."""
     return {line.split()[-1] for line in output.splitlines()}
 
 
 def versions(administrator: Administrator) -> dict[str, str]:
-    """Return the resourceVersion of every installed object, except objects whose status changes by itself."""
+    """Return the resourceVersion of each installed object, except objects whose status changes without an update."""
     return {
         f"{kind}/{name}": obj["metadata"]["resourceVersion"]
         for (kind, name), obj in administrator.installed().items()
@@ -60,7 +60,7 @@ def test_installation_is_idempotent(fresh: Administrator) -> None:
 
 
 def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None:
-    """Pods of kwok are ready but do not answer, so a user's first write would be refused."""
+    """Simulated pods are ready but do not respond, so a user's first write would be rejected."""
     told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
     assert "webhooks not reached" in told
     assert "failed calling webhook" in told
@@ -70,7 +70,7 @@ def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None
 
 
 def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> None:
-    """Pod Security `restricted` is enforced, and the manager's own pods pass it."""
+    """Pod Security `restricted` is enforced, and the manager's own pods satisfy it."""
     administrator.install()
     pods = administrator.there("pods", *IN, "-l", "control-plane=controller-manager")["items"]
     assert len(pods) == 2
@@ -79,7 +79,10 @@ def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> 
 
 
 def test_update_keeps_certificates_and_configuration(administrator: Administrator) -> None:
-    """Values written by the manager are kept; a configuration is replaced only by another one (R-OP-50)."""
+    """Values written by the manager are preserved.
+
+    Only another configuration replaces the configuration (R-OP-50).
+    """
     administrator.lws("install")
     bundle = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
     administrator.kubectl("patch", *SECRET, "-p", f'{{"data": {{"ca.crt": "{bundle}"}}}}')
@@ -104,7 +107,7 @@ def test_update_keeps_certificates_and_configuration(administrator: Administrato
 
 
 def go_installation() -> list[dict[str, Any]]:
-    """Return a Go manager's installation: same names, other permissions and settings (contract 12)."""
+    """Return the installation of a Go manager with the same names and other permissions (contract 12)."""
     installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, InstallSettings())}
     role = installed["ClusterRole", "lws-manager-role"]
     deployment = installed["Deployment", "lws-controller-manager"]
@@ -137,7 +140,7 @@ def go_installation() -> list[dict[str, Any]]:
 
 
 def test_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
-    """Sets are unchanged, and the conversion of older definitions is never called (R-OP-48, R-OP-55, R-API-4)."""
+    """LeaderWorkerSets do not change, and no conversion of older CRDs is called (R-OP-48, R-OP-55, R-API-4)."""
     fresh.kubectl("apply", "--server-side", "-f", "-", objects=go_installation())
     fresh.await_kind()
     fresh.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=1, size=2)])
@@ -165,7 +168,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
 
 
 def test_second_installation_on_a_cluster_is_refused(administrator: Administrator) -> None:
-    """The webhooks and roles of an installation serve the whole cluster."""
+    """The webhooks and roles of an installation apply to the whole cluster."""
     administrator.lws("install")
     for command in ("install", "uninstall"):
         refused = administrator.lws(command, "-n", "elsewhere", code=1)
@@ -174,7 +177,7 @@ def test_second_installation_on_a_cluster_is_refused(administrator: Administrato
 
 
 def test_deployment_of_another_installer_is_named(administrator: Administrator) -> None:
-    """A Helm release of another name has another selector, and selectors cannot change."""
+    """A Helm release with another name has another selector, and selectors are immutable."""
     administrator.lws("install")
     deployment = administrator.there(*DEPLOYMENT)
     administrator.kubectl("delete", *DEPLOYMENT)
@@ -226,7 +229,7 @@ def test_installed_objects_are_complete_and_labeled(administrator: Administrator
 
 
 def test_commands_of_the_page_work(fresh: Administrator) -> None:
-    """The nodes of this cluster pull no images."""
+    """The nodes of this cluster do not pull images."""
     page = "".join((ROOT / f"docs/how-to/{name}.md").read_text() for name in ("install", "uninstall"))
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
     lines = [shlex.split(line, comments=True)[1:] for line in blocks.splitlines() if line.startswith("lws ")]

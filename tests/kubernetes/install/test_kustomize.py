@@ -1,4 +1,4 @@
-"""The kustomize base, rendered by the real kubectl, equals the objects of `lws install`, also with an overlay."""
+"""Tests that the kustomize base, built by kubectl, equals the objects of `lws install`, also with an overlay."""
 
 import re
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 
 
 def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the objects of an installation; files of definitions lack the labels for `lws uninstall`."""
+    """Return the objects of an installation. CRD files do not have the labels for `lws uninstall`."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
     for resource in MANAGED.defined:
         del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
@@ -46,7 +46,7 @@ def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str]
 
 
 def overlay(directory: Path, **fields: Any) -> Path:
-    """Write an overlay into an empty folder; kustomize accepts folders by relative paths only."""
+    """Write an overlay into an empty directory. kustomize accepts only relative paths."""
     base = Path(*[".."] * len(directory.relative_to("/").parts)) / KUSTOMIZE.relative_to("/")
     content = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [str(base)]}
     components = [str(base / name) for name in fields.pop("components", [])]
@@ -59,7 +59,7 @@ def test_base_equals_the_installation(settled: Administrator) -> None:
 
 
 def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
-    """References, also those of the webhooks, are changed consistently (R-OP-47)."""
+    """All references are changed consistently, including those in the webhooks (R-OP-47)."""
     name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
         tmp_path,
@@ -79,7 +79,7 @@ def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_p
     ids=["gang", "pod-policies"],
 )
 def test_component_adds_permissions(settled: Administrator, tmp_path: Path, component: str, kinds: Registry) -> None:
-    """The permissions equal those of `lws install` with such a configuration, which is the user's (R-OP-47)."""
+    """The permissions equal those of `lws install` with the same user configuration (R-OP-47)."""
     folder = overlay(tmp_path, components=[f"components/{component}"])
     installed = by_name(obj for _, obj in build_all(kinds, InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
@@ -89,7 +89,10 @@ def test_component_adds_permissions(settled: Administrator, tmp_path: Path, comp
 
 
 def granted(role: JSONObject) -> set[tuple[str, str, str]]:
-    """Return the permissions of a role, independent of its rules; permissions on named webhooks are the same in all."""
+    """Return the permissions of a role, independent of its rules.
+
+    Permissions for webhooks by name are the same in all.
+    """
     return {
         (group, resource, verb)
         for rule in role["rules"]
@@ -103,7 +106,7 @@ def granted(role: JSONObject) -> set[tuple[str, str, str]]:
 def test_nested_overlay_works_in_any_namespace(
     settled: Administrator, tmp_path: Path, name: str, prometheus: str
 ) -> None:
-    """Replacements of the page change the names and hosts of certificates (R-OP-47)."""
+    """The page's replacements change the names and hosts of certificates (R-OP-47)."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     _, text = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     folder = overlay(tmp_path, namespace="serving", **yaml.safe_load(text))
@@ -130,7 +133,7 @@ def test_user_roles_component_adds_the_roles(settled: Administrator, tmp_path: P
 
 
 def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, tmp_path: Path) -> None:
-    """The image of the operand is an environment variable, which `images` alone does not change (R-OP-34)."""
+    """The operand image is an environment variable, which `images` alone does not change (R-OP-34)."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
@@ -142,7 +145,7 @@ def test_operator_overlay_of_the_page_sets_both_images(settled: Administrator, t
 
 
 def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Administrator, tmp_path: Path) -> None:
-    """The configuration is the section of the page, and nothing else differs from the base."""
+    """The configuration is the section on the page, and no other object differs from the base."""
     page = (ROOT / "docs/how-to/restarts.md").read_text()
     blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
@@ -161,7 +164,7 @@ def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Admini
 
 
 def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
-    """The base is applied by `kubectl apply --server-side -k`, and later by `lws install`, which only adds its labels."""
+    """`kubectl apply --server-side -k` applies the base. A later `lws install` only adds its labels."""
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {

@@ -1,4 +1,4 @@
-"""`lws uninstall` on a real control plane: blocked, deleted and kept objects."""
+"""Tests `lws uninstall` on a real control plane: its preconditions, and the deleted and preserved objects."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def left(administrator: Administrator) -> set[str]:
 
 
 def create_sets(administrator: Administrator, *names: str) -> None:
-    """Create LeaderWorkerSets without webhooks, and for each a service that it owns."""
+    """Create LeaderWorkerSets without webhooks, and a Service for each, which it owns."""
     administrator.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     administrator.await_kind()
     administrator.kubectl("create", "-f", "-", objects=[objects.lws(name, replicas=1) for name in names])
@@ -55,7 +55,7 @@ def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
 
 
 def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
-    """Existing sets block the removal without an option (R-OP-30)."""
+    """If LeaderWorkerSets exist, they block the removal unless an option is set (R-OP-30)."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
@@ -68,7 +68,7 @@ def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrat
 
 
 def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> None:
-    """Definitions are kept, so that another installation continues with them; the empty namespace is deleted."""
+    """CRDs are preserved, so that another installation continues with them. The empty namespace is deleted."""
     administrator.lws("install")
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
@@ -82,7 +82,7 @@ def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> No
 
 
 def test_uninstall_can_delete_leaderworkersets_first(administrator: Administrator) -> None:
-    """Later the garbage collector would keep the owned objects, as their definition is gone."""
+    """Later the garbage collector would not delete the owned objects, because their CRD no longer exists."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     output = administrator.lws("uninstall", "--delete-leaderworkersets")
@@ -106,7 +106,7 @@ def test_set_with_a_foreign_finalizer_is_named(administrator: Administrator) -> 
 def keep_evidence(
     administrator: Administrator, of: str, namespace: str = "default", theirs: Sequence[str] = ()
 ) -> None:
-    """Create the pods of an exhausted group as the manager leaves them; another finalizer keeps its worker as well."""
+    """Create the pods of an exhausted group as the manager creates them. Its worker also has another finalizer."""
     for name, rank in ((f"{of}-0", "0"), (f"{of}-0-1", "1")):
         marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if rank == "0" else {}
         metadata = {
@@ -127,7 +127,7 @@ def kept(administrator: Administrator) -> list[str]:
 
 
 def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -> None:
-    """Without a manager, only the command of the page removes the finalizer (N-RB-5)."""
+    """Without a manager, only the page's command removes the finalizer (N-RB-5)."""
     administrator.lws("install")
     create_sets(administrator, "one")
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
@@ -150,7 +150,10 @@ def command_of_the_page() -> str:
 
 
 def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None:
-    """Workers are released first, after the manager, and the namespace can be deleted (N-RB-5, N-RB-16)."""
+    """The finalizers of workers are removed after the manager.
+
+    Then the namespace can be deleted (N-RB-5, N-RB-16).
+    """
     administrator.lws("install")
     administrator.kubectl("create", "namespace", "tenant")
     create_sets(administrator, "one")
@@ -176,7 +179,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
 
 
 def test_evidence_of_another_installer_is_released(administrator: Administrator) -> None:
-    """The release needs neither a manager nor its definitions (N-RB-5)."""
+    """The removal of the finalizer needs neither a manager nor its CRDs (N-RB-5)."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")
     assert "pod/default/one-0 released" in administrator.lws("uninstall")
@@ -184,7 +187,7 @@ def test_evidence_of_another_installer_is_released(administrator: Administrator)
 
 
 def test_foreign_objects_are_kept(administrator: Administrator) -> None:
-    """An object with our name but without our labels is kept, and so is a namespace with other objects."""
+    """An object with a reserved name but without labels is preserved. So is a namespace with other objects."""
     administrator.lws("install")
     administrator.kubectl(
         "label", "clusterrole/lws-proxy-role", "app.kubernetes.io/instance-", "app.kubernetes.io/name-"

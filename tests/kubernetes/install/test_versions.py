@@ -1,4 +1,4 @@
-"""Upgrade to a newer version and downgrade under live groups: by `lws install` and by Helm."""
+"""Tests an upgrade to a newer version and a downgrade with running groups, by `lws install` and by Helm."""
 
 import shutil
 from pathlib import Path
@@ -33,7 +33,7 @@ OLDER, NEWER = "registry.example.com/lws:older", "registry.example.com/lws:newer
 
 
 def older_chart(directory: Path) -> Path:
-    """Return a chart of an earlier version, without an object that is new."""
+    """Return the chart of an earlier version, without a new object."""
     chart = directory / "lws"
     shutil.copytree(ROOT / "deploy/helm/lws", chart)
     (chart / "templates/poddisruptionbudget-controller-manager.yaml").unlink()
@@ -43,7 +43,7 @@ def older_chart(directory: Path) -> Path:
 
 
 def older_definition() -> dict[str, Any]:
-    """Return a definition of an earlier version, without columns."""
+    """Return the CRD of an earlier version, without columns."""
     definition: dict[str, Any] = yaml.safe_load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text())
     del definition["spec"]["versions"][0]["additionalPrinterColumns"]
     return definition
@@ -60,7 +60,7 @@ def chosen(name: str) -> str:
 
 
 def test_groups_survive_an_upgrade_and_a_downgrade(fresh: Administrator, tmp_path: Path) -> None:
-    """Definitions, objects and images change; no group is written, and no other write is refused (R-OP-39, R-OP-44)."""
+    """CRDs, objects and images change. No group is written, and no other write is rejected (R-OP-39, R-OP-44)."""
     fresh.lws("install", "--image", OLDER)
     fresh.await_kind()
     fresh.kubectl("create", "namespace", GROUPS)
@@ -75,7 +75,7 @@ def test_groups_survive_an_upgrade_and_a_downgrade(fresh: Administrator, tmp_pat
 
 
 def change(administrator: Administrator, older: Path, before: dict[str, Any]) -> None:
-    """Upgrade to the newer version and downgrade, by both ways."""
+    """Upgrade to the newer version and downgrade, in both ways."""
     define = ("apply", "--server-side", "--force-conflicts", "--field-manager=lws-install", "-f", "-")
     administrator.kubectl(*define, objects=[older_definition()])
     administrator.lws("install", "--image", NEWER)
@@ -97,6 +97,6 @@ def change(administrator: Administrator, older: Path, before: dict[str, Any]) ->
 
 
 def rollback() -> str:
-    """Return the command of the page that reverts a release."""
+    """Return the page's command that reverts a release."""
     section = (ROOT / "docs/how-to/upgrade.md").read_text().partition("## Downgrade")[2]
     return section[section.index("helm rollback") :].partition("`")[0]

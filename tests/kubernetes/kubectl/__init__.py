@@ -1,1 +1,1 @@
-"""A package, so that its cluster is stopped after its last test."""
+"""Makes this directory a package, so that pytest stops its cluster after its last test."""

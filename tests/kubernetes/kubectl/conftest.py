@@ -1,4 +1,4 @@
-"""The real kubectl on both clusters: an embedded one with real processes, and a real control plane with kwok."""
+"""Runs kubectl with both clusters: an embedded cluster with real processes, and a real control plane with kwok."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ LWS = [sys.executable, "-m", "lwsctl.cli"]
 
 @dataclass(frozen=True)
 class Place:
-    """A cluster, and a namespace of it."""
+    """A cluster, and a namespace in it."""
 
     name: str
     kubectl: Path
@@ -34,7 +34,7 @@ class Place:
     namespace: str = "default"
 
     def run(self, *words: str, text: str = "", code: int = 0) -> str:
-        """Run kubectl to its end; it must exit with `code`. Return its output."""
+        """Run kubectl until it exits. It must exit with `code`. Return its output."""
         result = subprocess.run(
             self.command(*words),
             input=text,
@@ -49,7 +49,7 @@ class Place:
         return told
 
     def shows(self, text: str, *words: str) -> str:
-        """Run kubectl until it prints this text: events and output appear a moment after their cause."""
+        """Run kubectl until it prints this string, because events and output appear with a delay."""
         deadline = time.monotonic() + SECONDS
         while text not in (told := self.run(*words)):
             assert time.monotonic() < deadline, f"{words} does not show {text!r}: {told}"
@@ -57,18 +57,18 @@ class Place:
         return told
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """Start kubectl and return it running."""
+        """Start kubectl, and return the running process."""
         return subprocess.Popen(
             self.command(*words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         )
 
     def command(self, *words: str) -> list[str]:
-        """Return the whole command."""
+        """Return the complete command."""
         return [str(self.kubectl), f"--namespace={self.namespace}", *words]
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of kubectl: its caches are next to the kubeconfig."""
+        """Return the environment of kubectl. Its caches are next to the kubeconfig."""
         return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "PATH": os.environ["PATH"]}
 
     def apply(self, *objects: JSONObject, server_side: bool = False) -> str:
@@ -79,7 +79,7 @@ class Place:
 
 @contextmanager
 def embedded(directory: Path) -> Iterator[Path]:
-    """Run `lws up` and yield the kubeconfig."""
+    """Run `lws up`, and yield the kubeconfig."""
     environment = os.environ | {"XDG_STATE_HOME": str(directory), "HOME": str(directory)}
     subprocess.run(
         [*LWS, "up", "kubectl", "--detach"], env=environment, check=True, capture_output=True, timeout=SECONDS
@@ -103,7 +103,7 @@ def kubernetes(directory: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="package", params=["embedded", "kubernetes"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """Run one cluster after the other."""
+    """Run the clusters one after the other."""
     start = {"embedded": embedded, "kubernetes": kubernetes}[request.param]
     with start(tmp_path_factory.mktemp(request.param)) as kubeconfig:
         one = Place(request.param, build.assets(print) / "kubectl", kubeconfig)
@@ -112,7 +112,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def await_explanations(place: Place) -> None:
-    """Wait until the cluster describes its custom resources, which kube-apiserver does some seconds later."""
+    """Wait until the cluster describes its custom resources, which kube-apiserver does after some seconds."""
     deadline = time.monotonic() + SECONDS
     while subprocess.run(
         place.command("explain", "lws"), env=place.environment, capture_output=True, check=False
@@ -123,7 +123,7 @@ def await_explanations(place: Place) -> None:
 
 @pytest.fixture
 def place(cluster: Place) -> Iterator[Place]:
-    """Return a namespace of its own."""
+    """Return a separate namespace."""
     namespace = f"kubectl-{uuid4().hex[:6]}"
     one = Place(cluster.name, cluster.kubectl, cluster.kubeconfig, namespace)
     one.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})

@@ -1,4 +1,4 @@
-"""Objects for the tests of kubectl."""
+"""Builds objects for kubectl tests."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from kuberuntime.objects.meta import JSONObject
 
 
 def spec() -> JSONObject:
-    """Return the spec of their pods, which the caller may change."""
+    """Return the pod spec, which the caller may change."""
     command = ["sh", "-c", "echo hello; echo world; exec sleep infinity"]
     return {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "app:1", "command": command}]}
 
 
 def pod(name: str = "talker", **metadata: Any) -> JSONObject:
-    """Return a pod that prints something and stays."""
+    """Return a pod that prints a line and keeps running."""
     named = {"name": name, "labels": {"app": name}} | metadata
     return {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": spec()}
 

@@ -1,4 +1,4 @@
-"""Information about a cluster: resources, versions, explanations, the current user."""
+"""Tests information about a cluster: resources, versions, explanations, and the current user."""
 
 import pytest
 from tests.controlplane import build
@@ -61,7 +61,7 @@ def test_embedded_cluster_refers_to_external_descriptions(cluster: Place, path: 
 
 
 def test_leaderworkersets_are_described(cluster: Place) -> None:
-    """On Kubernetes the definitions have descriptions after `lws install --crd=full`, which has its own test."""
+    """On Kubernetes, the CRDs have descriptions after `lws install --crd=full`, which another test covers."""
     if cluster.name != "embedded":
         pytest.skip("the definition is installed without descriptions")
     assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")

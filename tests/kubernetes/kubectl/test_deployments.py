@@ -1,4 +1,4 @@
-"""Deployments by kubectl: rollouts, history, undo, pause, scale, and one pod of them."""
+"""Tests Deployments with kubectl: rollouts, history, undo, pause, scaling, and access to one of their pods."""
 
 import json
 
@@ -25,7 +25,7 @@ def web(**spec: object) -> JSONObject:
 
 
 def roll_out(place: Place, version: str) -> None:
-    """Change the template, and wait for the rollout."""
+    """Change the template, and wait until the rollout completes."""
     place.run("set", "env", "deployment/web", f"VERSION={version}")
     place.run("annotate", "--overwrite", "deployment/web", f"kubernetes.io/change-cause=version {version}")
     assert "successfully rolled out" in place.run("rollout", "status", "deployment/web", LIMIT)

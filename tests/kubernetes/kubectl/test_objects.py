@@ -1,4 +1,4 @@
-"""Objects by kubectl: get in all its forms, apply, edit-style changes, delete, wait."""
+"""Tests objects with kubectl: all forms of get, apply, edits, delete and wait."""
 
 import json
 import subprocess
@@ -195,5 +195,5 @@ def test_output_templates_of_lws_and_kubectl_agree(place: Place) -> None:
 
 
 def _trimmed(text: str) -> list[str]:
-    """Return lines without the spaces that kubectl writes behind the last column."""
+    """Return lines without the spaces that kubectl writes after the last column."""
     return [line.rstrip(" ") for line in text.split("\n")]

@@ -1,4 +1,4 @@
-"""The pages whose commands need kubectl, without a kubeconfig of the reader."""
+"""Tests the pages whose commands need kubectl, without the reader's kubeconfig."""
 
 import os
 from dataclasses import replace

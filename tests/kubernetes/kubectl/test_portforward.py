@@ -1,4 +1,4 @@
-"""`kubectl port-forward` to programs that run on the embedded cluster."""
+"""Tests `kubectl port-forward` to servers on the embedded cluster."""
 
 import hashlib
 import re
@@ -44,7 +44,7 @@ ThreadingTCPServer.allow_reuse_address = True
 threading.Thread(target=ThreadingTCPServer(("", 9000), Digest).serve_forever, daemon=True).start()
 ThreadingHTTPServer(("", 8080), Http).serve_forever()
 """
-"""HTTP on 8080; on 9000 a server that answers with a digest of its input after the end of the input."""
+"""Serves HTTP on port 8080. Port 9000 returns a digest of the input after the end of the input."""
 
 
 def server() -> JSONObject:
@@ -61,7 +61,7 @@ def server() -> JSONObject:
 
 @pytest.fixture
 def running(place: Place) -> Place:
-    """Return a namespace in which `server` runs, on the embedded cluster."""
+    """Return a namespace on the embedded cluster in which `server` runs."""
     if place.name != "embedded":
         pytest.skip("kwok runs no processes")
     place.apply(server())
@@ -85,7 +85,7 @@ class Forwarder:
         return socket.create_connection(("127.0.0.1", self.ports[index]), timeout=SECONDS)
 
     def ended(self) -> str:
-        """Wait until kubectl exits with code 1, and return its output."""
+        """Wait until kubectl exits with code 1. Return its output."""
         told, _ = self.process.communicate(timeout=SECONDS)
         assert self.process.returncode == 1
         return told
@@ -179,7 +179,7 @@ def test_connections_do_not_wait_for_each_other(running: Place) -> None:
 
 
 def test_closed_port_is_an_error_and_others_still_work(running: Place) -> None:
-    """kubectl itself exits after the first failed connection, as with a kubelet."""
+    """kubectl exits after the first failed connection, as with a kubelet."""
     with forwarding(running, "pod/server", ":81") as forwarder, forwarder.tcp() as connection:
         assert connection.recv(1) == b""
         told = forwarder.ended()

@@ -1,4 +1,4 @@
-"""Features that need processes, shown only by the embedded cluster: logs, commands, files; and its refusals."""
+"""Tests features that need processes, only on the embedded cluster: logs, commands and files."""
 
 import pytest
 from tests.kubernetes.kubectl.conftest import SECONDS, Place
@@ -7,7 +7,7 @@ from tests.kubernetes.kubectl.objects import pod
 
 @pytest.fixture
 def talker(place: Place) -> Place:
-    """Return a namespace in which `talker` runs, on the embedded cluster."""
+    """Return a namespace on the embedded cluster in which `talker` runs."""
     if place.name != "embedded":
         pytest.skip("kwok runs no processes")
     place.apply(pod())

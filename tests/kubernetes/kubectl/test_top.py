@@ -1,4 +1,4 @@
-"""`kubectl top`: the usage of pods and nodes, and an autoscaler that follows it."""
+"""Tests `kubectl top` for pods and nodes, and an autoscaler that uses the same metrics."""
 
 import json
 import subprocess
@@ -47,7 +47,7 @@ def test_autoscale_and_v1_manifests_create_autoscalers(place: Place) -> None:
 
 
 def measured(place: Place) -> str:
-    """Return the row of the pods of the Deployment, once the first of them has been measured: kubectl fails until then."""
+    """Return the rows of the Deployment's pods. Until the first measurement, kubectl fails."""
     deadline = time.monotonic() + PATIENCE
     while True:
         result = subprocess.run(

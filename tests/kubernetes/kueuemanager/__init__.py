@@ -1,1 +1,1 @@
-"""LeaderWorkerSets under the real Kueue, if it was built."""
+"""Tests LeaderWorkerSets with the real Kueue, if it was built."""

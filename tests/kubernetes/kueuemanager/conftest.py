@@ -1,4 +1,4 @@
-"""The real control plane with the real Kueue, and a queue with a quota in the namespace of a test."""
+"""Runs a real control plane with the real Kueue, and a queue with a quota in the namespace of a test."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ LOCAL_QUEUE: Final = "team"
 
 @dataclass
 class Queue:
-    """The queue of a test's namespace: pods run while its CPUs suffice; each requests one."""
+    """The queue of the test namespace. Pods run while its CPU quota suffices, and each pod requests one CPU."""
 
     client: Client
     namespace: str
@@ -52,16 +52,16 @@ class Queue:
         await self.client.patch(CLUSTER_QUEUES, ObjectKey("", self.namespace), patch, kind="merge")
 
     async def workloads(self) -> list[JSONObject]:
-        """Return the Workloads that Kueue keeps for the groups of the namespace."""
+        """Return the Workloads that Kueue creates for the groups in the namespace."""
         return (await self.client.list(WORKLOADS, namespace=self.namespace)).items
 
     async def activate(self, workload: str, *, active: bool) -> None:
-        """Let Kueue evict a group, or consider it again."""
+        """Let Kueue evict a group, or admit it again."""
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
 
     async def forget(self, workload: str) -> None:
-        """Delete a Workload; Kueue creates a new one for its group."""
+        """Delete a Workload. Kueue creates a new one for its group."""
         await self.client.delete(WORKLOADS, ObjectKey(self.namespace, workload))
 
     def _quota(self, cpus: int) -> JSONObject:
@@ -69,13 +69,13 @@ class Queue:
         return {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
 
     async def _create(self, resource: Resource, spec: JSONObject) -> None:
-        """Create an object of the cluster that is named like the namespace, whose tests alone use it."""
+        """Create a cluster-scoped object with the name of the namespace, which only this namespace's tests use."""
         await self.client.create(resource, typed(resource) | named(self.namespace) | {"spec": spec})
 
 
 @pytest.fixture(scope="package")
 def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Run Kueue next to our manager; skip if it was not built."""
+    """Run Kueue together with the manager. Skip the test if Kueue was not built."""
     if build.KUEUE.find() is None:
         pytest.skip(build.KUEUE.missing)
     directory = tmp_path_factory.mktemp("kueue")
@@ -87,6 +87,6 @@ def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def queue(space: LiveScenario, kueue: None) -> Queue:
-    """Return the queue of a namespace, which a test creates."""
+    """Return the queue of a namespace, which the test creates."""
     del kueue
     return Queue(space.client, space.namespace)

@@ -1,4 +1,4 @@
-"""The real Kueue manages LeaderWorkerSets of our manager: quota by group, up and down, updates, eviction, topology."""
+"""Tests that Kueue manages LeaderWorkerSets: quota by group, scaling, updates, eviction, and topology."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("running", ["kubernetes"
 
 SIZE: Final = 3
 WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""The annotation by which Kueue names the Workload that admits the pods of a group."""
+"""The annotation with the name of the Workload that admits the pods of a group."""
 
 
 def template(image: str = "app:1", **annotations: str) -> JSONObject:
-    """Return a template of pods that request one CPU each."""
+    """Return a pod template that requests one CPU."""
     made = pod_template(image)
     (container,) = made["spec"]["containers"]
     asking = container | {"resources": {"requests": {"cpu": "1"}}}
@@ -40,7 +40,7 @@ def queued(replicas: int, workers: JSONObject | None = None, **spec: Any) -> JSO
 
 
 def groups_that_run(state: State, replicas: int) -> set[int]:
-    """Wait until each of so many groups exists, and runs or waits completely; return the running groups."""
+    """Wait until `count` groups exist, and each group runs or waits completely. Return the running groups."""
     assert len(state.of("web")) == replicas * SIZE
     found = set()
     for index in range(replicas):
@@ -55,13 +55,15 @@ def groups_that_run(state: State, replicas: int) -> set[int]:
 
 
 async def running_groups(space: LiveScenario, count: int, *, of: int) -> set[int]:
-    """Wait until so many groups run, and the others wait; return their indexes."""
+    """Wait until `count` groups run and the others wait. Return the indexes of the running groups."""
     return groups_that_run(await space.until(shows(lambda state: len(groups_that_run(state, of)), count)), of)
 
 
 async def test_quota_is_used_per_group_when_scaling(space: LiveScenario, queue: Queue) -> None:
-    """Quota by group, scale up and down group by group (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33,
-    R-KQ-43 to R-KQ-48, R-KQ-60)."""
+    """Quota applies to whole groups when scaling up and down (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33).
+
+    See also R-KQ-43 to R-KQ-48, and R-KQ-60.
+    """
     await queue.make(SIZE)
     created = await space.create(queued(2))
     assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
@@ -89,13 +91,13 @@ async def test_quota_is_used_per_group_when_scaling(space: LiveScenario, queue: 
 
 
 def assert_nothing(state: State) -> None:
-    """Check that no pod and no LeaderWorkerSet is left."""
+    """Check that no pod and no LeaderWorkerSet remains."""
     assert not state.pods
     assert not state.leaderworkersets
 
 
 async def test_rollout_stays_within_the_quota(space: LiveScenario, queue: Queue) -> None:
-    """The waiting group receives the new template first, the running one when there is quota (R-KQ-61)."""
+    """The waiting group receives the new template first, and the running group after quota is available (R-KQ-61)."""
     await queue.make(SIZE)
     await space.create(queued(1))
     await running_groups(space, 1, of=1)
@@ -121,7 +123,7 @@ def images(pods: Mapping[str, JSONObject]) -> set[str]:
 
 
 async def test_evicted_group_waits_and_returns(space: LiveScenario, queue: Queue) -> None:
-    """Only the pods of the evicted group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
+    """Only the pods of the evicted group are recreated, with scheduling gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     await queue.make(2 * SIZE)
     await space.create(queued(2))
     await running_groups(space, 2, of=2)
@@ -140,7 +142,7 @@ async def test_evicted_group_waits_and_returns(space: LiveScenario, queue: Queue
 
 
 async def test_complete_group_releases_its_quota_and_runs_again(space: LiveScenario, queue: Queue) -> None:
-    """Kueue finishes the Workload of a group that has run to completion, and admits the next one (R-KQ-12, R-KQ-34)."""
+    """Kueue finishes the Workload of a completed group, and admits the next group (R-KQ-12, R-KQ-34)."""
     await queue.make(SIZE)
     await space.create(queued(2, annotations={labels.RUN_TO_COMPLETION: "true"}))
     (first,) = await running_groups(space, 1, of=2)
@@ -161,7 +163,7 @@ async def test_complete_group_releases_its_quota_and_runs_again(space: LiveScena
 
 
 async def whole(space: LiveScenario, index: int, image: str) -> None:
-    """Wait until a group runs, all of it with this image."""
+    """Wait until all pods of a group run with this image."""
 
     def runs(state: State) -> None:
         found = state.group("web", index)
@@ -172,7 +174,7 @@ async def whole(space: LiveScenario, index: int, image: str) -> None:
 
 
 def assert_alone(index: int, state: State) -> None:
-    """Check that only the leader of a group is left, and is marked as complete."""
+    """Check that only the leader of a group remains, and is marked as complete."""
     found = state.group("web", index)
     assert found.keys() == {f"web-{index}"}
     assert meta.annotations(found[f"web-{index}"])[labels.GROUP_ENDED] == "Complete"
@@ -184,12 +186,12 @@ def assert_complete(state: State) -> None:
 
 
 def is_finished(name: str, workloads: list[JSONObject]) -> bool:
-    """Return whether the Workload of this name is finished."""
+    """Return whether the Workload with this name is finished."""
     return name in {meta.name(one) for one in workloads if meta.is_condition_true(one, "Finished")}
 
 
 def assert_waiting(state: State) -> None:
-    """Check that the last group waits with the new template, and that Kueue has named the Workload on its pods."""
+    """Check that the last group waits with the new template, and that its pods have the name of the Workload."""
     found = state.group("web", 1)
     assert images(found) == {"app:2"}
     assert all(WORKLOAD in meta.annotations(pod) for pod in found.values())
@@ -197,7 +199,7 @@ def assert_waiting(state: State) -> None:
 
 
 async def test_groups_with_a_topology_have_one_rack_each(space: LiveScenario, queue: Queue) -> None:
-    """A group that requests a rack runs completely in one (R-KQ-50 to R-KQ-56)."""
+    """A group that requests a rack runs completely in one rack (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))
     await space.create(queued(2, template(**{TOPOLOGY: RACK})))
     await running_groups(space, 2, of=2)

@@ -1,1 +1,4 @@
-"""A package, so that its cluster is stopped after its last test. It is not named operator like a module of Python."""
+"""Makes this directory a package, so that pytest stops its cluster after its last test.
+
+The name `operator` would shadow a Python module.
+"""

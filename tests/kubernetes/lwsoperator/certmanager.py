@@ -1,4 +1,4 @@
-"""A stand-in for cert-manager: its two kinds, and secrets with certificates that a small authority signs."""
+"""Simulates cert-manager: its two kinds, and secrets with certificates that a small CA signs."""
 
 import base64
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from leaderworkerset.webhooks import certificates
 
 
 def definition(kind: Resource) -> dict[str, Any]:
-    """Return the definition of a kind that takes anything."""
+    """Return the CRD of a kind without a schema."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": kind.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower()}
@@ -26,14 +26,14 @@ def definition(kind: Resource) -> dict[str, Any]:
 
 
 def install(administrator: Administrator) -> None:
-    """Define the kinds, unless they are defined already."""
+    """Create the CRDs unless they exist."""
     kinds = [kind for kind in (ISSUERS, CERTIFICATES) if administrator.get(f"crd/{kind.group_resource}") is None]
     if kinds:
         administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in kinds])
 
 
 def issue(administrator: Administrator, name: str, namespace: str) -> None:
-    """Wait until a certificate is requested, and issue it into its secret."""
+    """Wait until a certificate is requested, and issue it into its Secret."""
     words = (f"certificates.cert-manager.io/{name}", "-n", namespace)
     until(lambda: administrator.get(*words) is not None, f"certificate {name}")
     spec = administrator.there(*words)["spec"]

@@ -1,4 +1,4 @@
-"""A control plane with the operator, which runs as a process with its account's permissions."""
+"""Runs a control plane with the operator as a process that has the permissions of its account."""
 
 import json
 import os
@@ -34,7 +34,7 @@ MANAGER = ("deployment/lws-controller-manager", *IN)
 OBJECT = "leaderworkersetoperators/cluster"
 IMAGE = "example.com/lws:1"
 PROGRAMS = ROOT / "deploy"
-"""The folder of the programs that images have in `/`."""
+"""The directory with the executables that images contain in `/`."""
 
 
 @dataclass
@@ -47,11 +47,11 @@ class OperatorCluster:
 
     @property
     def log(self) -> Path:
-        """Return the path of the operator's log."""
+        """Return the path of the operator log."""
         return self.directory / "operator.log"
 
     def start(self, image: str = IMAGE) -> None:
-        """Start the operator with the permissions of its account, for an operand of this image."""
+        """Start the operator with the permissions of its account, for an operand with this image."""
         token = self.administrator.kubectl("create", "token", OPERATOR, *IN).strip()
         config = json.loads(self.administrator.plane.kubeconfig.read_text())
         config["users"] = [{"name": "admin", "user": {"token": token}}]
@@ -60,13 +60,13 @@ class OperatorCluster:
         self.process = OperatorRun(kubeconfig, self.log, image)
 
     def stop(self) -> None:
-        """Stop the operator in an orderly way."""
+        """Stop the operator gracefully."""
         if self.process is not None:
             self.process.stop()
         self.process = None
 
     def install(self) -> None:
-        """Install the operator: all but its process, and the object `cluster`."""
+        """Install the operator without its process and without the object `cluster`."""
         # One call for the definition and the namespace, which are there for all others then.
         self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects())
 
@@ -75,12 +75,12 @@ class OperatorCluster:
         return self.administrator.there(OBJECT)
 
     def conditions(self) -> dict[str, tuple[str, str]]:
-        """Return the conditions: status and reason by type."""
+        """Return the status and the reason of each condition."""
         found = meta.status(self.cluster()).get("conditions") or []
         return {one["type"]: (one["status"], one["reason"]) for one in found}
 
     def create(self, **spec: Any) -> None:
-        """Create the object, or replace its spec, without our annotations."""
+        """Create the object or replace its spec, without reserved annotations."""
         self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[cluster(**spec)])
 
     def patch(self, **spec: Any) -> None:
@@ -107,7 +107,10 @@ class OperatorCluster:
         self.await_condition("Degraded", "False", "AsExpected")
 
     def await_available(self) -> None:
-        """Wait until the operand is installed and runs, and its webhooks answer; a process answers instead of kwok's pods."""
+        """Wait until the operand is installed and runs, and its webhooks respond.
+
+        A process responds for the simulated pods.
+        """
         self.await_installed()
         if self.conditions().get("Available") != ("True", "AsExpected"):
             with managers.served(self.administrator, self.directory):
@@ -115,14 +118,14 @@ class OperatorCluster:
 
 
 def objects() -> list[dict[str, Any]]:
-    """Return the objects of an operator's installation, except the object `cluster`."""
+    """Return the objects of an operator installation, except the object `cluster`."""
     kinds = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
     return [obj for kind, obj in build_operator(kinds, MANAGED, OperatorSettings()) if kind != OPERATORS]
 
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane that logs the operator's requests, and refuses requests that its roles do not allow."""
+    """Run a control plane that logs the operator's requests, and rejects requests that its roles do not permit."""
     if not may_listen():
         pytest.skip("this user may not listen at port 443")
     directory = tmp_path_factory.mktemp("plane")
@@ -157,7 +160,7 @@ def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ope
 
 
 class OperatorRun:
-    """The operator as a process, with the program, arguments and environment of its Deployment; flags of the tests follow."""
+    """Runs the operator as a process with the command, arguments and environment of its Deployment."""
 
     def __init__(self, kubeconfig: Path, log: Path, image: str, *, namespace: str = OPERATOR) -> None:
         self._log = log.open("ab")
@@ -177,13 +180,13 @@ class OperatorRun:
         until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
 
     def kill(self) -> None:
-        """Kill the operator, as when its node is lost."""
+        """Kill the operator, as if its node were lost."""
         self._process.kill()
         self._process.wait()
         self._log.close()
 
     def stop(self) -> None:
-        """Stop the operator; it must exit with code 0."""
+        """Stop the operator, which must exit with code 0."""
         self._process.terminate()
         try:
             assert self._process.wait(timeout=30) == 0
@@ -194,7 +197,7 @@ class OperatorRun:
 
 @pytest.fixture
 def available(site: OperatorCluster) -> OperatorCluster:
-    """Return a site whose operand runs as the sample requests."""
+    """Return a cluster whose operand runs as in the sample."""
     site.create()
     site.await_available()
     return site

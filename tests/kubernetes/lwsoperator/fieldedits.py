@@ -1,4 +1,4 @@
-"""Edits of an object, generated from the schema that its API server serves: every field added, changed, and removed.
+"""Generates edits of an object from its served schema: each field is added, changed, and removed.
 
 In: the live object and its OpenAPI schema. Out: for every edit some JSON patches; the first patch with an effect that the API
 server accepts counts. The first member stands for all members of a list.
@@ -13,13 +13,13 @@ Path: TypeAlias = tuple[str, ...]
 Schema: TypeAlias = Mapping[str, Any]
 
 DEPTH: Final = 4
-"""The depth of an added value: deeper required fields are omitted."""
+"""The maximum depth of an added value. Deeper required fields are omitted."""
 
 CANDIDATES: Final = 24
-"""The maximum number of values that are tried for one added field."""
+"""The maximum number of values for one added field."""
 
 OPAQUE: Final = frozenset({"openAPIV3Schema"})
-"""Fields with a recursive schema, which are edited by the values of `VALUES` only."""
+"""Fields with a recursive schema, which are edited only with the values in `VALUES`."""
 
 OWNER: Final = ("apiVersion", "name", "uid")
 MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -62,12 +62,12 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "volumeMounts": [[{"name": "tmp", "mountPath": "/drift"}]],
     "volumes": [[{"name": "drift", "emptyDir": {}}]],
 }
-"""Values for fields whose validation a type alone does not satisfy; an empty list selects the values of the type."""
+"""Values for fields with a validation beyond the type. An empty list selects the values of the type."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit, and the JSON patches that are tried for it."""
+    """An edit, and the JSON patches for it."""
 
     what: Literal["added", "changed", "removed"]
     path: Path
@@ -78,17 +78,17 @@ class Edit:
 
 
 class Schemas:
-    """The schemas of one OpenAPI v3 document."""
+    """The schemas in one OpenAPI v3 document."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._schemas: Mapping[str, Any] = document["components"]["schemas"]
 
     def of_kind(self, kind: str) -> Schema:
-        """Return the schema of a kind's objects."""
+        """Return the schema of the objects of a kind."""
         return next(one for name, one in self._schemas.items() if name.endswith(f".{kind}"))
 
     def edits(self, obj: Mapping[str, Any], schema: Schema) -> Iterator[Edit]:
-        """Yield all edits of an object: of its owner, of its fields, and last of labels and annotations, some of which stay."""
+        """Yield all edits of an object: its owner, its fields, and finally its labels and annotations."""
         fields = {**dict.fromkeys(obj, TEXT), **self._fields(schema)}  # also those of a kind that takes anything
         for name in ("apiVersion", "kind", "metadata", "status"):
             fields.pop(name, None)
@@ -143,7 +143,7 @@ class Schemas:
                 yield ["drift"]
 
     def _values(self, name: str, schema: Schema, depth: int) -> Iterator[Any]:
-        """Yield values of a schema, the simplest ones first."""
+        """Yield values for a schema, simple ones first."""
         yield from VALUES.get(name, [])
         schema = self._resolved(schema)
         yield from schema.get("enum", [])

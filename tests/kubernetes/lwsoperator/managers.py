@@ -1,4 +1,4 @@
-"""The replicas of the operand as processes: kwok simulates the Deployment's pods, and they answer no webhook.
+"""Runs the operand replicas as processes, because the pods that kwok simulates do not serve webhooks.
 
 The processes have the permissions of the operand's account, and the certificate that its pods would mount.
 
@@ -26,7 +26,7 @@ from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 OUTSIDE = "lws-system"
-"""The namespace of a manager that runs outside of a pod: its lease is there."""
+"""The namespace of a manager outside a pod, which contains its lease."""
 
 PORT = 443
 
@@ -36,7 +36,7 @@ CONFIGURATIONS = tuple(
 
 
 class Managers:
-    """Managers of an installation; the name of a replica is its release."""
+    """The managers of an installation. The name of a replica is its release."""
 
     def __init__(self, administrator: Administrator, directory: Path, namespace: str = OPERATOR) -> None:
         self._administrator = administrator
@@ -55,13 +55,13 @@ class Managers:
         asyncio.run(replica.await_ready())
 
     def _configuration(self) -> JSONObject:
-        """Return the file of the operand, with the directory of its certificates on this machine."""
+        """Return the operand's configuration file with the certificate directory on this machine."""
         file = self._administrator.there(f"configmap/{CONFIGURATION}", *self._in)["data"][CONFIGURATION_KEY]
         sections = {name: section for name, section in yaml.safe_load(file).items() if isinstance(section, dict)}
         return sections | {"webhook": {"certDir": str(self._directory)}}
 
     def route(self, name: str) -> None:
-        """Let the API server call the webhooks of a replica, and trust its certificate, as cert-manager would."""
+        """Route webhook calls to a replica, and trust its certificate, as cert-manager would."""
         external = {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}
         patch = json.dumps({"spec": external})
         self._administrator.kubectl("patch", f"service/{SERVICE_NAME}", *self._in, "--type=merge", "-p", patch)
@@ -69,14 +69,14 @@ class Managers:
 
     @contextmanager
     def served(self, name: str) -> Iterator[None]:
-        """Let a replica answer at the address of the webhook Service, as pods do on a cluster with a network."""
+        """Let a replica listen at the address of the webhook Service, as pods do on a cluster with a network."""
         address = self._administrator.there(f"service/{SERVICE_NAME}", *self._in)["spec"]["clusterIP"]
         self._point()
         with balanced(address, PORT, [self._replicas[name].webhooks]):
             yield
 
     def _point(self, *values: tuple[str, object]) -> None:
-        """Let the API server trust the certificate, as cert-manager would, and set further values of each webhook."""
+        """Let the API server trust the certificate, as cert-manager would, and set further fields of each webhook."""
         authority = base64.b64encode((self._directory / "ca.crt").read_bytes()).decode()
         for configuration in CONFIGURATIONS:
             count = len(self._administrator.there(configuration)["webhooks"])
@@ -88,7 +88,7 @@ class Managers:
             self._administrator.kubectl("patch", configuration, "--type=json", "-p", json.dumps(operations))
 
     def stop(self, name: str) -> None:
-        """Stop a replica in an orderly way."""
+        """Stop a replica gracefully."""
         asyncio.run(self._replicas[name].stop())
 
     def end(self) -> None:
@@ -112,7 +112,7 @@ class Managers:
 
 @contextmanager
 def served(administrator: Administrator, directory: Path, namespace: str = OPERATOR) -> Iterator[None]:
-    """Run one manager behind the webhook Service until the context is left; without a lease, it never leads."""
+    """Run one manager behind the webhook Service until the context exits. Without a lease, it never leads."""
     for one in CONFIGURATIONS:
         until(lambda one=one: administrator.get(one) is not None, one)  # type: ignore[misc]
     running = Managers(administrator, directory, namespace)
@@ -126,7 +126,7 @@ def served(administrator: Administrator, directory: Path, namespace: str = OPERA
 
 @contextmanager
 def managers(administrator: Administrator, directory: Path) -> Iterator[Managers]:
-    """Run managers outside of pods until the context is left."""
+    """Run managers outside pods until the context exits."""
     role = administrator.there("role/lws-leader-election-role", "-n", OPERATOR)
     binding = administrator.there("rolebinding/lws-leader-election-rolebinding", "-n", OPERATOR)
     account = f"system:serviceaccount:{OPERATOR}:{MANAGER}"

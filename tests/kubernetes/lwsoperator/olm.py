@@ -1,4 +1,4 @@
-"""A stand-in for the Operator Lifecycle Manager: it resolves a subscription in a file-based catalog, and installs.
+"""Simulates the Operator Lifecycle Manager, which resolves a subscription in a file-based catalog and installs it.
 
 It implements packages, channels and heads of a catalog, and install modes against the operator group of the namespace.
 It implements permissions, Deployments and the status of a ClusterServiceVersion, and the upgrade edges of a newer
@@ -27,23 +27,26 @@ GROUPS: Final = Resource(GROUP, "v1", "operatorgroups", "OperatorGroup")
 
 
 class ResolutionError(Exception):
-    """There is no version for a subscription; the text has the reason."""
+    """No version satisfies a subscription. The message contains the reason."""
 
 
 class UnsupportedGroupError(Exception):
-    """A version must not be installed with the operator group of its namespace; the text has the reason."""
+    """A version must not be installed with the operator group of its namespace. The message contains the reason."""
 
 
 @dataclass(frozen=True)
 class Manager:
-    """Acts for the administrator of a cluster; `catalog` has the names of the known packages, in `folder`."""
+    """Performs an installation for the administrator of a cluster.
+
+    `catalog` contains the names of the packages in `folder`.
+    """
 
     administrator: Administrator
     catalog: Sequence[str] = ("leader-worker-set", "lws-operator")
     folder: Path = FOLDER
 
     def serve(self) -> None:
-        """Define the kinds."""
+        """Create the CRDs."""
         kinds = (SUBSCRIPTIONS, VERSIONS, GROUPS)
         self.administrator.kubectl(
             "apply", "--server-side", "-f", "-", objects=[_short(definition(kind)) for kind in kinds]
@@ -52,7 +55,7 @@ class Manager:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
     def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-        """Install what a subscription requests, or report in its status, or in the status of its version, why it is impossible."""
+        """Install what a subscription requests, or report the reason for a failure in its status."""
         namespace = subscription["metadata"]["namespace"]
         self._apply(group, subscription)
         try:
@@ -81,7 +84,10 @@ class Manager:
         self._report(version, "Succeeded", "InstallSucceeded", "install strategy completed with no errors")
 
     def upgrade(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> str | None:
-        """Install the version to which the catalog upgrades the installed one; return its name, None if there is none."""
+        """Install the version to which the catalog upgrades the installed one.
+
+        Return its name, or None if there is none.
+        """
         live = self.administrator.there(f"sub/{subscription['metadata']['name']}", "-n", _namespace(subscription))
         installed = live["status"]["installedCSV"]
         found = resolve(self._channel(subscription["spec"]), installed)
@@ -109,7 +115,7 @@ class Manager:
         return {(one["schema"], one["name"]): one for one in load(*files)}
 
     def _channel(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the channel that a subscription names; raise if the catalog lacks it."""
+        """Return the channel of a subscription. Raise an error if the catalog does not contain it."""
         blobs = self._blobs()
         if ("olm.package", spec["name"]) not in blobs:
             raise ResolutionError(f"no operators found from catalog: package {spec['name']}")
@@ -123,7 +129,7 @@ class Manager:
         return load(*sorted((self.folder / package / "manifests").glob("*.yaml")))
 
     def _is_installed(self, obj: Mapping[str, Any], version: Mapping[str, Any]) -> bool:
-        """Return whether an object of the bundle is installed: optional objects of unserved kinds are not."""
+        """Return whether an object of the bundle is installed. Optional objects of unserved kinds are skipped."""
         if obj["kind"] == VERSIONS.kind:
             return False
         package, _, _ = version["metadata"]["name"].partition(".")
@@ -134,7 +140,7 @@ class Manager:
         return mine not in optional or self.administrator.get(f"crd/{obj['kind'].lower()}s.{group}") is not None
 
     def _accounts(self, strategy: Mapping[str, Any], namespace: str) -> list[dict[str, Any]]:
-        """Return accounts with their permissions, in the cluster and in the namespace."""
+        """Return accounts with their permissions in the cluster and in the namespace."""
         found: list[dict[str, Any]] = []
         for prefix, field in (("Cluster", "clusterPermissions"), ("", "permissions")):
             for one in strategy[field]:
@@ -177,7 +183,7 @@ def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:
 
 
 def load(*paths: Path) -> list[dict[str, Any]]:
-    """Return all objects of files."""
+    """Return all objects in files."""
     return [obj for path in paths for obj in yaml.load_all(path.read_text(), SafeLoader) if obj]
 
 

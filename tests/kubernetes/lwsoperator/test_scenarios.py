@@ -1,4 +1,4 @@
-"""The operator on a real control plane: installed, reconciled, configured, unmanaged, removed."""
+"""Tests the operator on a real control plane: installation, reconciliation, configuration, and removal."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ OWNED = (
 
 
 def owned(site: OperatorCluster) -> dict[str, str]:
-    """Return the versions of the operand's objects, except objects whose status changes by itself."""
+    """Return the resource versions of the operand's objects without objects whose status changes."""
     listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
     found = listed.get("items", [listed])
     return {
@@ -38,7 +38,7 @@ def owned(site: OperatorCluster) -> dict[str, str]:
 
 
 def test_missing_dependency_is_reported_until_it_is_installed(site: OperatorCluster) -> None:
-    """First without, then with cert-manager; ServiceMonitors are optional.
+    """The test runs first without and then with cert-manager. ServiceMonitors are optional.
 
     R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1.
     """
@@ -81,7 +81,7 @@ def test_namespace_of_the_object_is_dropped(available: OperatorCluster) -> None:
 
 
 def test_idle_operator_writes_nothing_and_reads_served_kinds(available: OperatorCluster) -> None:
-    """Defaults of the API server and other readers are not drift; kinds wait for their definitions."""
+    """Defaults from the API server and fields of other writers are not drift. Kinds wait for their CRDs."""
     before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
@@ -96,7 +96,7 @@ def generation(site: OperatorCluster) -> int:
 
 
 def test_drift_is_reverted_within_seconds(available: OperatorCluster) -> None:
-    """Objects are scaled, edited and deleted by hand (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
+    """Objects are scaled, edited and deleted manually (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
     kubectl = available.administrator.kubectl
     before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
     kubectl("scale", *MANAGER, "--replicas=5")
@@ -109,7 +109,7 @@ def test_drift_is_reverted_within_seconds(available: OperatorCluster) -> None:
 
 
 def test_edited_lists_are_reverted(available: OperatorCluster) -> None:
-    """Server-side apply alone keeps an added port, and both sources of a volume (R-OP-25, R-OP-82)."""
+    """Server-side apply alone does not remove an added port, or one of two volume sources (R-OP-25, R-OP-82)."""
     administrator = available.administrator
     services = ("lws-webhook-service", "lws-controller-manager-metrics-service")
     edits: list[tuple[str, str]] = [

@@ -29,7 +29,7 @@ ENTRY: Final = ROOT / "deploy" / "manager"
 T = TypeVar("T")
 
 LIMIT: Final = 40.0
-"""Seconds until any awaited condition must be true."""
+"""The timeout for each condition, in seconds."""
 
 POLL: Final = 0.15
 """Seconds between two checks of another process: each check is a request, and takes a hundredth of a second."""

@@ -1,4 +1,4 @@
-"""Tests that both servers respond alike to malformed bodies, formats, options and patches.
+"""Tests that both servers respond alike to malformed bodies, formats, options and patches. See also `test_misuse.py`.
 
 See also `test_misuse.py`.
 """

@@ -88,6 +88,8 @@ class Session:
         """Wait until the caches of admission contain the written object.
 
         To check this, send dry runs that are not recorded.
+
+        To check this, send dry runs that are not recorded.
         """
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):

@@ -64,7 +64,7 @@ def manage() -> Manage:
 def run(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, manage: Manage
 ) -> Iterator[Running]:
-    """Run one cluster after the other."""
+    """Run the clusters one after the other."""
     directory = tmp_path_factory.mktemp(request.param)
     start = {"virtual": _virtual, "embedded": _embedded}.get(request.param, _kubernetes)
     with (

@@ -27,7 +27,7 @@ from kuberuntime.serving.serving import Listener
 pytestmark = pytest.mark.slow
 
 LIMIT = 20.0
-"""Seconds until any awaited condition must be true."""
+"""The timeout for each condition, in seconds."""
 
 FEW = 8
 CROWD = 300

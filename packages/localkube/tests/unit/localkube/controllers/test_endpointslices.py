@@ -1,4 +1,4 @@
-"""Endpoint slices of a service."""
+"""Tests the endpoint slices of a Service."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,14 +23,14 @@ from localkube.controllers import endpointslices
 
 
 def build_service(**spec: Any) -> JSONObject:
-    """Build a headless service over `app=web`."""
+    """Build a headless Service with the selector `app=web`."""
     head = {"name": "web", "namespace": "default", "uid": "s"}
     selected = {"clusterIP": "None", "selector": {"app": "web"}}
     return {"apiVersion": "v1", "kind": "Service", "metadata": head, "spec": selected | spec}
 
 
 def build_endpoint_pod(name: str, status: JSONObject | None = None, **metadata: Any) -> JSONObject:
-    """Build a pod of the service with an address."""
+    """Build a pod of the Service with an address."""
     base = build_pod(name, {"metadata": {"labels": {"app": "web"}} | metadata, "status": {"podIP": "10.0.0.1"}})
     return merge(base, {"status": status or {}})
 
@@ -97,7 +97,7 @@ def test_service_without_selector_selects_nothing() -> None:
 
 
 def live(service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:
-    """Return the slices of a service as the API server has them."""
+    """Return the slices of a Service as the API server stores them."""
     return [
         merge(one, {"metadata": {"uid": "u", "resourceVersion": "3"}}) for one in endpointslices.build(service, pods)
     ]
@@ -133,7 +133,7 @@ def test_slice_without_pods_is_deleted() -> None:
 
 
 class BusyClock(VirtualClock):
-    """The clock of a machine on which a plan takes a fifth of a second."""
+    """A clock with which a plan seems to take a fifth of a second."""
 
     time = 0.0
 
@@ -148,7 +148,7 @@ def with_driver(
     check: Callable[[endpointslices.EndpointSlices], None],
     clock: type[VirtualClock] = VirtualClock,
 ) -> None:
-    """Call `check` with the driver for a service and its pods, whose slices are correct."""
+    """Call `check` with the driver for a Service and its pods, whose slices are correct."""
 
     async def scenario() -> None:
         servers = {resource: SmallServer() for resource in (SERVICES, PODS, ENDPOINT_SLICES)}
@@ -178,7 +178,7 @@ def with_driver(
 
 
 def plan(driver: endpointslices.EndpointSlices) -> Plan:
-    """Return the plan of the service, which waits for nothing."""
+    """Return the plan of the Service, which must not wait."""
     with pytest.raises(StopIteration) as caught:
         driver.plan(ObjectKey("default", "web")).send(None)
     found: Plan = caught.value.value

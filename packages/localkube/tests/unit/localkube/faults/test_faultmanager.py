@@ -1,4 +1,4 @@
-"""The keeper of faults: deadlines, undoing and refusals; effects are only recorded."""
+"""Tests the controller of faults: deadlines, undo actions and errors. Effects are only recorded."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ KILL = Fault(kind=FaultKind.KILL, seconds=0.0, targets=("default/web-0",))
 
 
 class Noting:
-    """Records each fault at its start, and with a minus at its end; `problem` is raised at the end."""
+    """Records the start of each fault, and its end with a minus sign. `problem` is raised at the end."""
 
     def __init__(self) -> None:
         self.noted: list[str] = []
@@ -39,7 +39,7 @@ class Noting:
 
 
 def keeping(scenario: Callable[[FaultManager, Noting], Awaitable[None]]) -> Noting:
-    """Run a scenario with a keeper in virtual time, and end the keeper; return the records."""
+    """Run a scenario with a controller of faults in virtual time. Return the records."""
     effect = Noting()
 
     async def main() -> None:
@@ -60,7 +60,7 @@ def stop(name: str, seconds: float) -> Fault:
 
 
 async def ask(keeper: FaultManager, method: str, path: str = "", body: object = None) -> tuple[int, dict[str, object]]:
-    """Send a request; return status and document."""
+    """Send a request. Return the status code and the document."""
     response = await keeper.answer(Request(method, f"/faults{path}", body=json.dumps(body).encode()), path)
     return response.status, json.loads(response.body)
 

@@ -1,4 +1,4 @@
-"""Builders of SPDY frames."""
+"""Builds SPDY frames."""
 
 from localkube.apiserver.frontend.spdy import NO_HEADERS, Frame, Headers, Status, Type
 

@@ -1,4 +1,4 @@
-"""The guard accepts only requests with the token, addressed to this machine."""
+"""The guard accepts only requests with the token, and only to this machine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The kubeconfig of an embedded cluster."""
+"""Tests the kubeconfig of an embedded cluster."""
 
 import base64
 import stat

@@ -1,4 +1,4 @@
-"""Logs, commands and ports of pods."""
+"""Tests pod logs, commands in pods, and port forwarding."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ V4, V5 = ("v4.channel.k8s.io",), ("v5.channel.k8s.io", "v4.channel.k8s.io")
 
 
 class EchoSession:
-    """A command that repeats its input to its end, reports it on its error stream, and exits with code 3."""
+    """A command that copies its input, reports the end of the input on stderr, and exits with code 3."""
 
     def __init__(self) -> None:
         self.stdout = asyncio.StreamReader()
@@ -234,7 +234,7 @@ def test_attach_error_is_sent_on_the_error_channel(path: str, text: str) -> None
 
 
 def test_start_error_of_a_command_is_sent_on_the_error_channel() -> None:
-    """If the upgrade were refused, kubectl would assume a server without WebSockets, and fall back to SPDY."""
+    """If the server rejected the upgrade, kubectl would assume that it does not support WebSockets, and use SPDY."""
 
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/exec?command=nothing&stderr=true", V5) as socket:

@@ -1,4 +1,4 @@
-"""SPDY: blocks of headers, frames compared with recorded bytes, the state of a connection."""
+"""Tests SPDY: header blocks, frames compared with recorded bytes, and the connection state."""
 
 import struct
 import zlib
@@ -29,7 +29,7 @@ BLOCKS = st.dictionaries(
 
 
 def test_dictionary_equals_the_specification() -> None:
-    """Every compressor of SPDY/3 writes this checksum into its first block."""
+    """Each SPDY/3 compressor writes this checksum into its first block."""
     assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
 
 
@@ -103,7 +103,7 @@ c64c50f2663400000000ffff
 800300090000000800000003000003e8
 80030007000000080000000300000000
 """
-"""Recorded frames of the client library of kubectl (moby/spdystream 0.5.1)."""
+"""Frames that were recorded from the client library of kubectl (moby/spdystream 0.5.1)."""
 
 MEANT = (
     syn_stream(1, {"streamtype": "error", "port": "8080", "requestid": "0"}),
@@ -176,7 +176,7 @@ def test_malformed_frame_is_refused(line: str, text: str) -> None:
 
 
 class Peer:
-    """A client of a connection."""
+    """The client of a connection."""
 
     def __init__(self, *frames: Frame) -> None:
         self.connection = Connection()

@@ -1,4 +1,4 @@
-"""Discovery, OpenAPI, health, version, reviews."""
+"""Tests discovery, OpenAPI, health checks, the version, and access reviews."""
 
 import pytest
 from tests.unit.localkube.apiserver.harness import CRDS, Api, definition

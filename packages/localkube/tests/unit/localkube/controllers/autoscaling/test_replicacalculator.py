@@ -1,4 +1,4 @@
-"""The replicas that a metric requires, with pods that start, are deleted, or have no metrics."""
+"""Tests the replicas that a metric requires if pods are starting, being deleted, or without metrics."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def pod(name: str, *, ready: bool = True, since: float = 600, started: float = 9
 
 
 def measured(name: str, cpu: str, at: float = 0, **more: str) -> Any:
-    """Return the PodMetrics of a pod; `more` are other containers' processors."""
+    """Return the PodMetrics of a pod. `more` contains the CPU usage of further containers."""
     containers = [{"name": one, "usage": {"cpu": amount}} for one, amount in {"main": cpu, **more}.items()]
     moment = timestamps.render(NOW - timedelta(seconds=at))
     return {"metadata": {"name": name}, "timestamp": moment, "window": "15.000s", "containers": containers}
@@ -54,7 +54,7 @@ ONE, TWO = pod("a"), pod("b")
     ("cpu", "found"), [("500m", 2), ("549m", 2), ("560m", 3), ("451m", 2), ("440m", 2), ("250m", 1), ("1", 4), ("0", 0)]
 )
 def test_replicas_follow_the_share_of_requests(cpu: str, found: int) -> None:
-    """The tolerance is 10 %: 44 % of a target of 50 % would be 1.76 pods, which also rounds to two."""
+    """The tolerance is 10 %. With 44 % and a target of 50 %, 1.76 pods would be needed, which also rounds to two."""
     assert replicas([ONE, TWO], [measured("a", cpu), measured("b", cpu)]) == found
 
 
@@ -110,7 +110,7 @@ def test_pods_being_deleted_are_not_counted(other: Any) -> None:
     ],
 )
 def test_starting_pods_count_as_idle_when_scaling_up(other: Any) -> None:
-    """With the starting pod, the average of the two is at the target; without it, two more pods would be required."""
+    """With the starting pod, the average of both pods meets the target. Without it, two more pods would be needed."""
     assert replicas([ONE, other], [measured("a", "2"), measured("b", "0")]) == 4
     assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
     assert replicas([ONE, other], [measured("a", "100m"), measured("b", "0")]) == 1
@@ -132,7 +132,7 @@ def test_pods_without_metrics_never_reverse_the_direction() -> None:
 
 
 def test_high_load_never_scales_down() -> None:
-    """If the proposal is below the current replicas although the load is above its target, nothing changes."""
+    """Replicas do not change if the proposal is below the current number although the load exceeds the target."""
     pods = [ONE, TWO]
     found = replicacalculator.propose(metric(), load(pods, [measured("a", "2")], current=9))
     assert found.replicas == 9

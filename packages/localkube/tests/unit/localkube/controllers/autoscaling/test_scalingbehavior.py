@@ -1,4 +1,4 @@
-"""The rate of an autoscaler: windows, policies and tolerances."""
+"""Tests the scaling rate of an autoscaler: windows, policies and tolerances."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The decision about an object whose owners may be deleted."""
+"""Tests the decision for an object whose owners may be deleted."""
 
 from collections import deque
 
@@ -17,7 +17,7 @@ SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
 
 
 def node(name: str, *owners: str) -> GraphNode:
-    """Build a config map that is owned by others; its UID is its name."""
+    """Build a ConfigMap with owners. Its UID equals its name."""
     references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks=True) for owner in owners)
     return GraphNode(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
 
@@ -60,7 +60,7 @@ def test_object_being_deleted_is_kept() -> None:
 
 
 def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Delete some objects and collect the garbage; return the remaining objects."""
+    """Delete some objects and collect the garbage. Return the remaining objects."""
     graph = Graph()
     for name, names in owners.items():
         graph.put(node(name, *sorted(names)))
@@ -82,7 +82,7 @@ def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
 
 
 def reachable(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Return the objects to keep: without owners, or with an existing owner."""
+    """Return the objects that remain: those without owners, or with an existing owner."""
     left = owners.keys() - deleted
     while True:
         kept = {name for name in left if not owners[name] or owners[name] & left}

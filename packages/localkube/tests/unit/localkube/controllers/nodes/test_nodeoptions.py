@@ -1,4 +1,4 @@
-"""Taints and capacity of the simulated nodes, as a user types them."""
+"""Tests the taints and the capacity of simulated nodes, as users enter them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The load of containers: the readings that it is computed from, and omitted containers."""
+"""Tests the CPU usage of containers: the measurements for it, and omitted containers."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -57,7 +57,7 @@ async def test_new_containers_are_measured_by_the_next_request() -> None:
 
 
 async def test_request_waits_if_all_containers_are_new() -> None:
-    """No time is lost if nothing runs, and a PID may be used again."""
+    """No CPU time is lost if no process runs, and PIDs may be reused."""
     meter = ContainerStats(Machine(), VirtualClock())
     assert (await meter.measure(dict)).loads == {}
     measured = await meter.measure(lambda: ONE)

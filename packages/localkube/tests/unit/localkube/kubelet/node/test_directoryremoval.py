@@ -1,4 +1,4 @@
-"""Removing directories outside of the event loop."""
+"""Tests the removal of directories outside the event loop."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from localkube.kubelet.node.directoryremoval import DirectoryRemoval
 LIMIT = 60.0
 
 DEPTH = sys.getrecursionlimit() + 200
-"""Nested directories: more than a recursion permits, with a path of more than 4,096 bytes."""
+"""Create directories deeper than the recursion limit, with a path of more than 4,096 bytes."""
 
 
 async def emptied(trash: DirectoryRemoval, directory: Path) -> None:
-    """Run the trash until it is empty."""
+    """Run the removal until no directory remains."""
     task = asyncio.create_task(trash.run())
     async with asyncio.timeout(LIMIT):
         while await asyncio.to_thread(os.listdir, directory):
@@ -48,7 +48,10 @@ async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
-    """A container creates them in an emptyDir; a recursion would end the kubelet, and paths have a limit of 4,096."""
+    """A container can create them in an emptyDir.
+
+    A recursion would stop the kubelet, and paths are limited to 4,096 bytes.
+    """
     (tmp_path / "pod").mkdir()
     inside = os.open(tmp_path / "pod", os.O_RDONLY)
     for _ in range(DEPTH):

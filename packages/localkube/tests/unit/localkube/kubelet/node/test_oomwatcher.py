@@ -1,4 +1,4 @@
-"""Memory limits: which containers are compared, when, and what happens above the limit."""
+"""Tests memory limits: which containers are checked, when, and what happens above the limit."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Machine(SimulatedRunner):
-    """Containers with this resident memory; pages that their processes share are half of it."""
+    """Containers with this resident memory. Half of it consists of pages that their processes share."""
 
     def __init__(self, resident: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Machine(SimulatedRunner):
 
 @asynccontextmanager
 async def watching(machine: Machine, *limits: int) -> AsyncIterator[dict[int, int]]:
-    """Watch containers with these limits; yield what exceeded its limit, by the limit."""
+    """Watch containers with these limits. Yield the containers that exceed their limits."""
     exceeded: dict[int, int] = {}
     watch = OOMWatcher(machine)
 

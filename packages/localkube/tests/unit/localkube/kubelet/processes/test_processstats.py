@@ -1,4 +1,4 @@
-"""The resource usage of containers, from a /proc of files and from the real one."""
+"""Tests the resource usage of containers with a /proc made of files, and with the real one."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def add(
 
 
 def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> None:
-    """An orphan gets the keeper as its parent; a neighbor under the same launcher does not count."""
+    """The parent of an orphan becomes the init process. A neighbor under the same launcher is not counted."""
     add(tmp_path, 1, 0, "launcher", (100, 0, 0, 0), 50)
     add(tmp_path, 2, 1, processstats.KEEPER, (1, 1, 0, 0), 1)
     add(tmp_path, 3, 2, "python) 3", (10, 20, 30, 40), 5)
@@ -38,7 +38,10 @@ def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> Non
 
 
 def test_shared_pages_count_once_in_the_memory_of_a_container(tmp_path: Path) -> None:
-    """A process whose proportional memory cannot be read counts as resident; the keeper does not count."""
+    """If the proportional memory of a process cannot be read, its resident memory counts.
+
+    The init process does not count.
+    """
     add(tmp_path, 2, 1, processstats.KEEPER, pages=1000)
     add(tmp_path, 3, 2, "program", pages=50)
     add(tmp_path, 4, 3, "child", pages=50)

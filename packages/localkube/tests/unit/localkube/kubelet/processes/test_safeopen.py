@@ -1,4 +1,4 @@
-"""Opening paths in directories that another process may change at the same time."""
+"""Tests opening paths in directories that another process may change at the same time."""
 
 import os
 import threading
@@ -72,7 +72,7 @@ def test_descriptors_are_closed(root: Path) -> None:
 
 @contextmanager
 def swapping(place: Path, directory: Path, link: Path) -> Iterator[None]:
-    """Exchange a directory for a link and back, as fast as possible."""
+    """Replace a directory with a link and restore it, as fast as possible."""
     ending = threading.Event()
 
     def swap() -> None:

@@ -1,4 +1,4 @@
-"""The waits of real processes, as /proc shows them."""
+"""Tests the wait channels of real processes in /proc."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ poll.poll()
 
 @contextmanager
 def running(program: str, *words: str) -> Iterator[int]:
-    """Run a program that waits; yield its process ID."""
+    """Run a process that waits. Yield its PID."""
     process = subprocess.Popen([sys.executable, "-c", program, *words])
     try:
         yield process.pid

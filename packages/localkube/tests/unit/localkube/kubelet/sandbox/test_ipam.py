@@ -1,4 +1,4 @@
-"""Addresses of pods."""
+"""Tests pod addresses."""
 
 import ipaddress
 

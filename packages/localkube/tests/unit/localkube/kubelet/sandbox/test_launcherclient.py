@@ -1,4 +1,4 @@
-"""The kubelet's end of the connection, with a launcher that the test simulates."""
+"""Tests the kubelet side of the connection with a simulated launcher."""
 
 import asyncio
 import os

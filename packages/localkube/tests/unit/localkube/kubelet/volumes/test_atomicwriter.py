@@ -1,4 +1,4 @@
-"""Files that change together atomically."""
+"""Tests files that are updated atomically together."""
 
 from pathlib import Path
 

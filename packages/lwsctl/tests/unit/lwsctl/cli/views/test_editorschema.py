@@ -1,4 +1,4 @@
-"""The messages of an editor about manifests, by the schema that `lws schema` prints."""
+"""Frames that were recorded from the client library of kubectl (moby/spdystream 0.5.1)."""
 
 from collections.abc import Iterator
 from typing import Any

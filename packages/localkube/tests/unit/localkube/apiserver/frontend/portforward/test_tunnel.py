@@ -1,4 +1,4 @@
-"""A tunnel between a client in memory and pods that are servers of this process."""
+"""Connects an in-memory client to pods that are servers in this process."""
 
 import asyncio
 import errno
@@ -52,7 +52,7 @@ class Client:
         return self._last
 
     async def connect(self, request: str, port: int = 80) -> tuple[int, int]:
-        """Open both streams as kubectl does; return the data stream and the error stream."""
+        """Open both streams as kubectl does. Return the data stream and the error stream."""
         error = await self.open("error", request, port)
         await self.tell(data_frame(error, b"", fin=True))
         data = await self.open("data", request, port)
@@ -60,7 +60,7 @@ class Client:
         return data, error
 
     async def read(self, stream: int) -> bytes:
-        """Return the data of a stream, to its end."""
+        """Return the complete data of a stream."""
         text = bytearray()
         while True:
             frame = await self.heard(stream)
@@ -83,7 +83,7 @@ class Client:
 
 @asynccontextmanager
 async def serving(pod: Pod) -> AsyncIterator[Client]:
-    """Run a pod and a client with a tunnel to it; the client disconnects at the end without an error."""
+    """Run a pod and a client with a tunnel to it. The client finally disconnects without an error."""
     async with asyncio.timeout(60), await asyncio.start_server(_closing(pod), "127.0.0.1", 0) as server:
         address = server.sockets[0].getsockname()
 
@@ -112,7 +112,7 @@ def _closing(pod: Pod) -> Pod:
 
 
 async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer when the client has finished sending."""
+    """Respond after the client has finished sending."""
     writer.write((await reader.read()).upper())
     await writer.drain()
 
@@ -185,7 +185,7 @@ async def test_unreachable_port_is_an_error_and_the_next_one_works(port: int, te
 
 
 def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    """Return a server that sends a greeting, and records when its client has disconnected."""
+    """Return a server that sends a greeting, and records the disconnection of its client."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"hello")

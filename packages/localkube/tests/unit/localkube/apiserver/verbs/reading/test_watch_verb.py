@@ -1,4 +1,4 @@
-"""Watches: their start, their events, and their end."""
+"""Tests the start, the events, and the end of watches."""
 
 import asyncio
 from datetime import datetime
@@ -182,7 +182,7 @@ async def test_slow_watcher_is_ended_with_expired() -> None:
 
 
 async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
-    """A connection buffers a bounded number of bytes if nobody reads, even if many are pushed at once."""
+    """A connection without a reader buffers a limited number of bytes, even if many are sent at once."""
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
     watcher = Watcher()

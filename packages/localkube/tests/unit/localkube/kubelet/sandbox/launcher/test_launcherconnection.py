@@ -1,4 +1,4 @@
-"""The connection between the processes: frames with descriptors."""
+"""Tests the connection between the processes, whose frames contain file descriptors."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""The program that gives pods a way out has a bounded log."""
+"""The log of the process that forwards packets from pods has a limited size."""
 
 import os
 import subprocess
