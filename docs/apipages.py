@@ -28,17 +28,17 @@ class Api(NamedTuple):
 APIS: Final = {
     "docs/reference/api-client.md": Api(
         "The Python client: lwsctl.client",
-        "Import all of it from `lwsctl.client`. How to use it: [use it from Python](../how-to/python-client.md).",
+        "Import all names from `lwsctl.client`. To learn how to use the client, see [Use it from Python](../how-to/python-client.md).",
         ["lwsctl.client"],
     ),
     "docs/reference/api-localkube.md": Api(
         "A cluster in a program: localkube",
-        "Start a Kubernetes of this machine from a program or a test. First read [localkube](../../packages/localkube/README.md).",
+        "Start a local cluster from a program or a test. For an introduction, see [localkube](../../packages/localkube/README.md).",
         ["localkube.cluster", "localkube.clustersettings", "localkube.testing", "localkube.fixtures"],
     ),
     "docs/reference/api-kuberuntime.md": Api(
         "Parts of controllers: kuberuntime",
-        "The parts of controllers of any kind. First read [kuberuntime](../../packages/kuberuntime/README.md).",
+        "These modules are the building blocks of controllers. For an introduction, see [kuberuntime](../../packages/kuberuntime/README.md).",
         [
             "kuberuntime.access.kubeconfig",
             "kuberuntime.client.client",

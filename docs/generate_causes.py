@@ -30,56 +30,56 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_causes.py from the catalogue. Do not edit: make generate. -->
 
-This page explains the meaning and the next steps of each code, such as LWS-E040.
+This page describes the meaning and the next steps of each cause code, such as LWS-E040.
 
 ```bash
-lws explain web      # one cause for a LeaderWorkerSet, a group or a rank that is not ready
+lws explain web      # prints the cause for a LeaderWorkerSet, a group or a rank that is not ready
 ```
 
-Codes keep their meaning. [Why does a group not start](../how-to/why-does-a-group-not-start.md) shows how to use them. To find a symptom:
-out of memory (OOM) is LWS-E070, CrashLoopBackOff is LWS-E071, ImagePullBackOff is LWS-E058 to LWS-E061, missing GPUs are LWS-E035.
+The meaning of a code never changes. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use the codes. Frequent
+symptoms are out of memory (LWS-E070), CrashLoopBackOff (LWS-E071), ImagePullBackOff (LWS-E058 to LWS-E061), and missing GPUs (LWS-E035).
 
-| verdict | means | exit code |
+| verdict | meaning | exit code |
 |---|---|---|
-| healthy | every group is ready, and of the latest revision | {healthy} |
-| complete | it ran to completion | {complete} |
-| starting | never ready yet, and within its patience | {starting} |
-| progressing | not ready yet, without an error: it continues without you, or waits as the spec says | {progressing} |
-| crashing | its programs failed repeatedly, and it needs you | {crashing} |
-| stuck | it needs you | {stuck} |
-| unknown | not ready, and no cause of this page explains it ([{unknown_code}](#{unknown_anchor})): nothing is guessed | {unknown} |
-| unread | not ready, and the evidence could not be read ([{unread_code}](#{unread_anchor})) | {unread} |
+| healthy | every group is ready and has the latest revision | {healthy} |
+| complete | all groups have run to completion | {complete} |
+| starting | a rank has never been ready, and its patience has not expired | {starting} |
+| progressing | not ready yet, but without an error; no action is required, or the spec delays the next step | {progressing} |
+| crashing | containers fail repeatedly, and an action is required | {crashing} |
+| stuck | an action is required | {stuck} |
+| unknown | not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})) | {unknown} |
+| unread | not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})) | {unread} |
 
-A group that failed is healthy again once it has been ready for longer than its longest failed run, and for at least one minute. Failed runs of
-ten minutes and more count as one minute. So a program that runs for two seconds and exits is `crashing` at every moment. After a first failure
-the group is `progressing` in this time. Drains, evictions through the API and deletions by users are not failures of the group.
+After a failure, a group is healthy if it has been ready for longer than its longest failed run, and for at least one minute. Failed runs of ten minutes
+or more count as one minute. A process that runs for two seconds and exits is therefore always `crashing`. After its first failure, the group is
+`progressing` during this time. Drains, evictions through the API and deletions by users do not count as failures of the group.
 
-If there are several causes, the sentence has the cause of the earliest stage, in the order below. A group that cannot be placed comes
-before a group that crashes, because the first cause often explains the second.
+If there are several causes, the diagnosis reports the cause of the earliest stage, in the order below. For example, a group that cannot be placed is
+reported before a group that crashes, because the first cause often explains the second.
 
-Some programs run and do not become ready ({warming}). A rank that was never ready is starting for ten minutes, because large models load. It
-may take longer if its probes allow more time, or twice as long as the slowest ready rank of the set. Then it is stuck. A rank that was ready
-before is stuck at once. Three more causes are progress for a limited time:
+Some containers run but do not become ready ({warming}). A rank that was never ready is starting for ten minutes, because loading a large model takes
+time. This time is longer if its probes permit more time, and at least two times the startup time of the slowest ready rank. Afterwards, the rank is stuck.
+A rank that was ready before is immediately stuck. Three more causes count as progress for a limited time:
 
-- a claim without a volume (LWS-E044): two minutes
-- an image that is being pulled (LWS-E109): half an hour
-- a node that an autoscaler adds (LWS-E108): 15 minutes, or `--node-patience`
+- a claim without a volume (LWS-E044), for two minutes
+- an image that is being pulled (LWS-E109), for half an hour
+- a node that an autoscaler adds (LWS-E108), for 15 minutes or `--node-patience`
 
-Objects that you are not permitted to read are listed, and not used as evidence. With fewer permissions there is less evidence: events,
-nodes, StatefulSets, ControllerRevisions and services explain most.
+If you do not have permission to read some objects, they are listed, and the diagnosis does not use them. The most useful objects are events, nodes,
+StatefulSets, ControllerRevisions and Services.
 """
 
 TWELVE_WAYS = """\
-# Twelve ways to break a program
+# Diagnosis of typical errors
 
 <!-- Written by docs/generate_causes.py from packages/lwsctl/tests/explanations/ways.py. Do not edit: make generate. -->
 
-This page shows the output of `lws run` for twelve common errors: the cause, and below it the next step.
+This page shows the output of `lws run` for twelve common errors. Each row contains the cause and the next step.
 
-The same sentence with the same code is the error of the command with `--stuck-after` or at its time limit. `lws explain`, `lws wait` and
-`lws rollout status` also print it. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
+With `--stuck-after`, or after a timeout, the error message of the command contains the same sentence and code. `lws explain`, `lws wait` and
+`lws rollout status` also print them. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
 
-| what is broken | code | cause | the next step says |
+| error | code | cause | next step |
 |---|---|---|---|
 """
 

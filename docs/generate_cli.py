@@ -23,50 +23,50 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_cli.py from the commands themselves. Do not edit: make generate. -->
 
-`lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` where `kubectl-lws` is on PATH.
-Ranks are named by path: `LWS`, `LWS/GROUP`, `LWS/GROUP/RANK`, as in `web/0/2`.
+`lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` if `kubectl-lws` is in PATH.
+To select groups and ranks, use paths: `LWS`, `LWS/GROUP` or `LWS/GROUP/RANK`, for example `web/0/2`.
 
-## Where to
+## Cluster options
 
-These options may stand before or after any command. Without them `lws` uses the kubeconfig as kubectl does:
-`$KUBECONFIG`, else `~/.kube/config`, and its current context.
+You can specify these options before or after a command. By default, `lws` uses the same kubeconfig as kubectl:
+`$KUBECONFIG` or `~/.kube/config`, with its current context.
 
 {options}
 
 ## Exit codes
 
-| code | means |
+| code | meaning |
 |---|---|
 {exit_codes}
 
 `lws exec` exits with the code of its command. [`lws explain`](causes.md) has three more exit codes:
 
-- 3: progressing without a user;
-- 4: stuck until a user acts;
-- 5: not ready, and no known cause explains it.
+- 3: progressing without a user action
+- 4: stuck until a user acts
+- 5: not ready, and no known cause applies
 
 ## Output
 
-Results go to standard output, everything else (progress, notes, errors) to standard error. On a terminal `lws run` and
-`lws get --watch` show a table that stays; elsewhere they print plain lines. The output of `-o json` and `-o yaml` is stable: objects of
-the API, or a document with `apiVersion: lws/v1`. Its fields keep their meaning, and new fields may be added.
-`lws get -o view` prints such a document: groups and ranks with their reasons. With `--watch`, JSON documents
-stand on one line each.
+Commands print results to standard output. Progress, notes and errors are printed to standard error. On a terminal, `lws run` and `lws get --watch` update
+a table in place. Otherwise, they print plain lines. The output of `-o json` and `-o yaml` is stable. It consists of API objects, or of a document with
+`apiVersion: lws/v1`. The meaning of its fields does not change, but new fields can be added. `lws get -o view` prints such a document, with groups,
+ranks and reasons. With `--watch`, each JSON document is one line.
 
-| variable | does |
+| variable | effect |
 |---|---|
-| `NO_COLOR` | set to anything: no colors, and lines instead of tables that stay |
-| `TERM=dumb` | the same, and no progress line that rewrites itself |
-| `LWS_STATE_HOME` | where embedded clusters are kept; else `$XDG_STATE_HOME/lws` or `~/.local/state/lws` |
+| `NO_COLOR` | with any value, disables colors, and prints lines instead of updating tables in place |
+| `TERM=dumb` | has the same effect, and also disables the progress line |
+| `LWS_STATE_HOME` | directory of embedded clusters; the default is `$XDG_STATE_HOME/lws` or `~/.local/state/lws` |
 
 ## Completion
 
-`source <(lws completion bash)` in `~/.bashrc`, `source <(lws completion zsh)` in `~/.zshrc`, or
+For Bash, add `source <(lws completion bash)` to `~/.bashrc`. For Zsh, add `source <(lws completion zsh)` to `~/.zshrc`. For fish, run
 `lws completion fish > ~/.config/fish/completions/lws.fish`.
 
 ## Manual pages
 
-`man lws`, and of each command `man lws-get`: the wheel installs them to `share/man/man1`, where `man` finds them by PATH.
+To read the manual pages, run `man lws`, or for a command `man lws-get`. The wheel installs the pages to `share/man/man1`, where `man` finds them
+through PATH.
 """
 
 

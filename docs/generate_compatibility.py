@@ -41,27 +41,28 @@ PAGE: Final = """\
 
 <!-- Written by docs/generate_compatibility.py. Do not edit: make generate. -->
 
-This page lists tested versions, support, and the stability of each part.
+This page lists the tested versions, the supported versions, and the stability of each part.
 
 ## Versions
 
 | what | version | |
 |---|---|---|
 | this project | {version} | this version and the previous one can read each other's stored objects ([tests](#upgrades)) |
-| Kubernetes | {tested} | tested with a control plane ([what differs](#versions-of-kubernetes)); on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
-| Kubernetes | from {oldest} on | no recorded run below {first}; below {supported} the manager and `lws doctor` (LWS-D103) name what is missing; before {oldest} the manager does not start |
-| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([what that proves](../explanation/what-the-tests-prove.md)) |
-| Python | {pythons} | all tested versions; for the command, the manager outside of its image, and the client |
-| LeaderWorkerSet's API | v1, as of v0.10 and the fields of v0.11 | [contract](contract.md), [newer](contract-newest.md); [what differs](differences.md) |
+| Kubernetes | {tested} | tested with a control plane ([differences](#versions-of-kubernetes)); on other versions the manager logs one warning, and `lws doctor` reports it (LWS-D102) |
+| Kubernetes | {oldest} and later | versions before {first} have no recorded run; before {supported} the manager and `lws doctor` (LWS-D103) list the missing features; before {oldest} the manager does not start |
+| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)) |
+| Python | {pythons} | all tested versions, for the command, the client, and the manager outside of its image |
+| LeaderWorkerSet's API | v1 with the fields of v0.10 and v0.11 | [contract](contract.md), [later changes](contract-newest.md), [differences](differences.md) |
 | DisaggregatedSet's API | v1 | [contract](contract-disaggregatedset.md) |
-| Kueue | {kueue} | its controllers run in tests where `make extras` built them |
-| scheduler-plugins | {plugins} | its scheduler places groups in tests, likewise |
-| Helm | {helm} | renders, installs, upgrades and rolls back the chart in tests, likewise |
-| Volcano | | its PodGroups are tested, its scheduler is not: [gang schedulers](matrix.md#gang-schedulers) |
+| Kueue | {kueue} | tests run its controllers if `make extras` has built them |
+| scheduler-plugins | {plugins} | tests use its scheduler to place groups, if `make extras` has built it |
+| Helm | {helm} | tests render, install, upgrade and roll back the chart, if `make extras` has built Helm |
+| Volcano | | tests cover its PodGroups, but not its scheduler ([gang schedulers](matrix.md#gang-schedulers)) |
 
 ## What ran
 
-Counts of the last recorded runs (`pytest --record`; `make nightly` records all): of one part of the tests, on one Kubernetes and one Python.
+The table shows the results of the last recorded runs. Each row is one part of the tests, on one Kubernetes version and one Python version. To record
+one run, use `pytest --record`. `make nightly` records all runs.
 
 | tests | Kubernetes | Python | version | day | passed | failed | skipped |
 |---|---|---|---|---|---|---|---|
@@ -69,31 +70,33 @@ Counts of the last recorded runs (`pytest --record`; `make nightly` records all)
 
 ## Versions of Kubernetes
 
-`make test-all` runs the integration tests on each of these versions, and records the counts. `make test-kubernetes` runs on {default}, and on {newest} for
-the differences. The date of the last commit chooses one further version for a short part ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
+`make test-all` runs the integration tests on each of these versions, and records the results. `make test-kubernetes` runs the tests on {default}, and
+tests of version differences on {newest}. It also runs a short part on one more version, which depends on the date of the last commit
+([ADR 42](../adr/0042-versions-of-kubernetes.md)).
 
-| what is there by default | since | {columns} | without it |
+| feature enabled by default | since | {columns} | effect if missing |
 |---|---|{rules}|---|
 {differing}
 
 ## Support
 
-The newest minor version gets fixes. The previous minor version gets fixes of vulnerabilities for three more months.
+The latest minor version receives fixes. The previous minor version receives security fixes for three more months.
 
-A version of Kubernetes is supported while its project supports it and the tests run on it. Support ends only in a minor version, and
-the changelog of the previous version announces it.
+A Kubernetes version is supported while the Kubernetes project supports it and the tests run on it. Support is removed only in a minor version, and the
+changelog of the previous version announces the removal.
 
 ## Upgrades
 
-You can upgrade to the next minor version, and go back one version, without stopping a group. Version {before} was never published;
-`tests/predecessor.py` names its commit. These tests cover it:
+You can upgrade to the next minor version, and return to the previous version, without stopping a group. Version {before} was never published, and
+`tests/predecessor.py` contains its commit. These tests cover upgrades:
 
-- `tests/e2e/test_upgrade.py` starts this version on an embedded cluster of {before}, with sets, revisions, records of recreations, recorded
-  failures and definitions. Every object is unchanged, a set rolls out, and every field of the old definitions still exists with its type. The
-  code of {before} then continues on the result.
-- `tests/kubernetes/manager/test_upgrade.py` does the same on a real control plane, under running sets of every kind. It installs {before}, this
-  version, and {before} again. Nothing of a set at rest is written, and each version rolls and scales the sets of the other.
-- The hand-over between this manager and the Go manager has [its own tests](differences.md#move-here-and-back).
+- `tests/e2e/test_upgrade.py` starts this version with the state of an embedded cluster of {before}. The state contains LeaderWorkerSets, revisions, records
+  of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a rollout completes, and that every field of the old
+  CRDs still exists with its type. Afterwards, it starts version {before} with the result.
+- `tests/kubernetes/manager/test_upgrade.py` does the same on a real control plane, with running LeaderWorkerSets and DisaggregatedSets. It installs
+  {before}, this version, and {before} a second time. The manager does not write objects in a stable state. Each version rolls out and scales objects of
+  the other version.
+- [Separate tests](differences.md#move-here-and-back) cover the migration between this manager and the Go manager.
 
 ## Classes
 
@@ -106,31 +109,31 @@ You can upgrade to the next minor version, and go back one version, without stop
 | fields of LeaderWorkerSet v0.10, and of DisaggregatedSet | stable |
 {fields}
 | labels and annotations of v0.10 | stable |
-| annotations of our own: {chosen} | beta |
+| annotations of this project: {chosen} | beta |
 | labels, annotations, gates and finalizers that the manager writes: {kept} | internal |
 | the manager's configuration, `config.lws.x-k8s.io/v1` | stable; of `v1alpha1`, which is read with a warning, beta |
 | flags of `lws manager`; deprecated, as for the Go manager: {deprecated} | stable |
-| commands and their options, but the next ones | stable |
+| commands and their options, except for the next row | stable |
 | {commands} | beta |
-| output of `-o json`, `yaml`, `name`, `jsonpath`, `custom-columns`; exit codes; codes of causes and checks (a code is never given to another one) | stable |
-| output for people: tables, sentences, colors | none: read `-o json` |
+| output of `-o json`, `yaml`, `name`, `jsonpath`, `custom-columns`; exit codes; codes of causes and checks (a code is never reused) | stable |
+| human-readable output: tables, sentences, colors | none (use `-o json`) |
 | metrics of the Go manager | stable |
 | metrics `lws_…` | beta |
 | `lwsctl.client` | beta |
-| other modules of `leaderworkerset`, `kuberuntime`, `localkube` | alpha: pin the version |
-| files of a cluster of this machine (`lws up`) | internal; a format that is not read is refused by name, and nothing is changed |
+| other modules of `leaderworkerset`, `kuberuntime`, `localkube` | alpha (pin the version) |
+| files of a local cluster (`lws up`) | internal; an unsupported format is rejected with its name, and the files are not changed |
 | names of installed objects, roles, ports, and values of the chart | stable |
 
 ## Feature gates
 
-In the manager's [configuration](manager.md#configuration-file), and among the values of the chart.
+You can set feature gates in the manager's [configuration](manager.md#configuration-file), or in the values of the chart.
 
 | gate | default | class | for |
 |---|---|---|---|
 {gates}
 
-A deprecated field, flag, annotation or value continues to work, with a warning. The warning is in the log of the manager, in an answer of the API server,
-or on standard error of the command. The changelog lists it under "Deprecated", with the replacement.
+A deprecated field, flag, annotation or value continues to work, with a warning. The warning is in the log of the manager, in a response of the API server,
+or on standard error of the command. The changelog lists the deprecation and the replacement under "Deprecated".
 """
 
 DIFFERENT: Final = """\
@@ -138,49 +141,49 @@ DIFFERENT: Final = """\
 
 <!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
 
-This page explains how this project differs from the Go controller. You can migrate in both directions: names, labels, revisions and environment are
-the same. The differences below are intended, and each has a test. Please report other differences as bugs.
+This page lists the differences between this project and the Go controller. Names, labels, revisions and environment variables are the same, so that you
+can migrate in both directions. The following differences are intended, and each has a test. If you find other differences, report them as bugs.
 
 ## Move here, and back
 
 ```bash
-lws install --image registry.example.com/lws/leaderworkerset:{version} --wait   # takes the installation over in place
-lws doctor                                                                   # what may be in the way
-lws explain -A                                                               # all sets, the worst first
+lws install --image registry.example.com/lws/leaderworkerset:{version} --wait   # takes over the installation in place
+lws doctor                                                                   # reports problems
+lws explain -A                                                               # lists stuck LeaderWorkerSets first
 ```
 
-Back: remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, which the Go manager
-rejects, and install the Go manager with its own manifests. `packages/leaderworkerset/tests/parity` tests both directions, also during rollouts, and
-no pod is restarted. For details, see [Upgrade and downgrade](../how-to/upgrade.md).
+To return to the Go manager, remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, because
+the Go manager rejects this section. Then install the Go manager with its own manifests. The tests in `packages/leaderworkerset/tests/parity` cover both
+directions, including migrations during rollouts. They verify that no pod is restarted. For details, see [Upgrade and downgrade](../how-to/upgrade.md).
 
 ## Decisions
 
-| decision | what is different |
+| decision | difference |
 |---|---|
-| [0003](../adr/0003-recreation-backoff.md) | groups that fail repeatedly are recreated with growing delays, up to a limit |
-| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` holds on every cluster, also where StatefulSets roll one pod at a time |
-| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | the manager has fewer rights |
-| [0006](../adr/0006-manager.md) | the manager: certificates, health, shutdown |
-| [0010](../adr/0010-bounds.md) | bounds of rollouts that are kept |
+| [0003](../adr/0003-recreation-backoff.md) | groups that fail repeatedly are recreated with increasing delays, up to a limit |
+| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if StatefulSets roll out one pod at a time |
+| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | the manager has fewer permissions |
+| [0006](../adr/0006-manager.md) | certificates, health checks and shutdown of the manager |
+| [0010](../adr/0010-bounds.md) | the limits of rollouts are never exceeded |
 | [0011](../adr/0011-disaggregatedset.md) | DisaggregatedSets |
-| [0012](../adr/0012-revision-history.md) | old revisions are kept, as history |
-| [0014](../adr/0014-workers-lost-unseen.md) | a worker that is deleted while no manager runs is noticed |
-| [0017](../adr/0017-newest.md) | fields that are newer than v0.10 |
-| [0025](../adr/0025-places-and-ends.md) | `podTerminationPolicy` has no stored default, and a change of it replaces no leader |
-| [0029](../adr/0029-stored-values.md) | admission: a stored value blocks no update; more invalid objects are rejected at creation |
-| [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never stop a rollout; objects of other owners are reported |
-| [0031](../adr/0031-leases-and-drains.md) | a new leader compares what keeps the leaders, and writes only what differs; certificates with serial number 0 are renewed |
+| [0012](../adr/0012-revision-history.md) | old revisions are kept as history |
+| [0014](../adr/0014-workers-lost-unseen.md) | a worker that is deleted while no manager runs is detected |
+| [0017](../adr/0017-newest.md) | fields that were added after v0.10 |
+| [0025](../adr/0025-places-and-ends.md) | `podTerminationPolicy` has no stored default, and does not replace leaders when it changes |
+| [0029](../adr/0029-stored-values.md) | an invalid stored value does not block updates, and more invalid objects are rejected at creation |
+| [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never block a rollout, and objects of other owners are reported |
+| [0031](../adr/0031-leases-and-drains.md) | a new leader compares the workloads of the leader pods, and writes only differences; certificates with the serial number 0 are renewed |
 | [0032](../adr/0032-what-a-release-says.md) | the operator is available only after the API server has reached the webhooks |
-| [0041](../adr/0041-less-processor-time.md) | the validating webhook of pods, which allows every pod, is installed but never called |
-| [0042](../adr/0042-versions-of-kubernetes.md) | the manager does not start on Kubernetes before 1.27, which has no StatefulSets for workers |
-| [0043](../adr/0043-services-of-users.md) | a Service of something else with the name of a set makes the set unavailable |
-| [0045](../adr/0045-names-of-old-workers.md) | workers are created when no old worker has their names |
+| [0041](../adr/0041-less-processor-time.md) | the validating webhook for pods, which admits every pod, is installed but never called |
+| [0042](../adr/0042-versions-of-kubernetes.md) | the manager does not start on Kubernetes versions before 1.27, whose StatefulSets do not support workers |
+| [0043](../adr/0043-services-of-users.md) | a Service for other pods with the name of a LeaderWorkerSet makes the LeaderWorkerSet unavailable |
+| [0045](../adr/0045-names-of-old-workers.md) | workers are created after the old workers with their names are deleted |
 
 ## Tests
 
-{count} tests are named for a difference:
+{count} tests verify a difference:
 
-| here | rule and reason | test |
+| this project | rule and reason | test |
 |---|---|---|
 {tests}
 """

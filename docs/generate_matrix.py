@@ -19,47 +19,46 @@ LONGEST = 40
 """The maximum characters of a displayed value."""
 
 INTRODUCTION = """\
-# What is tried together
+# Tested combinations of settings
 
 <!-- Written by docs/generate_matrix.py from the tables in tests/shipped. Do not edit: make generate. -->
 
 This page lists the combinations of settings that the tests cover.
 
-`tests/kubernetes/shipped` starts the manager as its Deployment does: with the program of the image, the arguments, the file, and the
-permissions of the account. It does so for each of {rows} sets of settings every night. `make test` uses {usual} of them, which have every
-value. Each time a LeaderWorkerSet is created, recreated, rolled, scaled and deleted. The test looks for the effects of the settings:
-gang objects, gates, ports, paths, leases.
+`tests/kubernetes/shipped` starts the manager as its Deployment does. It uses the executable of the image, the arguments, the configuration file, and
+the permissions of the service account. The nightly run covers {rows} combinations of settings. `make test` uses {usual} of them, which contain every value.
+With each combination, a LeaderWorkerSet is created, recreated, rolled out, scaled and deleted. The test verifies the effects of the settings on gang
+objects, gates, ports, paths and leases.
 
-| tried | how many |
+| tested | number |
 |---|---|
 | Kubernetes | {kubernetes}; {newer} every night |
 | processes | {usual}; {rows} every night |
-| fields of the configuration, and values of them | {fields}, {values} |
-| pairs of values of two fields, all of them every night | {pairs} |
-| flags, and values of them, each at least once | {flags}, {flag_values} |
-| annotations of LeaderWorkerSets, and values of them, each at least once | {annotations}, {annotation_values} |
+| configuration fields, and their values | {fields}, {values} |
+| pairs of values of two fields, all in the nightly run | {pairs} |
+| flags, and their values, each at least once | {flags}, {flag_values} |
+| annotations of LeaderWorkerSets, and their values, each at least once | {annotations}, {annotation_values} |
 
-A setting without a row fails the tests. So does an unused value of the chart, field of the operator's object, or argument of its operand.
-Where tests replace a part of what ships, `tests/shipped/replaced.py` names the
-test that runs it as it ships.
+The tests fail if a setting has no row. They also fail if a chart value, a field of the operator's object, or an argument of its operand is unused. If
+tests replace a part of the released product, `tests/shipped/replaced.py` lists the test that runs the original part.
 """
 
 GANGS = """
 ## Gang schedulers
 
-That a group starts whole or not at all depends on who places its pods. On both versions of Kubernetes the manager that ships
-prepares groups for:
+The component that places the pods determines whether all pods of a group start together. On both Kubernetes versions, the released manager prepares
+groups for these providers:
 
-| provider | who places the pods in tests | test |
+| provider | scheduler in the tests | test |
 |---|---|---|
 | `native` | kube-scheduler | `tests/kubernetes/gang` |
-| `kubernetes` | kube-scheduler of 1.37, which alone has what `spec.scheduling` needs | `tests/kubernetes/gang/test_workloadaware.py` |
-| `built-in` | kube-scheduler, behind the gate | `tests/kubernetes/ganggate` |
-| `coscheduling` | the scheduler of scheduler-plugins {plugins}, where `make extras` built it | `tests/kubernetes/coscheduling` |
+| `kubernetes` | kube-scheduler 1.37, because `spec.scheduling` requires this version | `tests/kubernetes/gang/test_workloadaware.py` |
+| `built-in` | kube-scheduler, after the gate is removed | `tests/kubernetes/ganggate` |
+| `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
 | `volcano` | the test itself | `tests/kubernetes/gang` |
 
-Volcano's scheduler is not part of the tests: they build programs from Go modules, and its module cannot be fetched where they were made.
-The tests check the input of the scheduler: the PodGroups with their numbers and owners, the marks of pods, and the clean-up.
+The tests do not include the scheduler of Volcano. They build components from Go modules, and the module of Volcano was not available when the tests were
+written. Instead, the tests verify the input of the scheduler: the PodGroups with their numbers and owners, the annotations of pods, and the cleanup.
 """
 
 
@@ -83,14 +82,14 @@ def page() -> str:
             INTRODUCTION.format(**numbers),
             "## Settings\n",
             *(
-                "Several settings in one line are set together; in braces is what differs between processes.\n",
+                "Settings in the same row are set together. Values in braces differ between processes.\n",
                 "| setting | values |",
                 "|---|---|",
             ),
             *(line for factor in (*FIELDS, *FLAGS, *ANNOTATIONS) for line in settings(factor)),
-            *("\nSettings of every process:\n", "| setting | why |", "|---|---|"),
+            *("\nEvery process has these settings:\n", "| setting | reason |", "|---|---|"),
             *(f"| `{name}` | {why} |" for name, why in ALWAYS.items()),
-            *("\nSettings that another test sets:\n", "| setting | test |", "|---|---|"),
+            *("\nOther tests cover these settings:\n", "| setting | test |", "|---|---|"),
             *(f"| `{name}` | `tests/{path}` |" for name, path in ELSEWHERE.items()),
             GANGS.format(plugins=required(packages.SCHEDULER_PLUGINS)),
         ]

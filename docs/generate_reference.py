@@ -264,10 +264,10 @@ def names_page() -> Iterator[str]:
     """Write the tables of labels, annotations, gates and variables."""
     ours = {setting.annotation: setting for setting in SETTINGS}
     yield "## Annotations that you set\n"
-    yield "You set them on the LeaderWorkerSet. They take effect without a rollout, unless the page says otherwise.\n"
+    yield "Set these annotations on the LeaderWorkerSet. They take effect without a rollout, unless the linked page states otherwise.\n"
     yield (
-        "Admission refuses a value that cannot be read, or warns about it."
-        " It also warns about every other annotation with the prefix: it has no effect.\n"
+        "Admission rejects an unreadable value, or warns about it."
+        " It also warns about every other annotation with this prefix, because such an annotation has no effect.\n"
     )
     yield from table(
         ("Annotation", "Values", "Default", "Example", "Meaning", "Defined by"),
@@ -283,7 +283,7 @@ def names_page() -> Iterator[str]:
             for name, entry in full_names("settings").items()
         ),
     )
-    for title, group in (("Labels", "labels"), ("Annotations of the system", "annotations")):
+    for title, group in (("Labels", "labels"), ("Annotations that controllers set", "annotations")):
         yield f"## {title}\n"
         yield from table(
             (title.split()[0].removesuffix("s"), "Set by", "On", "Example", "Meaning", "Defined by"),
@@ -337,8 +337,8 @@ def signals_page() -> Iterator[str]:
         ((code(pair.type), code(pair.reason), f"{pair.message}.") for pair in setstatus.CONDITIONS),
     )
     yield (
-        f"While a reconcile of a LeaderWorkerSet or DisaggregatedSet fails, {code(PROGRESSING.type)} is True and"
-        f" {code(AVAILABLE.type)} is not, with the reason {code(reconcilefailure.REASON)} and the error as message.\n"
+        f"If the reconciliation of a LeaderWorkerSet or DisaggregatedSet fails, {code(PROGRESSING.type)} is True and"
+        f" {code(AVAILABLE.type)} is False. The reason is {code(reconcilefailure.REASON)}, and the message contains the error.\n"
     )
     yield "### LeaderWorkerSetOperator\n"
     yield from table(
@@ -350,7 +350,7 @@ def signals_page() -> Iterator[str]:
         yield f"### {regarding[0].upper()}{regarding[1:]}\n"
         yield from table(("Reason", "Meaning"), ((code(reason), text) for reason, text in reasons.items()))
     yield "## Metrics\n"
-    yield "[The manager](../manager.md#metrics) describes who can read them.\n"
+    yield "[The manager](../manager.md#metrics) describes the required permissions.\n"
     yield from table(
         ("Metric", "Type", "Labels", "Meaning"),
         (
@@ -390,7 +390,7 @@ PAGES: Final = {
     "disaggregatedset-v1": Page(
         "DisaggregatedSet v1",
         "This page lists all fields of `disaggregatedset.x-k8s.io/v1`, kind `DisaggregatedSet`.\n"
-        "The fields of `spec.roles[].spec` are those of a [LeaderWorkerSet](leaderworkerset-v1.md#spec).",
+        "The fields of `spec.roles[].spec` are the same as in a [LeaderWorkerSet](leaderworkerset-v1.md#spec).",
         lambda: kind_page("disaggregatedset-v1", "spec.roles[].spec"),
     ),
     "disaggregatedsetrolescaler-v1": Page(
@@ -407,18 +407,18 @@ PAGES: Final = {
     "configuration-v1": Page(
         "Configuration of the manager",
         "This page lists all fields of the configuration file of the manager.\n"
-        "Null, zero and the empty string mean the default. Unknown fields are errors.",
+        "Null, zero and the empty string select the default. Unknown fields are rejected.",
         configuration_page,
     ),
     "labels-annotations-variables": Page(
         "Labels, annotations and environment variables",
-        f"This page lists all names that objects and containers carry. `{PREFIX}` is the prefix of annotations that you set.\n"
+        f"This page lists the labels, annotations, gates and environment variables of objects and containers. Annotations that you set have the prefix `{PREFIX}`.\n"
         "*Upstream* means that LeaderWorkerSet, Kubernetes or Kueue defines the name.",
         names_page,
     ),
     "conditions-events-metrics": Page(
         "Conditions, events, metrics and exit codes",
-        "This page lists everything that the controllers and commands report to users and tools.",
+        "This page lists the conditions, events, metrics and exit codes of the controllers and commands.",
         signals_page,
     ),
 }
