@@ -1,3 +1,3 @@
-"""The runtime of Kubernetes controllers for any kind: objects, client, cache, work queue, executor, serving."""
+"""A runtime for Kubernetes controllers of any kind, with a client, caches, a work queue, an executor and servers."""
 
 __version__ = "0.2.0"

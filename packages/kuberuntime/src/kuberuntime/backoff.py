@@ -1,4 +1,4 @@
-"""Exponential back-off: how long to wait after a number of failures."""
+"""Computes exponential back-off delays."""
 
 from msgspec import Struct
 
@@ -15,8 +15,8 @@ class Backoff(Struct, frozen=True):
     limit: float
 
     def delay(self, failures: int, jitter: float = 1.0) -> float:
-        """Return the seconds to wait. `jitter` (0 to 1) shortens the wait by up to half."""
+        """Return the delay in seconds. `jitter` (0 to 1) shortens it by up to half."""
         if failures <= 0:
             return 0.0
-        exponent = min(failures - 1, 64)  # 2 ** 64 is above every limit, and floats stay finite
+        exponent = min(failures - 1, 64)  # 2 ** 64 exceeds every limit, and floats remain finite
         return min(self.limit, self.base * 2.0**exponent) * (0.5 + 0.5 * jitter)

@@ -1,4 +1,4 @@
-"""Errors of API requests, and of the configuration to connect to an API server.
+"""Errors of API requests and of the configuration for API server connections.
 
 ```
 KubeError                      the root; its text is one sentence for users
@@ -29,15 +29,15 @@ from typing import Final
 from kuberuntime.objects.meta import JSONObject
 
 EXCERPT: Final = 200
-"""The maximum bytes of a quoted response without a Status, because error pages of proxies can be long."""
+"""The maximum size in bytes of a quoted non-Status response, because error pages of proxies can be long."""
 
 
 class KubeError(Exception):
-    """The base class of this package's errors."""
+    """The base class of all errors in this package."""
 
 
 class ConfigError(KubeError):
-    """The configuration is unusable. The text names the file, the entry and the fix."""
+    """The configuration is invalid. The message contains the file, the entry and the fix."""
 
 
 class NotConfiguredError(ConfigError):
@@ -45,15 +45,15 @@ class NotConfiguredError(ConfigError):
 
 
 class UnusableNameError(KubeError):
-    """An object name or namespace cannot be part of a URL."""
+    """An object name or namespace is not a valid URL segment."""
 
 
 class ConnectionFailedError(KubeError):
-    """The server did not respond. The text names its address."""
+    """The server did not respond. The message contains its address."""
 
 
 class APIError(KubeError):
-    """The server rejected the request. `status` is the complete Status object of the response."""
+    """The server rejected the request. `status` is the complete Status object in the response."""
 
     def __init__(self, status: JSONObject) -> None:
         self.status = status
@@ -71,11 +71,11 @@ class BadRequestError(APIError):
 
 
 class UnauthorizedError(APIError):
-    """401: the credentials are missing, wrong or expired."""
+    """401: the credentials are missing, invalid or expired."""
 
 
 class ForbiddenError(APIError):
-    """403: the credentials do not allow this, or admission denied it."""
+    """403: the user lacks permission, or admission denied the request."""
 
 
 class NotFoundError(APIError):
@@ -83,11 +83,11 @@ class NotFoundError(APIError):
 
 
 class AlreadyExistsError(APIError):
-    """409: an object of this name exists."""
+    """409: an object with this name already exists."""
 
 
 class ConflictError(APIError):
-    """409: the object changed in the meantime, a precondition failed, or another manager owns a field."""
+    """409: the object changed in the meantime, a precondition failed, or a different manager owns a field."""
 
 
 class ExpiredError(APIError):
@@ -95,15 +95,15 @@ class ExpiredError(APIError):
 
 
 class InvalidError(APIError):
-    """422: a field has a value that the kind does not allow."""
+    """422: a field has an invalid value."""
 
 
 class TooManyRequestsError(APIError):
-    """429: the server limits the request rate."""
+    """429: the server throttles requests."""
 
 
 class InternalError(APIError):
-    """500: the server failed, or a webhook did."""
+    """500: the server or a webhook failed."""
 
 
 class ServiceUnavailableError(APIError):
@@ -111,7 +111,7 @@ class ServiceUnavailableError(APIError):
 
 
 class ServerTimeoutError(APIError):
-    """504: the server could not finish in time."""
+    """504: the request exceeded the server timeout."""
 
 
 BY_REASON: Final[dict[str, type[APIError]]] = {
@@ -157,8 +157,8 @@ def from_status(status: JSONObject) -> APIError:
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Convert an error response to an exception, even if it is not a Status (from a proxy)."""
-    import msgspec  # importing this module is cheap
+    """Convert an error response to an exception. The response might come from a proxy and not be a Status."""
+    import msgspec  # importing this module must be fast
 
     try:
         status = msgspec.json.decode(body)
@@ -171,7 +171,7 @@ def from_response(code: int, body: bytes) -> APIError:
 
 
 def leaves(error: Exception) -> list[Exception]:
-    """Return the errors in an exception group and its nested groups."""
+    """Return the errors in an exception group, including nested groups."""
     if isinstance(error, ExceptionGroup):
         return [leaf for exception in error.exceptions for leaf in leaves(exception)]
     return [error]

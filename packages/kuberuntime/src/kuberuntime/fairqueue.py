@@ -1,4 +1,4 @@
-"""Fair queues for several tenants: a tenant with thousands of items delays other tenants by only one item.
+"""Fair queues for tenants. A tenant with thousands of items delays other tenants by only one item.
 
 The keys of a work queue wait in this way, by namespace (`controller/workqueue.py`), requests for the client's quota
 (`client/ratelimit.py`), and events to be written (`controller/eventrecorder.py`).
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """A FIFO queue for each tenant, served round robin.
+    """Queues items in FIFO order for each tenant, and serves tenants in round-robin order.
 
     >>> turns = FairQueue[str]()
     >>> for item in ("a1", "a2", "a3", "b1"):
@@ -27,7 +27,7 @@ class FairQueue(Generic[T]):
         self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        """Return whether an item waits."""
+        """Return whether the queue contains an item."""
         return bool(self._waiting)
 
     def put(self, tenant: Hashable, item: T) -> None:
@@ -47,7 +47,7 @@ class FairQueue(Generic[T]):
         return item
 
     def drop(self) -> T:
-        """Remove and return the last item of the tenant with most items. There must be at least one item."""
+        """Remove and return the last item of the tenant with the most items. The queue must not be empty."""
         tenant, items = max(self._waiting.items(), key=lambda entry: len(entry[1]))
         item = items.pop()
         if not items:
@@ -56,7 +56,7 @@ class FairQueue(Generic[T]):
 
 
 class FairLock:
-    """A fair lock for tenants. An item waits for the current item, and for one item of each other tenant."""
+    """A fair lock. An item waits for the current item, and for at most one item of each other tenant."""
 
     def __init__(self) -> None:
         self._waiting = FairQueue[asyncio.Future[None]]()
@@ -65,7 +65,7 @@ class FairLock:
 
     @asynccontextmanager
     async def turn(self, tenant: Hashable) -> AsyncIterator[None]:
-        """Wait for the lock, and hold it."""
+        """Acquire the lock, and hold it during the context."""
         if self._is_held:
             granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.put(tenant, granted)
@@ -82,9 +82,9 @@ class FairLock:
             self._release()
 
     def _release(self) -> None:
-        """Pass the lock to the next tenant. The last tenant is next only if no other tenant waits."""
+        """Pass the lock to the next tenant. The last tenant is selected only if no other tenant is waiting."""
         while granted := self._waiting.take(lambda tenant: tenant == self._holder) or self._waiting.take():
-            if not granted.done():  # whoever is cancelled waits no longer
+            if not granted.done():  # a cancelled task no longer waits
                 granted.set_result(None)
                 return
         self._is_held = False

@@ -1,4 +1,4 @@
-"""Imports aiohttp without loading the system's CAs, which it would read twice for unused TLS contexts.
+"""Imports aiohttp without its default TLS contexts, which would load the system CAs twice.
 
 Loading the CAs takes a seventh of a command's time before its first request. Every connection has its own context
 (`kuberuntime/client/http.py`). A connection without a context would not trust any certificate, and would fail.
@@ -9,7 +9,7 @@ import sys
 
 
 def load() -> None:
-    """Import aiohttp so that its own contexts do not trust any certificate. Later contexts are not affected."""
+    """Import aiohttp with default contexts that trust no certificate. Later contexts are not affected."""
     if "aiohttp" in sys.modules:
         return
     ssl.SSLContext.set_default_verify_paths = _read_nothing  # type: ignore[method-assign,assignment]
@@ -20,4 +20,4 @@ def load() -> None:
 
 
 def _read_nothing(_: ssl.SSLContext) -> None:
-    """Replace the method that loads the system's CAs."""
+    """Replace the method that loads the system CAs."""

@@ -1,4 +1,4 @@
-"""Plans: the writes and events that a decision requests, in order, as values.
+"""Represents the writes and events of a reconciliation as plans, which are ordered values.
 
 A decision returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the
 other and stops at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted
@@ -28,14 +28,14 @@ MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
 class AggregatedNote(NamedTuple):
-    """The common note of equal events. Their numbers replace `{numbers}` in the note."""
+    """The common note of similar events. `{numbers}` is replaced with their numbers."""
 
     note: str
     number: int
 
 
 class Event(Struct, frozen=True):
-    """An events.k8s.io/v1 event. Its `note` may contain `{error}` if it reports a failure.
+    """An events.k8s.io/v1 event. If it reports a failure, its `note` can contain `{error}`.
 
     `reporter` is the reporting controller, or empty for the default of the process. Events with the same `of_many.note`
     about the same object may be recorded as one event.
@@ -52,7 +52,7 @@ class Event(Struct, frozen=True):
 
 
 class Effect(Struct, frozen=True, kw_only=True):
-    """The common fields of writes: the resource, and the events that report the write."""
+    """The common fields of writes, which are the resource and the events that report the write."""
 
     resource: Resource
     on_success: tuple[Event, ...] = ()
@@ -60,7 +60,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
 
 class Apply(Effect, frozen=True, kw_only=True):
-    """Server-side apply of `object` with force, as field manager `manager`.
+    """Apply `object` server-side with force and with the field manager `manager`.
 
     With `on_contention`, the write is delayed while other writers revert the same content (`controller/contention.py`).
     The events report this, with `{error}` replaced by the fields and their writers.
@@ -72,7 +72,7 @@ class Apply(Effect, frozen=True, kw_only=True):
 
 
 class AcceptedField(Struct, frozen=True):
-    """A field that permits the use of an existing object without a controller. `events` report the use.
+    """A field that permits adopting an existing object without a controller. `events` report the adoption.
 
     The field at `path` must equal `value`. If `value` is an object, its members must match, and None matches any value.
     """
@@ -90,7 +90,7 @@ class AcceptedField(Struct, frozen=True):
 
     @property
     def lack(self) -> str:
-        """Return why an object without the field is not used."""
+        """Return the reason why an object without the field is not adopted."""
         return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
 
 
@@ -103,7 +103,7 @@ def at(obj: JSONObject, path: Iterable[str]) -> JSON:
 
 
 class Create(Effect, frozen=True, kw_only=True):
-    """Create `object`. With `if_absent`, an AlreadyExists error is success without events. Otherwise it is a failure.
+    """Create `object`. With `if_absent`, an AlreadyExists error counts as success without events.
 
     With `unless_own` it is a failure only if the existing object has another controller: an own object exists already
     if the answer to its creation was lost. If it differs in one of the `equal` fields (paths), it is another object,
@@ -125,7 +125,7 @@ class Create(Effect, frozen=True, kw_only=True):
 
 
 class Patch(Effect, frozen=True, kw_only=True):
-    """Merge `patch` into an object, or into one of its subresources. Usually built by `guarded_patch`.
+    """Merge `patch` into an object or a subresource. `guarded_patch` builds most patches.
 
     With `if_present`, a deleted object is success without events. With `if_permitted`, a Forbidden error does not stop
     the plan: `on_failure` reports it, and the next actions follow. A `strategic` merge also merges lists that have
@@ -142,7 +142,7 @@ class Patch(Effect, frozen=True, kw_only=True):
 
 
 class Put(Effect, frozen=True, kw_only=True):
-    """Replace an object or a subresource, if its version is current. After a conflict, the key is planned again.
+    """Replace an object or a subresource if its version is current. After a conflict, the key is requeued.
 
     `on_contention` is as in `Apply`.
     """
@@ -153,7 +153,7 @@ class Put(Effect, frozen=True, kw_only=True):
 
 
 class PutStatus(Effect, frozen=True, kw_only=True):
-    """Replace `status` of the object at `resource_version`. After a conflict, the key is planned again.
+    """Replace the `status` of the object at `resource_version`. After a conflict, the key is requeued.
 
     `object` is the whole observed object with the new status. With `if_present` a deleted object is success without
     events.
@@ -165,7 +165,7 @@ class PutStatus(Effect, frozen=True, kw_only=True):
 
 
 class Delete(Effect, frozen=True, kw_only=True):
-    """Delete one object. If `uid` is set, it is a precondition. An already deleted object is success.
+    """Delete one object. If `uid` is set, it is a precondition. A missing object counts as success.
 
     Without `propagation` and `grace_period` (seconds), the API server uses the defaults of the kind.
     """
@@ -183,7 +183,7 @@ class DeleteCollection(Effect, frozen=True, kw_only=True):
 
 
 class Emit(Struct, frozen=True, kw_only=True):
-    """Emit events that do not belong to a write."""
+    """Emit events that are independent of a write."""
 
     events: tuple[Event, ...]
 
@@ -202,7 +202,7 @@ class Concurrently(Struct, frozen=True, kw_only=True):
 
 
 class Finally(Struct, frozen=True, kw_only=True):
-    """Perform `actions`, then `after`, even if one of `actions` failed. The first failure is reported.
+    """Perform `actions`, and then `after`, even after a failure in `actions`. The first failure is reported.
 
     `on_failure` is performed before `after`, and only if an action failed, `on_refusal` if the API server answered that
     it is forbidden or invalid; `{error}` in the texts of their patches is replaced. `otherwise`, if given, is performed
@@ -223,7 +223,7 @@ Actions: TypeAlias = tuple[Action, ...]
 
 
 class Plan(Struct, frozen=True):
-    """Actions in order, and the seconds until the next plan without a change (`requeue_after`, None for never).
+    """Actions in order, and the seconds until the key is requeued (`requeue_after`), or None if it is not requeued.
 
     `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the queue
     backs off and retries. If that error is raised, or an action fails for another reason than a newer object,
@@ -239,13 +239,13 @@ class Plan(Struct, frozen=True):
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
 
     def within(self, seconds: float) -> "Plan":
-        """Return the plan with a limit on the seconds until the next plan."""
+        """Return the plan with a maximum time in seconds until the key is requeued."""
         soon = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
         return replace(self, requeue_after=soon)
 
 
 def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
-    """Yield all actions. Composite actions are replaced by their parts."""
+    """Yield all actions. Composite actions are replaced with their parts."""
     for action in actions:
         match action:
             case Concurrently(sequences=sequences):
@@ -258,7 +258,7 @@ def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
 
 
 def without(actions: Actions, left_out: WriteAction) -> Actions:
-    """Return the actions except one; of a `Finally` that begins with it, the later parts stay."""
+    """Return the actions without one of them. The later parts of a `Finally` that starts with it remain."""
     remaining: list[Action] = []
     for action in actions:
         if isinstance(action, Finally) and left_out in action.actions:
@@ -270,7 +270,7 @@ def without(actions: Actions, left_out: WriteAction) -> Actions:
 
 
 class PatchFields(TypedDict, total=False):
-    """The fields of a `Patch` in addition to its change."""
+    """The fields of a `Patch`, except for the patch itself."""
 
     subresource: str
     if_present: bool
@@ -287,19 +287,19 @@ def guarded_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fie
 
 
 def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **fields: Unpack[PatchFields]) -> Patch:
-    """Return a patch with only the UID of `obj` as a precondition, for any resourceVersion."""
+    """Return a patch with only the UID of `obj` as a precondition, so that any resourceVersion is accepted."""
     patch = change | {"metadata": {"uid": meta.uid(obj)} | meta.metadata(change)}
     return Patch(resource=resource, key=meta.key(obj), patch=patch, **fields)
 
 
 def together(actions: Iterable[Action]) -> Actions:
-    """Return an action that performs the given actions concurrently and independently, if there are any."""
+    """Return an action that performs the given actions concurrently and independently, or nothing for no actions."""
     sequences = tuple((action,) for action in actions)
     return (Concurrently(sequences=sequences),) if sequences else ()
 
 
 def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> tuple[PutStatus, ...]:
-    """Return the write of the whole status if it changed, unless the object was deleted."""
+    """Return a write of the complete status if it changed, unless the object is deleted."""
     if status == {name: value for name, value in meta.status(obj).items() if value is not None}:
         return ()
     version, changed = meta.resource_version(obj), obj | {"status": status}

@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 
 
 class Permission(Struct, frozen=True):
-    """Verbs on a resource or subresource. `names` restricts them to objects with these names."""
+    """Verbs on a resource or subresource. `names` restricts the permission to objects with these names."""
 
     resource: Resource
     verbs: tuple[str, ...]
@@ -22,7 +22,7 @@ class Permission(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """Return the resource in the notation of roles.
+        """Return the resource as written in roles.
 
         >>> from kuberuntime.objects.resources import PODS
         >>> Permission(PODS, ("get",), "log").target
@@ -32,7 +32,7 @@ class Permission(Struct, frozen=True):
 
 
 def policy_rules(permissions: Iterable[Permission]) -> list[JSONObject]:
-    """Build the sorted rules of a role. Permissions that differ only in the resource become one rule."""
+    """Build the sorted rules of a role. Permissions that differ only in the resource are combined in one rule."""
     alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], set[str]] = {}
     for permission in merge(permissions):
         key = (permission.resource.group, permission.names, permission.verbs)

@@ -1,4 +1,4 @@
-"""The source of randomness for jitter and identities, which a simulation replaces by a seeded source.
+"""The random source for jitter and identities. A simulation replaces it with a seeded source.
 
 The source is a context variable. Tasks inherit the source of the task that started them, so each actor in a simulation
 can have its own source. Do not use this module for secrets, which must never be seeded.
@@ -15,12 +15,12 @@ _SOURCE: Final[ContextVar[Random]] = ContextVar("randomness", default=SystemRand
 
 
 def source() -> Random:
-    """Return the source of this context, which is the system's source by default."""
+    """Return the source of this context. The default is the system's source."""
     return _SOURCE.get()
 
 
 def jitter() -> float:
-    """Return a number from 0 up to, but not including, 1."""
+    """Return a number between 0 (inclusive) and 1 (exclusive)."""
     return source().random()
 
 
@@ -31,7 +31,7 @@ def uid() -> str:
 
 @contextmanager
 def seeded(random: Random) -> Iterator[None]:
-    """Use this source in the context, and in the tasks that are started there."""
+    """Use this source in the context and in the tasks that are started in it."""
     token = _SOURCE.set(random)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The standard streams of a program: opened at its start, safe for any text, and without errors when closed early.
+"""Opens the standard streams at startup, supports any text, and handles streams that are closed early.
 
 SIGPIPE would end a program that writes into a pipe without a reader, and shells give it 141. This program also writes
 to sockets, and must stop clusters. So an error ends the command like any other, with the same exit code.
@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from typing import Final, NoReturn, TextIO
 
 PIPE_CLOSED: Final = 141
-"""The exit code in shells of a program that SIGPIPE ended, such as kubectl and coreutils."""
+"""The shell exit code of a process that is terminated by SIGPIPE, such as kubectl and coreutils."""
 
 
 class ClosedOutputError(Exception):
-    """Nothing reads the command's output any more."""
+    """The reader of the command output has closed it."""
 
 
 @contextmanager
 def read_by_somebody() -> Iterator[None]:
-    """Run code that prints; raise `ClosedOutputError` if nobody reads the output."""
+    """Run code that prints. Raise `ClosedOutputError` if the reader has closed the output."""
     try:
         yield
     except BrokenPipeError as error:
@@ -31,7 +31,7 @@ def read_by_somebody() -> Iterator[None]:
 
 
 def prepare() -> None:
-    """Open the standard streams that are closed, so that no other file gets their descriptor and is written to.
+    """Open closed standard streams, so that a different file cannot use their descriptors and receive the output.
 
     Output to a closed standard output is an error, as for kubectl; messages to a closed standard error are dropped.
     Characters that the encoding of the terminal lacks are printed as escapes.
@@ -41,14 +41,14 @@ def prepare() -> None:
     ):
         stream = getattr(sys, name)
         if stream is None:
-            os.open(os.devnull, flags)  # gets the lowest free number: this one
+            os.open(os.devnull, flags)  # open() returns the lowest free descriptor, which is this one
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
         elif name != "stdin":
             stream.reconfigure(errors="backslashreplace")
 
 
 def drop_output() -> OSError | None:
-    """Discard output that standard output does not accept, and return the error; None if it accepts everything."""
+    """Discard output that cannot be written to standard output, and return the error or None."""
     error = _flush(sys.stdout)
     if error is None or isinstance(error, BrokenPipeError):
         return error
@@ -56,12 +56,12 @@ def drop_output() -> OSError | None:
 
 
 def is_unread() -> bool:
-    """Return whether standard output is a pipe or socket that nobody reads any more; the system is asked.
+    """Return whether standard output is a pipe or socket without a reader, according to the operating system.
 
     Text that could not be written stays in the buffer of the stream and fails again in `drop_output`. With PYTHONUNBUFFERED
     there is no buffer.
     """
-    if not hasattr(select, "poll"):  # on Windows: a later write fails
+    if not hasattr(select, "poll"):  # on Windows, a later write fails
         return False
     state = select.poll()
     state.register(sys.stdout.fileno(), 0)
@@ -69,13 +69,13 @@ def is_unread() -> bool:
 
 
 def close(code: int) -> int:
-    """Flush the output, and return the exit code: another one if nobody reads it any more."""
+    """Flush the output, and return the exit code, which changes if the output has no reader."""
     broken = [error for error in (_flush(sys.stdout), _flush(sys.stderr)) if isinstance(error, BrokenPipeError)]
     return PIPE_CLOSED if broken else code
 
 
 def _flush(stream: TextIO) -> OSError | None:
-    """Flush a stream; if that fails, replace it by /dev/null, so that later writes do not fail again."""
+    """Flush a stream. If this fails, replace the stream with /dev/null, so that later writes do not fail."""
     try:
         stream.flush()
     except OSError as error:
@@ -87,7 +87,7 @@ def _flush(stream: TextIO) -> OSError | None:
 
 
 def leave(code: int) -> NoReturn:
-    """Call the exit handlers, flush the streams, and end the process with the code.
+    """Call the exit handlers, flush the streams, and exit with the code.
 
     To free its modules object by object would take a tenth of the processor time of a short command; the kernel frees the memory.
     If a thread still runs that Python would wait for, `SystemExit` is raised, so that Python waits.

@@ -1,4 +1,4 @@
-"""Time limits of awaited work: `asyncio.timeout` with one behaviour on every Python from 3.11 on.
+"""Provides `asyncio.timeout` with the same behavior in all Python versions from 3.11 on.
 
 Before 3.11.3, a limit that expires in the clean-up of a cancelled task raises CancelledError instead of TimeoutError.
 Then the rest of the clean-up is skipped: a lease would not be released, processes would not be killed.
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class within:  # noqa: N801 - reads as a verb: `async with timeouts.within(3):`
-    """Raise TimeoutError if the body takes longer than `seconds` (None: no limit); yields the `asyncio.Timeout`."""
+    """Raise TimeoutError if the body runs longer than `seconds` (None for no limit). Yield the `asyncio.Timeout`."""
 
     __slots__ = ("_cancelled", "_scope", "_task")
 

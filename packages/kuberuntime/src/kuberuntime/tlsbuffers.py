@@ -1,4 +1,4 @@
-"""The read buffers of TLS connections: smaller than those of asyncio, for processes with many connections.
+"""Reduces the read buffers of TLS connections for processes with many connections.
 
 asyncio allocates 256 KiB for each end of a TLS connection and writes zeros into it, so all of it is resident; 64 idle
 connections take 16 MiB. A TLS record holds at most 16 KiB; if the buffer is full, asyncio reads the rest in the next
@@ -9,7 +9,7 @@ from asyncio.sslproto import SSLProtocol
 from typing import Final
 
 SIZE: Final = 17 * 1024
-"""The bytes that are read at once: a whole record with its TLS header, because decryption works record by record."""
+"""The read size in bytes. It fits a complete TLS record with its header, because records are decrypted one by one."""
 
 
 def shrink() -> None:

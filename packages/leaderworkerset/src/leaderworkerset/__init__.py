@@ -1,3 +1,3 @@
-"""LeaderWorkerSet: groups of pods (one leader and its workers) that are started, updated and scaled as a unit."""
+"""Manages groups of pods (a leader and its workers), which are started, updated and scaled as a unit."""
 
 __version__ = "0.2.0"

@@ -1,1 +1,1 @@
-"""How to reach an API server: kubeconfig, service account, credentials, proxies, TLS."""
+"""Configures access to an API server from a kubeconfig or from a service account."""

@@ -10,7 +10,7 @@ from kuberuntime.access.credentials import CredentialSource, read_file
 
 
 class TLS(Struct, frozen=True):
-    """How to verify the server: with the CA `authority` (PEM; if empty, the system's CAs), and as `server_name` if set.
+    """TLS verification with the CA `authority` (PEM, or empty for the system CAs) and the host name `server_name`.
 
     `file` is the CA file, because a cluster may replace it while this process runs.
     """
@@ -22,7 +22,7 @@ class TLS(Struct, frozen=True):
     file: Path | None = None
 
     def reread(self) -> "TLS":
-        """Return these settings with the current CA of the file. If the CA is unchanged, return the same object."""
+        """Return these settings with the CA reread from its file, or the same object if the CA is unchanged."""
         try:
             content = read_file(self.file) if self.file is not None else b""
         except OSError:

@@ -1,4 +1,4 @@
-"""Credentials for an API server, and the sources that keep them current.
+"""Provides credentials for an API server, and renews them.
 
 In: the user entry of a kubeconfig (`kubeconfig.py`). Out: `Credentials`, which the transport gets before every request.
 After a 401 response, it calls `renew`, and repeats the request once if the credentials have changed. Credentials of
@@ -16,17 +16,17 @@ import msgspec
 from kuberuntime.errors import ConfigError
 
 REREAD: Final = 60.0
-"""Seconds after which files are read again, because the kubelet renews tokens and tools renew certificates."""
+"""The interval in seconds for rereading files, because the kubelet renews tokens and tools renew certificates."""
 
 LARGEST_FILE: Final = 16 * 2**20
-"""The maximum size of a kubeconfig, or of a file that it names, in bytes."""
+"""The maximum size of a kubeconfig, or of a file that it references, in bytes."""
 
 InteractiveMode: TypeAlias = Literal["Never", "IfAvailable", "Always"]
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The credentials of a request: a bearer token, a client certificate (PEM), both, or nothing."""
+    """The credentials of a request: a bearer token, a client certificate (PEM), both, or neither."""
 
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -45,7 +45,7 @@ def read_file(path: Path) -> bytes:
 
 
 def checked_token(token: str, entry: str) -> str:
-    """Return a bearer token. Raise `ConfigError` if an HTTP header cannot contain it."""
+    """Return a valid bearer token. Raise `ConfigError` if an HTTP header cannot contain it."""
     unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
     if unfit is None:
         return token
@@ -59,7 +59,7 @@ class CredentialSource(Protocol):
     """A source of current credentials."""
 
     async def get(self) -> Credentials:
-        """Return the credentials for the next request. Raise `ConfigError` if there are none."""
+        """Return the credentials for the next request. Raise `ConfigError` if no credentials are available."""
         ...
 
     async def renew(self, refused: Credentials) -> bool:
@@ -69,7 +69,7 @@ class CredentialSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecretEntry:
-    """A secret of a kubeconfig, either inline or in a file. Messages refer to it as `entry`."""
+    """A secret in a kubeconfig, either inline or in a file. Error messages refer to it as `entry`."""
 
     entry: str
     value: bytes = field(default=b"", repr=False)
@@ -86,7 +86,7 @@ class SecretEntry:
 
 
 class StoredCredentials:
-    """Credentials of a kubeconfig. Credential files are read again every minute and after a 401 response."""
+    """Credentials from a kubeconfig. Credential files are reread every minute and after a 401 response."""
 
     def __init__(self, *, token: SecretEntry, certificate: SecretEntry, key: SecretEntry) -> None:
         self._token = token
@@ -98,11 +98,11 @@ class StoredCredentials:
 
     @property
     def current(self) -> Credentials:
-        """Return the last credentials that were read."""
+        """Return the most recently read credentials."""
         return self._current
 
     async def get(self) -> Credentials:
-        """Return the credentials. Credential files are read again if the last read was more than a minute ago."""
+        """Return the credentials. Credential files are reread if the last read was more than a minute ago."""
         if self._has_files:
             import asyncio
 
@@ -112,7 +112,7 @@ class StoredCredentials:
         return self._current
 
     async def renew(self, refused: Credentials) -> bool:
-        """Read the files again."""
+        """Reread the files."""
         self._read_at = None
         return await self.get() != refused
 
@@ -124,7 +124,7 @@ class StoredCredentials:
 
 
 class RedactedStruct(msgspec.Struct, frozen=True):
-    """A struct whose values are secrets. Its text shows only which fields are set."""
+    """A struct that contains secrets. Its string representation shows only which fields are set."""
 
     def __repr__(self) -> str:
         fields = [name for name in self.__struct_fields__ if getattr(self, name)]

@@ -17,19 +17,19 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject
 
 LEEWAY: Final = timedelta(seconds=10)
-"""How long before its expiry a credential counts as expired, to allow for the duration of a request."""
+"""The time before its expiry at which a credential counts as expired, to allow for the duration of a request."""
 
 EXEC_TIMEOUT: Final = 300.0
-"""The timeout of an exec plugin in seconds. The user may have to log in."""
+"""The timeout of an exec plugin in seconds. It includes the time that a user needs to log in."""
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 LARGEST_OUTPUT: Final = 1 * 2**20
-"""The maximum output of an exec plugin in bytes. The largest certificates have a few KiB."""
+"""The maximum output size of an exec plugin in bytes. The largest certificates have a few KiB."""
 
 
 class _ExecStatus(RedactedStruct, frozen=True, rename="camel"):
-    """`status` of the ExecCredential that a plugin prints."""
+    """The `status` of an ExecCredential that a plugin prints."""
 
     token: str | None = None
     client_certificate_data: str | None = None
@@ -64,7 +64,7 @@ class ExecCredentials:
         self._expires: datetime | None = None
 
     async def get(self) -> Credentials:
-        """Return the last credentials of the plugin. If they have expired, run the plugin again."""
+        """Return the cached credentials of the plugin. If they have expired, rerun the plugin."""
         async with self._lock:
             if self._current is None or (self._expires is not None and self._clock.now() >= self._expires - LEEWAY):
                 self._current = None
@@ -72,7 +72,7 @@ class ExecCredentials:
             return self._current
 
     async def renew(self, refused: Credentials) -> bool:
-        """Run the plugin again, unless a different task has already done so."""
+        """Rerun the plugin, unless a different task has already done so."""
         if self._current == refused:
             self._current = None
         return await self.get() != refused
@@ -95,7 +95,7 @@ class ExecCredentials:
         except OSError as error:
             hint = f"; {self._config.install_hint.strip()}" if self._config.install_hint else ""
             raise ConfigError(f"{self._entry}.command: cannot run {program}: {error.strerror}{hint}") from error
-        except ValueError as error:  # a null character, or = in the name of a variable
+        except ValueError as error:  # a null character, or = in a variable name
             raise ConfigError(f"{self._entry}: cannot run {program!r}: {error}") from error
         return self._parse(await self._output(transport, output))
 
@@ -170,17 +170,17 @@ class _Output(asyncio.SubprocessProtocol):
         self.has_exited: asyncio.Future[None] = loop.create_future()
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:  # noqa: ARG002 - asyncio's signature
-        """Keep the output; the first byte above the limit completes it."""
+        """Append the data. The output is complete if it exceeds the limit."""
         self.printed += data if isinstance(data, bytes) else data.encode()
         if len(self.printed) > LARGEST_OUTPUT:
             self._complete()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - likewise
-        """Complete the output at its end."""
+        """Complete the output when the plugin closes it."""
         self._complete()
 
     def process_exited(self) -> None:
-        """Report the exit of the plugin."""
+        """Record that the plugin has exited."""
         self.has_exited.set_result(None)
 
     def _complete(self) -> None:

@@ -18,7 +18,7 @@ LINKS_LIMIT: Final = 40
 
 
 class OwnershipError(ConfigError):
-    """A different user owns or can replace a file or directory. The text names it and the fix."""
+    """A different user owns or can replace a file or directory. The message contains its path and the fix."""
 
 
 def require_own(path: Path) -> None:
@@ -102,7 +102,7 @@ def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool)
 
 def _is_own_group(gid: int) -> bool:
     """Return whether only this user or root is in the group, as in the personal groups of many systems."""
-    import grp  # most machines need neither
+    import grp  # most machines do not need these modules
     import pwd
 
     if gid == ROOT:

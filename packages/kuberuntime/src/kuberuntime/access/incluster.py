@@ -1,4 +1,4 @@
-"""In-cluster access: reads the API server's address from the environment, and the service account from its files."""
+"""Configures in-cluster access from the environment and from the files of the service account."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ def is_available(environment: Mapping[str, str]) -> bool:
 
 
 def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access:
-    """Return the in-cluster access. The token is read again periodically, because the kubelet renews it."""
+    """Return the in-cluster access. The token is reread periodically, because the kubelet renews it."""
     host, port = environment.get(HOST, ""), environment.get(PORT, "443")
     token, authority = directory / "token", directory / "ca.crt"
     if not token.exists():

@@ -1,4 +1,4 @@
-"""Kubeconfig: find the files, merge them, choose a context, and return an `Access`.
+"""Finds and merges kubeconfig files, selects a context, and returns an `Access`.
 
 In: the environment, `--kubeconfig`, `--context`. Out: an `Access`, or a `ConfigError` that names the file, the entry
 and the fix. The rules are kubectl's: the file of `--kubeconfig` must exist, and missing files in KUBECONFIG are
@@ -44,7 +44,7 @@ EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """A named extension in JSON, which other tools read."""
+    """A named extension in JSON format, which is used by other tools."""
 
     name: str
     extension: JSON = None
@@ -83,7 +83,7 @@ class User(RedactedStruct, frozen=True, rename="kebab"):
 
     @property
     def has_token(self) -> bool:
-        """Return whether requests of this user carry a bearer token."""
+        """Return whether requests of this user contain a bearer token."""
         return bool(self.token or self.token_file or self.exec)
 
 
@@ -128,11 +128,11 @@ class Entry(msgspec.Struct, Generic[T], frozen=True):
     path: str
 
     def field(self, name: str) -> str:
-        """Return the location of a field in this entry, for messages."""
+        """Return the location of a field in this entry, for error messages."""
         return f"{self.file}: {self.path}.{name}"
 
     def resolve(self, path: str) -> Path:
-        """Return a path of the entry, resolved against the directory of its file."""
+        """Return a path from the entry, resolved against the directory of its file."""
         return self.file.parent / path
 
 
@@ -147,7 +147,7 @@ class KubeConfig(msgspec.Struct, frozen=True):
 
 
 def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str = "") -> Access:
-    """Return the access that the kubeconfig files, or the service account of this pod, describe."""
+    """Return the access that the kubeconfig files or the service account of this pod specify."""
     config = read(find(environment, kubeconfig))
     is_empty = not config.contexts and not context
     if is_empty and not kubeconfig and incluster.is_available(environment):
@@ -172,22 +172,22 @@ def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ..
 def _expanded(path: str) -> Path:
     try:
         return Path(path).expanduser()
-    except RuntimeError as error:  # ~user, and there is no such user
+    except RuntimeError as error:  # ~user refers to an unknown user
         raise ConfigError(f"{path}: {error}") from error
 
 
 def _exists(path: Path) -> bool:
     try:
-        path.stat()  # `exists` of Python 3.14 denies what cannot be read
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        path.stat()  # since Python 3.14, exists() returns False for unreadable paths
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character in the name
         return False
-    except OSError as error:  # a directory that may not be entered, a name that is too long
+    except OSError as error:  # a directory without search permission, or a name that is too long
         raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
     return True
 
 
 def read(files: Sequence[Path]) -> KubeConfig:
-    """Read and merge files. If several files have an entry, the first one takes precedence."""
+    """Read and merge files. If several files contain the same entry, the first one takes precedence."""
     contents = [(path.absolute(), parse(path)) for path in files]
     return KubeConfig(
         files=tuple(path for path, _ in contents),
@@ -211,7 +211,7 @@ def read(files: Sequence[Path]) -> KubeConfig:
 
 
 def parse(path: Path) -> _File:
-    """Read one file. A value with the wrong type is an error, but an unknown field is not."""
+    """Read one file. A value with an invalid type is an error, but unknown fields are ignored."""
     try:
         document = yamltext.load(read_file(path))
     except OSError as error:
@@ -338,7 +338,7 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     (lambda user: bool(user.impersonated_groups), "as-groups", NO_IMPERSONATION),
     (lambda user: bool(user.impersonated_extra), "as-user-extra", NO_IMPERSONATION),
 )
-"""Unsupported fields of a user entry, with alternatives. To ignore them would send requests as a different user."""
+"""Unsupported fields of a user entry, with alternatives. Ignoring them would change the user of requests."""
 
 
 def _token(user: Entry[User]) -> SecretEntry:
@@ -366,7 +366,7 @@ def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Remove null members, which are equivalent to absent members, except in the extensions of other tools."""
+    """Remove null members, which are equivalent to absent ones, except in extensions of other tools."""
     if isinstance(value, dict):
         return {
             name: member if name == "extension" else _without_nulls(member)

@@ -1,4 +1,4 @@
-"""TLS contexts from PEM in memory."""
+"""Creates TLS contexts from PEM data in memory."""
 
 import os
 import ssl
@@ -11,9 +11,9 @@ from kuberuntime.errors import ConfigError
 
 
 def build_context(tls: TLS, credentials: Credentials) -> ssl.SSLContext:
-    """Build the context that verifies the server and presents the client's certificate."""
+    """Build a TLS context that verifies the server and presents the client certificate."""
     context = _trusting(tls)
-    # Many cluster authorities lack the key identifiers that Python 3.13 requires; Go does not require them.
+    # Many cluster CAs do not have the key identifiers that Python 3.13 requires. Go does not require them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if tls.insecure:
         context.check_hostname = False
@@ -33,7 +33,7 @@ def _trusting(tls: TLS) -> ssl.SSLContext:
 
 
 def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
-    """Load certificate and key through a temporary file (mode 0600), because Python's ssl reads files only."""
+    """Load the certificate and key from a temporary file (mode 0600), because Python's ssl reads only files."""
     descriptor, path = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""URLs of servers and proxies: validates them, hides passwords, and selects the proxy."""
+"""Validates the URLs of servers and proxies, hides their passwords, and selects the proxy."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ USER_INFORMATION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
 
 
 def check_server(url: str, entry: str) -> SplitResult:
-    """Return the parts of an API server's URL. Raise `ConfigError` if the URL is invalid."""
+    """Return the parts of an API server URL. Raise `ConfigError` if the URL is invalid."""
     advice = "must be a URL like https://host:6443"
     parts = split(url, entry, advice)
     if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
@@ -29,7 +29,7 @@ def split(url: str, entry: str, advice: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_usable = bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
-    except ValueError:  # a bad port, half of an IPv6 address
+    except ValueError:  # an invalid port, or an incomplete IPv6 address
         is_usable, parts = False, SplitResult("", "", "", "", "")
     if not is_usable:
         raise ConfigError(f"{entry}: Invalid value: {redacted(url)!r}: {advice}")
@@ -37,7 +37,7 @@ def split(url: str, entry: str, advice: str) -> SplitResult:
 
 
 def redacted(url: str) -> str:
-    """Return a URL without the user and password in it, whether or not it is valid.
+    """Return a URL without its user and password. The URL can be invalid.
 
     >>> redacted("http://me:secret@proxy:3128")
     'http://xxxxx@proxy:3128'
@@ -65,7 +65,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
-    """Return the URL of the proxy, or an empty string. Proxies from the environment do not apply to this machine.
+    """Return the proxy URL, or an empty string. Connections to this machine ignore proxies from the environment.
 
     >>> choose("https://10.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
     'http://proxy:3128'
@@ -92,7 +92,7 @@ def _from_environment(server: str, environment: Mapping[str, str]) -> str:
 
 
 def _is_excluded(server: SplitResult, excluded: str) -> bool:
-    """Return whether NO_PROXY contains the host, with the same rules as Go.
+    """Return whether NO_PROXY contains the host. The rules are the same as in Go.
 
     An entry is `*`, an address, a network (10.0.0.0/8) or a domain. `example` matches the host and its subdomains.
     `.example` and `*.example` match only the subdomains. Addresses and domains may have a port.

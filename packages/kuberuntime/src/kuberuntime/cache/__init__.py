@@ -1,1 +1,1 @@
-"""Informers: caches of objects, filled by a list and kept current by a watch."""
+"""Caches objects that an informer lists once and then watches."""

@@ -1,4 +1,4 @@
-"""The cache of one kind: the selected objects in memory, with indexes. It has one writer and any number of readers.
+"""An in-memory cache with indexes for selected objects of one kind. It has one writer and any number of readers.
 
 In: the outputs of the watch (`watch.py`). Out: a `Change` per object, created after the store contains the new state. A
 new listing is collected separately, and then replaces the previous contents in one step. Objects that disappeared while
@@ -15,18 +15,18 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 
 Indexer: TypeAlias = Callable[[JSONObject], Iterable[str]]
-"""Returns the values under which an index lists an object."""
+"""Returns the index values of an object."""
 
 
 class Change(Struct, frozen=True):
-    """A change of one object. `old` is None for an addition, and `new` is None for a deletion."""
+    """A change to one object. `old` is None for an addition, and `new` is None for a deletion."""
 
     old: JSONObject | None
     new: JSONObject | None
 
     @property
     def object(self) -> JSONObject:
-        """Return the latest state: `new`, or `old` after a deletion."""
+        """Return the latest state, which is `new`, or `old` after a deletion."""
         obj = self.new if self.new is not None else self.old
         if obj is None:
             raise ValueError("a change has an old or a new object")
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 class _Contents(Struct):
-    """The contents of a store: objects by key, and the objects of each index by value and key."""
+    """The contents of a store: objects by key, and objects of each index by value and key."""
 
     indexers: Mapping[str, Indexer]
     objects: dict[ObjectKey, JSONObject] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Store:
         return tuple(self._contents.objects.values())
 
     def by_index(self, name: str, value: str) -> Sequence[JSONObject]:
-        """Return the objects that the index `name` lists under `value`."""
+        """Return the objects with the index value `value` in the index `name`."""
         if name not in self._contents.indexers:
             raise KeyError(f"no index {name!r}; there are: {', '.join(self._contents.indexers) or 'none'}")
         return tuple(self._contents.indexes.get(name, {}).get(value, {}).values())
@@ -85,14 +85,14 @@ class Store:
 
 
 class Writer(Store):
-    """The write side of the cache, owned by one informer: applies the outputs of the watch and returns the changes."""
+    """The write side of the cache, which applies the watch outputs of its informer and returns the changes."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         super().__init__(indexers)
         self._listing: dict[ObjectKey, JSONObject] | None = None
 
     def take(self, output: watch.Output) -> list[Change]:
-        """Apply one output of the watch and return the changes."""
+        """Apply one watch output and return the changes."""
         match output:
             case watch.ListStarted():
                 self._listing = {}
@@ -129,7 +129,7 @@ class Writer(Store):
 
 
 def differences(old: JSONObject | None, new: JSONObject) -> list[Change]:
-    """Return the changes between two states of the same key: none, one, or a deletion and an addition."""
+    """Return the changes between two states of a key. A recreated object is a deletion and an addition."""
     if old is None:
         return [Change(None, new)]
     if meta.uid(old) != meta.uid(new):

@@ -1,4 +1,4 @@
-"""Decodes watch lines and list pages one object at a time, and keeps only the required fields in memory.
+"""Decodes watch lines and list pages one object at a time, and stores only the required fields in memory.
 
 In: bytes of a response, and the functions that decode one object and reduce it. Out: inputs of the watch (`watch.py`).
 A page is decoded item by item, because 500 whole pods need twenty times the memory of their kept fields, and processes
@@ -21,10 +21,10 @@ from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
-"""Returns the part of a newly decoded object to keep. It may modify the object."""
+"""Returns the fields of a newly decoded object to store. It can modify the object."""
 
 Report: TypeAlias = Callable[[JSONObject, Exception], None]
-"""Receives an ignored object. Only its `metadata` is known."""
+"""Receives an ignored object, which contains only its `metadata`."""
 
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
 """The event types that contain an object of the watched kind."""
@@ -80,7 +80,7 @@ class Decoder:
             return self._unusable_event(line, error)
 
     def page(self, response: Response) -> Page:
-        """Decode one page of a list. Items of a list lack kind and apiVersion; this adds them."""
+        """Decode one page of a list, and add the kind and apiVersion, which list items do not contain."""
         try:
             decoded = _decode_page(response.body)
             items = [obj for item in decoded.items or () if (obj := self._item(item)) is not None]
@@ -111,7 +111,7 @@ class Decoder:
 
 
 def children(text: bytes) -> Iterator[bytes]:
-    """Yield the elements of an array, or alternating names and values of an object, undecoded, at any nesting depth.
+    """Yield the encoded elements of an array, or alternating names and values of an object, at any nesting depth.
 
     >>> list(children(b'{"a": [1, {"b": 2}], "c": "}"}'))
     [b'"a"', b' [1, {"b": 2}]', b' "c"', b' "}"']

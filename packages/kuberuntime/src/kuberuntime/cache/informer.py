@@ -1,4 +1,4 @@
-"""The informer: keeps a shared, current copy of the selected objects, and notifies subscribers of changes.
+"""Maintains a shared, current cache of selected objects, and notifies subscribers of changes.
 
 It connects the watch (`reflector.py`) to the cache (`cache.py`): outputs of the watch are stored first, then passed to
 the subscribers, then to the observers of its version (`expectations.py`). If an object cannot be decoded or projected, or if
@@ -28,7 +28,7 @@ __all__ = ["Change", "Informer", "Store"]
 Subscriber: TypeAlias = Callable[[Change], None]
 
 MOST_NAMED: Final = 1000
-"""The maximum number of ignored objects that are logged and reported to observers. Further ones are counted."""
+"""The maximum number of ignored objects that are logged and reported to observers. Other objects are only counted."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -36,7 +36,7 @@ NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 
 
 class Informer:
-    """Keeps all or selected objects of a kind in `store`.
+    """Maintains all or selected objects of a kind in `store`.
 
     `keep` returns the projection of an object, which declares the fields to keep. Without `keep`, all fields are kept
     except `metadata.managedFields`, which needs as much memory as the rest of a pod. If an `optional` kind is not
@@ -78,12 +78,12 @@ class Informer:
 
     @property
     def is_served(self) -> bool:
-        """Return whether the API server served the kind at the last request."""
+        """Return whether the API server served the kind when it was last requested."""
         return bool(self.version)
 
     @property
     def last_received(self) -> float | None:
-        """Return the event loop time when the API server last sent data of this kind, or None if it has not."""
+        """Return the event loop time of the last data of this kind, or None if there was no data."""
         return self._watcher.last_received
 
     @property
@@ -93,30 +93,30 @@ class Informer:
 
     @property
     def is_relisting(self) -> bool:
-        """Return whether a listing requested by `relist` has not completed yet."""
+        """Return whether a list requested by `relist` is still incomplete."""
         return bool(self._on_listed)
 
     def subscribe(self, callback: Subscriber) -> None:
-        """Call back for each known object, as an addition, and then for every change."""
+        """Invoke the callback for each known object as an addition, and then for each change."""
         self._subscribers.append(callback)
         for obj in self.store.list():
             self._publish(Change(None, obj), (callback,))
 
     def on_ignored(self, callback: Callable[[JSONObject], None]) -> None:
-        """Call back once for each ignored object. Sometimes only its metadata is known."""
+        """Invoke the callback once for each ignored object, which may contain only its metadata."""
         self._on_ignored.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
-        """Call back after each batch of outputs, when subscribers have received all changes up to `version`."""
+        """Invoke the callback after each batch, when subscribers have received all changes up to `version`."""
         self._observers.append(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
-        """List all objects again, and call back when a list that started after this call is in the store."""
+        """List all objects again. Invoke the callback when the store contains a list that started after this call."""
         self._on_listed.append(then)
         self._watcher.relist()
 
     async def run(self, *, gives_up: bool = False) -> None:
-        """Watch the objects until cancelled. If `gives_up` is set, raise an error if the user may not watch them."""
+        """Watch the objects until cancelled. With `gives_up`, raise an error if the user may not watch them."""
         await self._watcher.run(gives_up=gives_up)
 
     async def wait_synced(self) -> None:
@@ -124,7 +124,7 @@ class Informer:
         await self._synced.wait()
 
     def _reduce(self, obj: JSONObject) -> JSONObject:
-        """Reduce a newly decoded object to its kept fields. Raise an error if it cannot be indexed."""
+        """Reduce a newly decoded object to the required fields. Raise an error if it cannot be indexed."""
         if self._keep is not None:
             obj = SHARED.shared(obj, self.store.get(meta.key(obj)))
         else:

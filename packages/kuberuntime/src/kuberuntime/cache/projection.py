@@ -1,4 +1,4 @@
-"""Projections: the fields of an object that a cache keeps, declared as paths.
+"""Selects the fields of an object that a cache stores. The fields are declared as paths.
 
 In: an object from the API server. Out: a new object with the declared fields and the fields that caches, barriers and
 events always need (`IDENTITY`). All other fields are skipped during decoding. If the type of a value does not match its
@@ -18,21 +18,21 @@ import msgspec
 from kuberuntime.objects.meta import JSON, JSONObject
 
 SHORT_KEY: Final = 32
-"""The maximum length of a key that msgspec itself shares, in characters."""
+"""The maximum length in characters of a key that msgspec itself shares."""
 
 MOST_STRINGS: Final = 2048
 MOST_PARTS: Final = 512
 """The maximum number of values in a generation."""
 
 DEPTH: Final = 32
-"""Levels of nesting down to which strings are shared; pod templates have about 12."""
+"""The maximum nesting depth at which strings are shared. Pod templates have about 12 levels."""
 
 LONGEST_STRING: Final = 256
 LONGEST_PART: Final = 1024
-"""The maximum characters of a shared string, and bytes of a shared part as JSON. Longer values rarely repeat."""
+"""The maximum characters of a shared string, and bytes of a shared part. Longer values rarely repeat."""
 
 LARGE: Final = 64 * 1024
-"""The size in bytes from which a part stays unchanged, because sharing its strings blocks the event loop."""
+"""The size in bytes from which the strings of a part are not shared, because this would block the event loop."""
 
 PARTS: Final = range(DEPTH - 4, DEPTH - 1)
 """The levels whose objects and lists are shared. An object, its metadata, spec and status are never shared."""
@@ -46,7 +46,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Generations(Generic[K, V]):
-    """A cache of recent values in two generations. A value that is used again moves to the new generation."""
+    """A cache of recent values with two generations. A value that is used again moves to the new generation."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -70,7 +70,7 @@ class Generations(Generic[K, V]):
 
 
 class Values:
-    """Replaces strings, objects and lists by recent equal values, so that each value is stored once.
+    """Replaces strings, objects and lists with recent equal values, so that each value is stored once.
 
     `sys.intern` is not suitable, because some Python versions (3.12) never free interned strings, and new UIDs and
     names are added constantly.
@@ -86,14 +86,14 @@ class Values:
         self._parts = Generations[bytes, JSON](parts)
 
     def share(self, text: str) -> str:
-        """Return the string, or the shared string that equals it."""
+        """Return the shared string that equals the string. If there is none, share and return this string."""
         shared_text = self._strings.young.get(text)
         if shared_text is not None or len(text) > LONGEST_STRING:
             return text if shared_text is None else shared_text
         return self._strings.get(text) or self._strings.put(text, text)
 
     def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
-        """Return an equal value whose parts, strings and long keys are shared. Parts below `levels` stay unchanged.
+        """Return an equal value with shared parts, strings and long keys. Parts below `levels` are not shared.
 
         Parts that are equal in `last`, an earlier version of the value, are taken from `last`.
         """
@@ -121,7 +121,8 @@ class Values:
                 )
                 for key, child in value.items()
             }
-        # A field keeps its type, so what Python calls equal (1 and true) is the same value.
+        # A field does not change its type, so equal values of different types in Python (1 and true) do not differ
+        # here.
         return {
             key: previous if (previous := last.get(key)) == child else self.shared(child, previous, levels - 1)
             for key, child in value.items()
@@ -157,7 +158,7 @@ IDENTITY: Final = (
 _STEP: Final = re.compile(r"\.?([A-Za-z0-9_]+)|(\[\])|\['([^']+)'\]")
 
 _Tree: TypeAlias = dict[Step, "_Tree | None"]
-"""The kept fields below each step; None keeps everything."""
+"""The stored fields below each step, or None to store all fields."""
 
 
 class Projection:
@@ -174,19 +175,19 @@ class Projection:
         self._tree: Final = _tree(self.paths)
 
     def __call__(self, obj: JSONObject) -> JSONObject:
-        """Return the kept fields of the object."""
+        """Return the declared fields of the object."""
         fields: JSONObject = _keep(obj, self._tree)
         return fields
 
     def decode(self, content: bytes | msgspec.Raw) -> JSONObject:
-        """Decode the kept fields of an object. Raise `msgspec.DecodeError` if the object cannot be decoded.
+        """Decode the declared fields of an object. Raise `msgspec.DecodeError` if the object cannot be decoded.
 
         >>> Projection("spec.nodeName").decode(b'{"kind": "Pod", "spec": {"nodeName": "n", "hostname": "h"}}')
         {'kind': 'Pod', 'spec': {'nodeName': 'n'}}
         """
         try:
             fields: JSONObject = msgspec.to_builtins(self._decoder.decode(content))
-        except msgspec.ValidationError:  # a value has another shape than its path
+        except msgspec.ValidationError:  # the type of a value does not match its path
             return self(decode(content))
         return fields
 
@@ -195,16 +196,16 @@ class Projection:
         return msgspec.json.Decoder(_shape(self._tree))
 
     def __or__(self, other: "Projection") -> "Projection":
-        """Return a projection that keeps the fields of both projections."""
+        """Return a projection with the fields of both projections."""
         return Projection(*self.paths, *other.paths)
 
     def covers(self, path: Path) -> bool:
-        """Return whether the value at this path is kept completely."""
+        """Return whether the projection contains the complete value at this path."""
         return any(path[: len(prefix)] == prefix for prefix in self.paths)
 
 
 Keep: TypeAlias = Callable[[JSONObject], Projection]
-"""Returns the projection for an object. Only the fields in `IDENTITY` of the object are known."""
+"""Returns the projection for an object. The argument contains only the fields in `IDENTITY`."""
 
 Decode: TypeAlias = Callable[[bytes | msgspec.Raw], JSONObject]
 
@@ -213,13 +214,13 @@ decode: Final[Decode] = msgspec.json.Decoder(JSONObject).decode
 
 
 def decoding(keep: Keep) -> Decode:
-    """Return a function that decodes the kept fields of an object."""
+    """Return a function that decodes the declared fields of an object."""
     identity = Projection()
     return lambda content: keep(identity.decode(content)).decode(content)
 
 
 def either(first: Keep | None, second: Keep | None) -> Keep | None:
-    """Return a `Keep` for the fields that at least one of two readers needs. None keeps whole objects."""
+    """Return a `Keep` with the fields that at least one of two readers requires. None selects whole objects."""
     if first is second or first is None or second is None:
         return first if first is second else None
     united = cache(Projection.__or__)
@@ -255,7 +256,7 @@ def _tree(paths: Iterable[Path]) -> _Tree:
 
 
 def _shape(tree: _Tree | None) -> Any:
-    """Return the type that contains only the kept fields, so that msgspec skips all others."""
+    """Return a type that contains only the declared fields, so that msgspec skips all other fields."""
     if tree is None:
         return Any
     if ITEMS in tree:

@@ -1,4 +1,4 @@
-"""The driver of the watch: performs the requests of the state machine in `watch.py`.
+"""Drives a watch by sending the requests of the state machine in `watch.py`.
 
 In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, until cancelled. Connection
 errors and rejected requests are logged and retried after a back-off.
@@ -34,10 +34,10 @@ from kuberuntime.errors import (
 from kuberuntime.objects.resources import CORE_EVENTS, EVENTS
 
 TIMEOUT: Final = 290
-"""Seconds after which the server should end a stream. The value is part of the request."""
+"""The `timeoutSeconds` of a watch request, after which the server closes the stream."""
 
 GRACE: Final = 15
-"""Seconds after `TIMEOUT` at which the client itself closes a stream or a list."""
+"""Seconds after `TIMEOUT` at which the client closes a stream or a list."""
 
 SILENCE: Final = 75.0
 """Seconds without an event or bookmark after which a stream is silent. Bookmarks arrive every 60 to 63 s."""
@@ -81,7 +81,7 @@ class Reflector:
         self._interrupted = False
         self._was_open = False
         self.last_received: float | None = None
-        """The event loop time when the API server last sent a page, an event or a bookmark, or opened a stream."""
+        """The event loop time when the API server last opened a stream, or sent a page, an event or a bookmark."""
 
     @property
     def state(self) -> watch.State:
@@ -111,7 +111,7 @@ class Reflector:
             self._interrupted = False
 
     def relist(self) -> None:
-        """List all objects again. Responses to requests from before this call are discarded."""
+        """List all objects again, and discard responses to earlier requests."""
         if self._scope is None or self._interrupted:
             return
         self._feed(watch.Relist())
@@ -119,7 +119,7 @@ class Reflector:
         self._end_at(_now())
 
     async def _round(self) -> None:
-        """Perform the request of the phase: read one page, or one stream until it ends."""
+        """Perform the request of the phase: read one page, or read one stream until it is closed."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
         if state.absent and self._served is not None:
@@ -151,19 +151,19 @@ class Reflector:
             report("watch ended at once, again and again: listing", resource=self._name, times=self._state.empty)
 
     def _received(self) -> float:
-        """Record that the API server has sent data, extend the time limit by `SILENCE`, and return the time."""
+        """Record that the API server sent data, extend the time limit by `SILENCE`, and return the time."""
         now = self.last_received = _now()
         if not self._interrupted:
             self._end_at(min(now + SILENCE, self._end))
         return now
 
     def _end_at(self, time: float) -> None:
-        """Change the time limit of the round, unless it has just expired."""
+        """Change the time limit of the round, unless the limit has already expired."""
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(time)
 
     def _timed_out(self) -> None:
-        """Handle the end of `SILENCE`, or of the time limit for the whole round."""
+        """Handle a stream without data for `SILENCE` seconds, or the timeout of the whole round."""
         before = self._state
         is_silent = before.phase in STREAMING and _now() < self._end
         if not is_silent or self._selection.resource in WITHOUT_BOOKMARKS:

@@ -1,4 +1,4 @@
-"""List and watch as a state machine that selects the next request and interprets the response.
+"""A state machine for list and watch, which selects the next request and interprets the response.
 
 `step` makes all decisions about the watch of one kind. This module performs no I/O. The driver (`reflector.py`) reads
 the state, sends the request of the phase, and passes the response to `step`:
@@ -33,22 +33,22 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ResourceVersion
 
 BACKOFF: Final = Backoff(base=0.2, limit=30.0)
-"""The delay of retries. It starts with 0.2 s, because a local API server restarts in less than a second."""
+"""The retry delay. It starts with 0.2 s, because a local API server restarts in less than a second."""
 
 LASTED: Final = 5.0
-"""The minimum duration of a watch, in seconds, whose end does not count as a failure."""
+"""The minimum duration of a watch in seconds. A shorter watch counts as a failure."""
 
 EMPTY_STREAMS: Final = 3
-"""The number of consecutive streams that may end immediately without an event before all objects are listed again."""
+"""The number of consecutive watches that may stop immediately without events before a new list request."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-"""The annotation of the bookmark after which a streaming list is complete."""
+"""The annotation of the bookmark that completes a streaming list."""
 
 
 NO_VERSION: Final = ResourceVersion("")
 
 UNUSABLE: Final = "UNUSABLE"
-"""The event type for an object that could not be decoded or reduced. Only its metadata is known."""
+"""The event type of an object that could not be decoded or reduced. The object contains only its metadata."""
 
 
 class Phase(StrEnum):
@@ -67,7 +67,7 @@ class Phase(StrEnum):
 
 
 ABSENT_FAILURES: Final = 5
-"""The maximum number of counted failures while a kind is not served. Its CRD may be created at any time."""
+"""The maximum number of counted failures if a kind is not served, because its CRD can be created at any time."""
 
 
 class State(Struct, frozen=True):
@@ -117,7 +117,7 @@ class StreamEvent(Struct, frozen=True):
 
 
 class StreamEnded(Struct, frozen=True):
-    """Input: the stream ended after `lasted` seconds."""
+    """Input: the stream was closed after `lasted` seconds."""
 
     lasted: float
 
@@ -127,7 +127,7 @@ class StreamSilent(Struct, frozen=True):
 
 
 class Relist(Struct, frozen=True):
-    """Input: list all objects again."""
+    """Input: a new list of all objects is required."""
 
 
 Input: TypeAlias = Page | RequestFailed | StreamOpened | StreamEvent | StreamEnded | StreamSilent | Relist
@@ -150,7 +150,7 @@ class ListItemRemoved(Struct, frozen=True):
 
 
 class ListCompleted(Struct, frozen=True):
-    """Output: the list is complete as of `version`."""
+    """Output: the list is complete at `version`."""
 
     version: ResourceVersion
 
@@ -174,7 +174,7 @@ class ObjectHidden(Struct, frozen=True):
 
 
 class Bookmark(Struct, frozen=True):
-    """Output: nothing changed up to `version`."""
+    """Output: there are no changes up to `version`."""
 
     version: ResourceVersion
 
@@ -186,7 +186,7 @@ Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 
 def step(state: State, happened: Input) -> Transition:
-    """Return the next state, and the outputs for the collector."""
+    """Return the next state, and the outputs for the cache."""
     if state.silent and not isinstance(happened, StreamOpened | StreamSilent | Relist):
         state = replace(state, silent=False)
     match happened:
@@ -203,7 +203,7 @@ def step(state: State, happened: Input) -> Transition:
 
 
 def are_silent(states: Iterable[State]) -> bool:
-    """Return whether all watches that have ever sent changes or bookmarks are silent."""
+    """Return whether all watches that have previously sent changes or bookmarks are silent."""
     speaking = [state for state in states if state.speaks]
     return bool(speaking) and all(state.silent for state in speaking)
 
@@ -225,7 +225,7 @@ def _restart(state: State, *, failures: int) -> State:
 
 
 def _silent(state: State) -> State:
-    """List all objects again if the server should have sent data. Otherwise, open the watch again.
+    """List all objects again if the server should have sent data. Otherwise, open a new watch.
 
     A server sends bookmarks for a kind only after the first change since the server started. Before that, silence is
     normal. Later, silence means that the connection is broken or that a proxy withholds data, so events may be lost.
@@ -237,7 +237,7 @@ def _silent(state: State) -> State:
 
 def _page(state: State, page: Page) -> Transition:
     first: tuple[Output, ...] = (ListStarted(),) if state.phase is Phase.EMPTY else ()
-    # One failure is kept until events flow, so that versions which expire at once cause no hot loop.
+    # One failure is retained until events arrive, so that versions that expire immediately do not cause a hot loop.
     listing = replace(state, token=page.token, failures=min(state.failures, 1), absent=False)
     if page.token:
         return replace(listing, phase=Phase.PAGING), (*first, ListPage(page.items))
@@ -285,14 +285,14 @@ def _change(state: State, event: StreamEvent) -> Transition:
         case "BOOKMARK":
             return next_state, (Bookmark(version),)
         case _:
-            return state, ()  # an event type of a later Kubernetes
+            return state, ()  # an event type of a later Kubernetes version
 
 
 def _ended(state: State, end: StreamEnded) -> State:
     failures = 0 if end.lasted >= LASTED else state.failures + 1
     if state.phase is not Phase.WATCHING:
         return _restart(state, failures=failures)
-    # A proxy may end every watch. The count is kept after a listing, so that the next listings have a back-off.
+    # A proxy may close every watch. The count is retained after a list, so that the next lists are delayed.
     empty = 0 if end.lasted >= LASTED else state.empty + 1
     after = replace(state, empty=empty)
     if empty and empty % EMPTY_STREAMS == 0:
@@ -314,7 +314,7 @@ def _after_refusal(state: State, error: KubeError) -> State:
             return replace(state, streaming=False)
         case ExpiredError(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
             limit = 0 if phase is Phase.PAGING else state.limit
-            return replace(_restart(state, failures=1), limit=limit)  # the server responds, so the wait is short
+            return replace(_restart(state, failures=1), limit=limit)  # the server responds, so the delay is short
         case _, Phase.INITIAL:
             return _restart(state, failures=failures)
         case _, Phase.WATCHING:

@@ -1,1 +1,1 @@
-"""The client: the verbs of the Kubernetes API over a transport."""
+"""A client for the verbs of the Kubernetes API."""

@@ -1,4 +1,4 @@
-"""Multiplexes byte streams over a WebSocket for `/exec` and `/portforward`. The first byte of a message is its stream.
+"""Multiplexes byte streams over a WebSocket. The first byte of a message is its stream number.
 
 Protocols: `v5.channel.k8s.io` (commands; streams can be closed one by one), `v4.channel.k8s.io` (ports).
 """
@@ -34,11 +34,11 @@ class Channels:
             await self._socket.send_bytes(bytes([channel]) + data)
 
     async def close_stream(self, channel: int) -> None:
-        """Notify the peer that no further data follows on this stream (protocol v5)."""
+        """Notify the peer that this stream is complete (protocol v5)."""
         await self.send(CLOSE, bytes([channel]))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Return the stream and the data of the next message, or None at the end of the connection.
+        """Return the stream and the data of the next message, or None after the connection is closed.
 
         Messages without data are skipped, because a kubelet sends one to report that the stream is open.
         """
@@ -68,7 +68,7 @@ class _Status(msgspec.Struct):
 
 
 def exit_code(status: bytes) -> int:
-    """Return the exit code from the Status of a command.
+    """Return the exit code in the Status of a command.
 
     >>> exit_code(b'{"status":"Success"}')
     0

@@ -1,4 +1,4 @@
-"""The client: the verbs of the Kubernetes API over any `Transport`, with typed errors.
+"""A client for the verbs of the Kubernetes API over any `Transport`, with typed errors.
 
 In: resources and plain objects. Out: plain objects as returned by the server, or an `errors.APIError`. Requests are
 built by `requests.py`. If the server responds with Retry-After (429 or 5xx), the client waits for a limited time, and
@@ -21,12 +21,12 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersio
 from kuberuntime.objects.resources import Resource
 
 if TYPE_CHECKING:
-    from kuberuntime.plan import Propagation  # for types only: readers do not need the actions of controllers
+    from kuberuntime.plan import Propagation  # only for type checking: readers do not need the controllers' actions
 
 FieldValidation: TypeAlias = Literal["", "Ignore", "Warn", "Strict"]
 
 PAGE: Final = 500
-"""The number of objects per page of a list, as in kubectl and client-go."""
+"""The page size for lists, as in kubectl and client-go."""
 
 RETRIES: Final = 8
 """The maximum number of retries of a request after responses with Retry-After."""
@@ -34,11 +34,11 @@ RETRIES: Final = 8
 DRY_RUN: Final = ("dryRun", "All")
 
 LONGEST_WAIT: Final = 10.0
-"""The maximum wait for a Retry-After in seconds. A request waits at most RETRIES * 10 s in total."""
+"""The maximum delay for a Retry-After header in seconds. A request is delayed at most RETRIES * 10 s in total."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The objects of a list, and the resourceVersion from which a watch continues."""
+    """The objects of a list, and the resourceVersion at which a watch continues."""
 
     items: list[JSONObject]
     resource_version: ResourceVersion
@@ -95,7 +95,7 @@ class Client:
         while token := _token(response):
             following = asyncio.create_task(self.send(requests.list_page(selection, limit=limit, token=token)))
             try:
-                await asyncio.sleep(0)  # lets the request be sent
+                await asyncio.sleep(0)  # the request is sent
                 items += _page(selection, response).items
                 response = await following
             except ExpiredError:
@@ -108,7 +108,7 @@ class Client:
         return Listing([*items, *page.items], page.resource_version)
 
     async def list_page(self, selection: Selection, *, limit: int = PAGE, token: str = "") -> Page:
-        """Read one page, and add the kind and apiVersion, which list items lack."""
+        """Read one page, and add the kind and apiVersion, which list items do not contain."""
         return _page(selection, await self.send(requests.list_page(selection, limit=limit, token=token)))
 
     async def create(
@@ -141,7 +141,7 @@ class Client:
         force: bool = True,
         dry_run: bool = False,
     ) -> JSONObject:
-        """Apply an object server-side as `manager`."""
+        """Apply an object server-side with the field manager `manager`."""
         return await self._write(requests.apply(resource, obj, manager=manager, force=force), dry_run=dry_run)
 
     async def patch(
@@ -154,7 +154,7 @@ class Client:
         subresource: str = "",
         manager: str = "",
     ) -> JSONObject:
-        """Patch one object, or one of its subresources, as `manager` (default: the user agent's name)."""
+        """Patch one object or a subresource. The default of `manager` is the user agent's name."""
         return await self._write(
             requests.patch(resource, key, patch, kind=kind, subresource=subresource, manager=manager)
         )
@@ -162,7 +162,7 @@ class Client:
     async def try_patch(
         self, resource: Resource, key: ObjectKey, patch: JSON, *, kind: PatchKind, manager: str = ""
     ) -> JSONObject:
-        """Return the result of a patch with a dry run, including defaults and validation."""
+        """Return the result of a dry-run patch, including defaults and validation."""
         return await self._write(requests.patch(resource, key, patch, kind=kind, manager=manager), dry_run=True)
 
     async def delete(
@@ -174,7 +174,7 @@ class Client:
         uid: str | None = None,
         grace_period: int | None = None,
     ) -> JSONObject:
-        """Delete one object. Return its new state, or a Status if it no longer exists."""
+        """Delete one object. Return its new state, or a Status after its deletion is complete."""
         options = requests.delete(resource, key, propagation=propagation, uid=uid, grace_period=grace_period)
         return await self._object(options)
 
@@ -183,7 +183,7 @@ class Client:
         await self.send(requests.delete_collection(resource, namespace))
 
     async def send(self, request: Request) -> Response:
-        """Send any request (discovery, logs, ...) and return the response. Raise an error if the server returns one."""
+        """Send any request (discovery, logs, ...) and return the response. Raise an error for an error response."""
         response = await self._request(request)
         for _ in range(RETRIES):
             wait = retry_after(response)
@@ -203,7 +203,7 @@ class Client:
 
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send a request whose response is a stream."""
+        """Send a request with a streaming response."""
         try:
             async with self._transport.stream(request) as response:
                 self._answered()
@@ -249,7 +249,7 @@ class Client:
 
 
 def _decoded(response: Response) -> JSONObject:
-    """Return the object in a response. Raise an error for other responses, for example from a proxy."""
+    """Return the object in a response. Raise an error if the response is not an object, for example from a proxy."""
     try:
         return msgspec.json.decode(response.body, type=JSONObject)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -265,13 +265,13 @@ def _page(selection: Selection, response: Response) -> Page:
 
 
 class _Head(msgspec.Struct):
-    """The part of a page that contains the token of the next page."""
+    """The part of a page with the continue token."""
 
     metadata: JSONObject | None = None
 
 
 def _token(response: Response) -> str:
-    """Return the token of the next page, empty after the last page, without decoding the objects."""
+    """Return the continue token, or an empty string for the last page, without decoding the objects."""
     try:
         head = msgspec.json.decode(response.body, type=_Head)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -280,7 +280,7 @@ def _token(response: Response) -> str:
 
 
 def retry_after(response: Response) -> float | None:
-    """Return the seconds in the Retry-After header of a response, or None without the header.
+    """Return the seconds in the Retry-After header of a response, or None if there is no such header.
 
     >>> retry_after(Response(429, {"retry-after": "2"}, b"")), retry_after(Response(429, {}, b""))
     (2.0, None)

@@ -1,4 +1,4 @@
-"""Fences the writes of a leader, so that no write is sent or continues after the lease may have expired.
+"""Fences the writes of a leader, so that no write is sent or in progress after the lease may have expired.
 
 In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended at any
 time, for example while it waits for the rate limiter, for a connection, or for a handshake. So the time is checked
@@ -23,37 +23,37 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 CLOSED: Final = 1.0
-"""Seconds of delay for a rejected write, so that thousands of failing keys do not delay the next lease renewal."""
+"""The delay of a rejected write in seconds, so that thousands of failing keys do not delay a lease renewal."""
 
 READS: Final = frozenset({"GET", "HEAD"})
 
 
 class NotLeadingError(KubeError):
-    """A write was not sent, or was cancelled, because this process is no longer the leader."""
+    """A write was not sent or was cancelled, because this process is no longer the leader."""
 
 
 class Fence(Protocol):
-    """A limit on the time for which this process may act."""
+    """Limits the time during which this process may act as the leader."""
 
     def remaining(self) -> float:
-        """Return the seconds for which this process may still act, or 0 or less if it may not."""
+        """Return the seconds during which this process may still act, or 0 or less if it may not act."""
         ...
 
 
 class FencedSocket(socket.socket):
-    """A socket that sends only while the fence is open. Afterwards, it fails like a broken connection."""
+    """A socket that sends data only while the fence is open. Afterwards, it fails like a broken connection."""
 
     def __init__(self, fence: Fence, family: int, kind: int, protocol: int) -> None:
         super().__init__(family, kind, protocol)
         self._fence = fence
 
     def send(self, *arguments: Any) -> int:
-        """Send bytes if the fence is open."""
+        """Send data if the fence is open."""
         self._check()
         return super().send(*arguments)
 
     def sendmsg(self, *arguments: Any) -> int:
-        """Send pieces of bytes if the fence is open."""
+        """Send several buffers if the fence is open."""
         self._check()
         return super().sendmsg(*arguments)
 
@@ -63,14 +63,14 @@ class FencedSocket(socket.socket):
 
 
 class FencedTransport:
-    """A transport that writes only while the fence is open, and cancels writes when it closes."""
+    """A transport that sends writes only while the fence is open, and cancels writes when the fence closes."""
 
     def __init__(self, inner: Transport, fence: Fence) -> None:
         self._inner = inner
         self._fence = fence
 
     async def request(self, request: Request) -> Response:
-        """Send the request. Writes are sent only while the fence is open, with at most the remaining time."""
+        """Send the request. Writes are sent only while the fence is open, with the remaining time as the timeout."""
         if request.method in READS:
             return await self._inner.request(request)
         seconds = self._fence.remaining()
@@ -92,7 +92,7 @@ class FencedTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Open a stream, without a check because streams only read."""
+        """Open a stream. The fence is not checked, because streams are read-only."""
         async with self._inner.stream(request) as response:
             yield response
 

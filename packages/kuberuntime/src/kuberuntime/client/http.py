@@ -1,4 +1,4 @@
-"""The transport over HTTP, which implements `transport.py` with an aiohttp session.
+"""An HTTP transport, which implements `transport.py` with an aiohttp session.
 
 In this package, only this module, `channels.py` and the servers below `serving/` import aiohttp.
 
@@ -37,27 +37,26 @@ from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.errors import ConfigError, ConnectionFailedError, from_response
 
 CONNECTIONS: Final = 64
-"""The maximum number of connections for requests. Further concurrent requests wait."""
+"""The maximum number of connections for requests. Additional requests wait."""
 
 CONNECT_SECONDS: Final = 10.0
 REQUEST_SECONDS: Final = 65.0
 """The timeout of a request in seconds. The API server itself has a timeout of 60 s."""
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""The TCP keepalive settings, which detect a vanished peer after a minute, even on an idle stream."""
+"""The TCP keepalive settings. They detect an unreachable peer after a minute, even on an idle stream."""
 
 LARGE: Final = 2**18
-"""The chunk size of a body, because aiohttp logs a warning about chunks above 1 MiB."""
+"""The chunk size of a request body, because aiohttp logs a warning about chunks above 1 MiB."""
 
 CLOSED: Final = -1
 """The file descriptor number of a closed socket."""
 
 CLOSING_STEPS: Final = 20
-"""The maximum event loop iterations until a shut down connection is closed. Normally two or three suffice."""
+"""The maximum number of event loop iterations until a connection is closed. Two or three are usually sufficient."""
 
 ANY_TYPE: Final[Mapping[str, str]] = {"accept": "*/*"}
-"""The Accept header of an upgrade. A kubelet declares no media types for streams, so it rejects other values with
-406."""
+"""The Accept header of an upgrade. A kubelet rejects other values, because it declares no stream media types."""
 
 UPGRADE: Final[Mapping[str, str]] = {
     **ANY_TYPE,
@@ -66,7 +65,7 @@ UPGRADE: Final[Mapping[str, str]] = {
     "sec-websocket-version": "13",
     "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }
-"""The headers of a WebSocket request, which is repeated to read why it was rejected."""
+"""The headers of a WebSocket request, which is repeated to determine why it was rejected."""
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -79,7 +78,7 @@ class _Options(TypedDict):
 
 
 class HTTPTransport:
-    """A transport to one API server over HTTP, with a connection pool for requests and one connection per stream."""
+    """An HTTP transport to one API server, with a connection pool for requests and one connection per stream."""
 
     def __init__(
         self,
@@ -114,7 +113,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send one request and yield its response as a stream. Leaving the context closes the connection."""
+        """Send one request and yield its response as a stream. The connection is closed when the context exits."""
         async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
             try:
                 yield StreamResponse(answer.status, _lower(answer), chunks)
@@ -123,7 +122,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def channels(self, path: str, query: Query, protocol: str) -> AsyncIterator[Channels]:
-        """Open a WebSocket with several byte streams, for `/exec` and `/portforward`."""
+        """Open a WebSocket with multiplexed byte streams for `/exec` and `/portforward`."""
         credentials = await self._access.credentials.get()
         try:
             with self._named_errors():
@@ -138,7 +137,7 @@ class HTTPTransport:
             yield Channels(socket)
 
     async def close(self) -> None:
-        """Close all connections, so that the event loop can be closed.
+        """Close all connections before the event loop is closed.
 
         When a TLS connection (for example of a watch) is closed, aiohttp waits for the server's `close_notify` in the
         background. This method shuts down the sockets that are still open, so that their transports end soon.
@@ -157,7 +156,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Yield the response once its headers are read. If the credentials are rejected, renew them and retry."""
+        """Yield the response after its headers are read. If the credentials are rejected, renew them and retry."""
         credentials = await self._access.credentials.get()
         answer = await self._send(session, request, credentials)
         try:
@@ -171,13 +170,13 @@ class HTTPTransport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
     ) -> aiohttp.ClientResponse:
-        # The session of requests has the limit of its own, for the whole answer.
+        # Requests have a separate timeout for the complete response.
         seconds = self._seconds if session is self._streams else None
         with self._named_errors():
             async with timeouts.within(seconds):
                 try:
                     return await self._send_once(session, request, credentials)
-                except aiohttp.ClientConnectorCertificateError:  # nothing was sent yet
+                except aiohttp.ClientConnectorCertificateError:  # nothing has been sent yet
                     if not self._trusts_anew():
                         raise
                     return await self._send_once(session, request, credentials)
@@ -194,19 +193,19 @@ class HTTPTransport:
         )
 
     def _trusts_anew(self) -> bool:
-        """Read the CA file again, because a cluster may replace its CA. Return whether it changed."""
+        """Reread the CA file, because a cluster may replace its CA. Return whether it changed."""
         trust = self._trust.reread()
         if trust is self._trust:
             return False
         try:
             tls.build_context(trust, Credentials())
-        except ConfigError:  # written only half
+        except ConfigError:  # only partially written
             return False
         self._trust, self._identity = trust, None
         return True
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
-        """Return the options that apply to all requests to this server."""
+        """Return the options for all requests to this server."""
         authorization = {"authorization": f"Bearer {credentials.token}"} if credentials.token else {}
         return {
             "headers": {**self._headers, **headers, **authorization},
@@ -216,7 +215,7 @@ class HTTPTransport:
         }
 
     async def _explain_refusal(self, path: str, query: Query, protocol: str) -> None:
-        """Raise the server's error for a failed upgrade, because the WebSocket handshake discards its text."""
+        """Raise the server's error for a failed upgrade, because the WebSocket handshake discards it."""
         headers = {**UPGRADE, "sec-websocket-protocol": protocol}
         async with self.stream(Request("GET", path, query, headers)) as answer:
             if answer.status >= HTTPStatus.BAD_REQUEST:
@@ -237,7 +236,7 @@ class HTTPTransport:
         return sock
 
     def _request_session(self, request: Request) -> aiohttp.ClientSession:
-        """Return the session (connection pool) for a request. Fenced writes have their own session."""
+        """Return the session (connection pool) for a request. Fenced writes use a separate session."""
         if self._fence is not None and request.method not in READS:
             if self._writes is None:
                 self._writes = self._session(connections=self._connections, seconds=self._seconds, fence=self._fence)
@@ -257,7 +256,7 @@ class HTTPTransport:
         return url.with_query(request.query) if request.query else url
 
     def _tls(self, credentials: Credentials) -> ssl.SSLContext | bool:
-        """Return the TLS context for these credentials. If the certificate changed, create a new context."""
+        """Return the TLS context for these credentials. Create a new context if the certificate changed."""
         if self._is_encrypted:
             identity = (credentials.certificate, credentials.key)
             if identity != self._identity:
@@ -271,7 +270,7 @@ class HTTPTransport:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Convert connection errors into a `ConnectionFailedError` that names the server."""
+        """Convert connection errors to a `ConnectionFailedError` with the server address."""
         try:
             yield
         except TimeoutError as error:
@@ -281,7 +280,7 @@ class HTTPTransport:
 
 
 def explain(error: Exception) -> str:
-    """Return the reason why a connection failed, for users."""
+    """Return the reason for a failed connection in a form for users."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted: {error.certificate_error}"
@@ -289,7 +288,7 @@ def explain(error: Exception) -> str:
             return f"unknown host {error.host!r}"
         case aiohttp.ClientConnectorError(os_error=os_error):
             return os.strerror(os_error.errno) if os_error.errno else str(os_error)
-        case aiohttp.ClientResponseError():  # its text contains the URL, which has the password of a proxy
+        case aiohttp.ClientResponseError():  # its message contains the URL, which includes the proxy password
             who = "its proxy" if isinstance(error, aiohttp.ClientHttpProxyError) else "it"
             return f"{who} answered {error.status} {error.message}"
         case aiohttp.ServerDisconnectedError():
@@ -299,24 +298,24 @@ def explain(error: Exception) -> str:
 
 
 def _body(request: Request) -> bytes | io.BytesIO | None:
-    """Return the body for aiohttp. A large body is a file, so that aiohttp sends one chunk per loop iteration."""
+    """Return the body for aiohttp. A large body is a file, which aiohttp sends in one chunk per loop iteration."""
     return io.BytesIO(request.body) if len(request.body) > LARGE else request.body or None
 
 
 def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:
-    """Return a socket that detects a vanished peer. With a fence, it sends only while the fence is open."""
+    """Return a socket that detects an unreachable peer. With a fence, it sends data only while the fence is open."""
     family, kind, protocol, *_ = address
     sock = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
     sock.setblocking(False)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in KEEPALIVE.items():
-        if hasattr(socket, option):  # macOS has other names for some
+        if hasattr(socket, option):  # macOS uses different names for some options
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     return sock
 
 
 def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
-    """Return the headers by lower-case name. Repeated headers are joined, because API servers send one per warning."""
+    """Return the headers by lowercase name. Repeated headers are joined, because API servers send one per warning."""
     headers: dict[str, str] = {}
     for name, value in answer.headers.items():
         key = name.lower()

@@ -1,4 +1,4 @@
-"""Splits a stream of chunks into lines of any length.
+"""Splits a chunked stream into lines of any length.
 
 aiohttp's own `readline` rejects lines that exceed its buffer, such as a pod with many annotations.
 """
@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 
 async def split(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
-    """Yield the non-empty lines that each chunk completes. Drop an incomplete last line."""
+    """Yield the non-empty lines that each chunk completes. Discard an incomplete last line."""
     pieces: list[bytes] = []
     async for chunk in chunks:
         head, newline, rest = chunk.partition(b"\n")

@@ -1,4 +1,4 @@
-"""Logs an API server outage once when it starts and once when it ends, regardless of how many requests fail.
+"""Logs the start and the end of each API server outage once, regardless of the number of failed requests.
 
 In: the failures and responses of all clients in a process. Out: two log lines. Each watch and each lease renewal
 retries by itself, so that a minute without an API server would otherwise log more than 80 lines.
@@ -11,19 +11,19 @@ from kuberuntime.errors import ConnectionFailedError
 
 
 class Log(Protocol):
-    """The log for outages. It is a structlog logger, which commands that print a table do not import."""
+    """The outage log. It is a structlog logger, which commands that print a table do not import."""
 
     def warning(self, event: str, **fields: Any) -> Any:
-        """Report that the API server stopped responding."""
+        """Report that the API server has stopped responding."""
         ...
 
     def info(self, event: str, **fields: Any) -> Any:
-        """Report that the API server responds again."""
+        """Report that the API server has recovered."""
         ...
 
 
 class Outage:
-    """Whether the API server responds, according to the last request of all clients that share this object."""
+    """The availability of the API server, based on the last request of all clients that share this object."""
 
     def __init__(self, log: Log) -> None:
         self._log = log

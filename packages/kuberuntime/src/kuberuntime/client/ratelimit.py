@@ -1,4 +1,4 @@
-"""Client-side rate limiting with a token bucket in front of a transport (`clientConnection.qps` and `burst`).
+"""Limits the request rate of a client with a token bucket (`clientConnection.qps` and `burst`).
 
 The bucket computes the wait from the time; the transport waits. Waiting namespaces take turns (`fairqueue.py`). When a
 token is available, the earliest request or stream of the namespace whose turn it is gets the token.
@@ -15,7 +15,7 @@ from kuberuntime.fairqueue import FairQueue
 
 
 class TokenBucket:
-    """Provides `rate` tokens per second, and stores up to `burst` tokens."""
+    """A token bucket, which adds `rate` tokens per second and stores up to `burst` tokens."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
@@ -24,7 +24,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def take(self, now: float) -> float:
-        """Reserve a token. Return the seconds until it is available.
+        """Reserve a token. Return the seconds until the token is available.
 
         >>> bucket = TokenBucket(rate=10, burst=2)
         >>> [round(bucket.take(0.0), 3) for _ in range(4)]
@@ -35,7 +35,7 @@ class TokenBucket:
         return max(0.0, -self._tokens / self._rate)
 
     def take_now(self, now: float) -> bool:
-        """Take a token if one is available. Return whether the token was taken.
+        """Use a token if one is available. Return whether a token was used.
 
         >>> bucket = TokenBucket(rate=10, burst=1)
         >>> bucket.take_now(0.0), bucket.take_now(0.0), bucket.take_now(0.1)
@@ -54,7 +54,7 @@ class TokenBucket:
 
 
 class LimitedTransport:
-    """A transport that waits for a token before each request. `observe` receives the wait in seconds."""
+    """A transport that waits for a token before each request. `observe` receives the wait time in seconds."""
 
     def __init__(
         self, inner: Transport, bucket: TokenBucket, clock: Clock, observe: Callable[[float], None] = lambda _: None
@@ -94,7 +94,7 @@ class LimitedTransport:
         self._observe(delay)
 
     def _grant(self) -> None:
-        """Send the next requests. One token is reserved for each waiting request."""
+        """Send the next requests. Each waiting request has one reserved token."""
         turn = self._turns.take()
-        if turn is not None and not turn.done():  # done: its caller was cancelled
+        if turn is not None and not turn.done():  # finished because its caller was cancelled
             turn.set_result(None)

@@ -1,4 +1,4 @@
-"""Builds a `Request` for every verb of the Kubernetes API, without a connection.
+"""Builds requests for the verbs of the Kubernetes API without a connection.
 
 In: a resource, a key, an object, options. Out: a `transport.Request`. The client (`client.py`) sends them and the watch
 (`watch.py`) streams them. No other code contains verbs, queries or content types.
@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 
 if TYPE_CHECKING:
-    from kuberuntime.plan import Propagation  # for types only: readers do not need the actions of controllers
+    from kuberuntime.plan import Propagation  # only for type checking: readers do not need the controllers' actions
 
 PatchKind: TypeAlias = Literal["merge", "json", "strategic"]
 Query: TypeAlias = tuple[tuple[str, str], ...]
@@ -31,11 +31,11 @@ PATCH_TYPES: Final[dict[PatchKind, str]] = {
 }
 
 _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""JSON characters that YAML does not permit, or reads as line breaks. API servers decode an apply as YAML."""
+"""JSON characters that YAML prohibits or interprets as line breaks. API servers decode apply requests as YAML."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """A selection of objects by kind, namespace (empty for all), labels and fields."""
+    """A selection of objects by kind, namespace (empty for all namespaces), labels and fields."""
 
     resource: Resource
     namespace: str = ""
@@ -49,7 +49,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return the name of the selected object, empty if several objects may be selected."""
+        """Return the name of the selected object, or an empty string if several objects can match."""
         field, _, name = self.field_selector.partition("=")
         return name if field == NAME_FIELD else ""
 
@@ -60,12 +60,12 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def only(resource: Resource, key: ObjectKey) -> Selection:
-    """Return a selection of one object by its name."""
+    """Return the selection of a single object by name."""
     return Selection(resource, key.namespace, field_selector=f"{NAME_FIELD}={key.name}")
 
 
 def namespace_of(request: Request) -> str:
-    """Return the namespace in the path of a request, or an empty string.
+    """Return the namespace in a request path, or an empty string.
 
     >>> namespace_of(Request("GET", "/apis/apps/v1/namespaces/default/statefulsets/web"))
     'default'
@@ -74,12 +74,12 @@ def namespace_of(request: Request) -> str:
 
 
 def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:
-    """Build the request that reads one object."""
+    """Build a request to read one object."""
     return Request("GET", object_path(resource, key, subresource))
 
 
 def list_page(selection: Selection, *, limit: int = 0, token: str = "") -> Request:
-    """Build the request for a page of at most `limit` objects (0 for all). `token` continues a list."""
+    """Build a list request for at most `limit` objects (0 for all). `token` is the continue token."""
     paging = _present(limit=str(limit) if limit else "", **{"continue": token})
     return Request("GET", selection.path, selection.query + paging)
 
@@ -94,7 +94,7 @@ def watch(selection: Selection, *, version: str, timeout: int, initial: bool = F
 def create(
     resource: Resource, obj: JSONObject, *, body: bytes | None = None, query: Query = (), subresource: str = ""
 ) -> Request:
-    """Build the request to create `obj`. If `body` is set, it is sent verbatim instead.
+    """Build a request to create `obj`. If `body` is set, it is sent verbatim instead.
 
     With `subresource` it is posted to that subresource of the object it names.
     """
@@ -107,20 +107,20 @@ def create(
 
 
 def update(resource: Resource, obj: JSONObject, *, subresource: str = "", query: Query = ()) -> Request:
-    """Build the request to replace `obj`, or one of its subresources, if its resourceVersion is current."""
+    """Build a request to replace `obj`, or one of its subresources, if its resourceVersion is current."""
     path = object_path(resource, meta.key(obj), subresource)
     return Request("PUT", path, query, {"content-type": JSON_TYPE}, msgspec.json.encode(obj))
 
 
 def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> Request:
-    """Build the server-side apply of `obj` as `manager`. The body is JSON that is also valid YAML."""
+    """Build a server-side apply request for `obj` with the field manager `manager`. The body is also valid YAML."""
     path = object_path(resource, meta.key(obj))
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
     return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, _encode_for_yaml(obj))
 
 
 def _encode_for_yaml(obj: JSONObject) -> bytes:
-    """Encode as JSON, and escape characters that YAML rejects or reads as line breaks."""
+    """Encode as JSON, and escape characters that YAML prohibits or interprets as line breaks."""
     body = msgspec.json.encode(obj)
     if body.isascii() and b"\x7f" not in body:
         return body
@@ -130,7 +130,7 @@ def _encode_for_yaml(obj: JSONObject) -> bytes:
 def patch(
     resource: Resource, key: ObjectKey, content: JSON, *, kind: PatchKind, subresource: str = "", manager: str = ""
 ) -> Request:
-    """Build a merge, JSON or strategic merge patch of one object. `manager` becomes the owner of the changed fields."""
+    """Build a merge, JSON or strategic merge patch of one object. `manager` owns the changed fields."""
     path = object_path(resource, key, subresource)
     return Request(
         "PATCH", path, _present(fieldManager=manager), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content)
@@ -145,7 +145,7 @@ def delete(
     uid: str | None = None,
     grace_period: int | None = None,
 ) -> Request:
-    """Build the request to delete one object. If `uid` is set, it is a precondition."""
+    """Build a request to delete one object. If `uid` is set, it is a precondition."""
     options: JSONObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if propagation is not None:
         options["propagationPolicy"] = propagation
@@ -158,7 +158,7 @@ def delete(
 
 
 def delete_collection(resource: Resource, namespace: str) -> Request:
-    """Build the request to delete all objects of a kind in a namespace."""
+    """Build a request to delete all objects of a kind in a namespace."""
     return Request("DELETE", _collection_path(resource, namespace))
 
 
@@ -178,7 +178,7 @@ def _collection_path(resource: Resource, namespace: str) -> str:
 
 
 def _segment(resource: Resource, what: str, value: str) -> str:
-    """Return `value` if it is a valid path segment, as the API server requires for names."""
+    """Return `value` if it is a valid path segment, as API servers require for names."""
     if not value:
         raise UnusableNameError(f"{resource.kind}: {what}: Required value: give the {what} of the object")
     if value in {".", ".."} or "/" in value or "%" in value:

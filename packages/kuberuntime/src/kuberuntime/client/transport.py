@@ -29,7 +29,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete response. Header names are lower-case."""
+    """A complete response. Header names are lowercase."""
 
     status: int
     headers: Mapping[str, str]
@@ -37,7 +37,7 @@ class Response:
 
 
 class StreamResponse(Struct, frozen=True):
-    """A response whose body arrives in chunks of any size, until the server or the reader closes it."""
+    """A response whose body is received in chunks of any size, until the server or the reader closes it."""
 
     status: int
     headers: Mapping[str, str]
@@ -52,7 +52,7 @@ class Transport(Protocol):
         ...
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Send one request and yield its response as a stream. Leaving the context closes the connection."""
+        """Send one request and yield its response as a stream. The connection is closed when the context exits."""
         ...
 
     async def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Controllers: turn changes into keys, keys into plans, and plans into writes."""
+"""Converts changes to keys, keys to plans, and plans to writes."""

@@ -1,4 +1,4 @@
-"""Field conflicts with a writer that repeatedly reverts a write: delays the next write, and names the writers.
+"""Delays writes that a different writer repeatedly reverts, and identifies the writers.
 
 In: the written field values of an object, with the time. Out: the seconds until these values may be written again.
 Different values, as in a rollout, never wait. Memory is bounded, and fields without recent writes are forgotten.
@@ -17,14 +17,14 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Apply, Patch, Put
 
 LIMIT: Final = 10
-"""The number of equal writes within `WINDOW` after which writes are delayed."""
+"""The number of identical writes within `WINDOW` after which writes are delayed."""
 
 WINDOW: Final = 60.0
 PACE: Final = 30.0
-"""Seconds between two equal writes that are reverted."""
+"""The interval in seconds between identical writes that are reverted."""
 
 MOST: Final = 4096
-"""The maximum number of remembered targets. The least recently written target is forgotten first."""
+"""The maximum number of recorded targets. The least recently written target is removed first."""
 
 
 SHOWN: Final = 3
@@ -33,14 +33,14 @@ SHOWN: Final = 3
 GUARDS: Final = frozenset(
     {"uid", "resourceVersion", "name", "namespace", "generation", "creationTimestamp", "managedFields"}
 )
-"""The `metadata` fields in a write that identify the object or are set by API servers."""
+"""The `metadata` fields in a write that identify the object or that API servers set."""
 
 Contestable: TypeAlias = Apply | Patch | Put
-"""The writes that can be delayed."""
+"""Writes that can be delayed."""
 
 
 class Target(NamedTuple):
-    """Fields of an object that are written together."""
+    """A set of fields of an object that are written together."""
 
     resource: Resource
     key: ObjectKey
@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
 @dataclass(slots=True)
 class _Writes:
-    """The last written values, the time, and whether the next write of the same values waits."""
+    """The last written values, their time, and whether the next identical write is delayed."""
 
     content: int
     times: deque[float] = field(default_factory=lambda: deque(maxlen=LIMIT))
@@ -67,7 +67,7 @@ class Contention:
         return len(self._writes)
 
     def wait(self, target: Target, content: int, now: float) -> float:
-        """Return the seconds until this content may be written to the fields again."""
+        """Return the delay in seconds until this content may be written to the fields again."""
         self._forget(now)
         writes = self._writes.get(target)
         if writes is None or writes.content != content:
@@ -77,13 +77,13 @@ class Contention:
         return max(writes.times[-1] + PACE - now, 0.0) if writes.is_slow else 0.0
 
     def reports(self, target: Target) -> bool:
-        """Return whether the wait for the next write must be reported. Each wait is reported once."""
+        """Return whether the delay of the next write must be reported. Each delay is reported once."""
         writes = self._writes[target]
         is_due, writes.is_reported = not writes.is_reported, True
         return is_due
 
     def wrote(self, target: Target, content: int, now: float) -> None:
-        """Remember a successful write."""
+        """Record a successful write."""
         writes = self._writes.get(target)
         if writes is None or writes.content != content:
             writes = self._writes[target] = _Writes(content)
@@ -94,17 +94,17 @@ class Contention:
             self._writes.popitem(last=False)
 
     def settle(self, target: Target) -> None:
-        """Forget the writes to fields that contain the written values."""
+        """Remove the records of fields that contain the written values."""
         self._writes.pop(target, None)
 
     def _forget(self, now: float) -> None:
-        """Forget fields that were not written for longer than a delayed write waits."""
+        """Remove the records of fields that were not written for longer than the delay."""
         while self._writes and now - next(iter(self._writes.values())).times[-1] > WINDOW + PACE:
             self._writes.popitem(last=False)
 
 
 def written(action: Contestable) -> JSONObject:
-    """Return the written fields, without the identity and the unwritten status of the object."""
+    """Return the written fields, except for the identity and the unwritten status of the object."""
     body = action.patch if isinstance(action, Patch) else action.object
     metadata = {name: value for name, value in meta.metadata(body).items() if name not in GUARDS}
     kept = {name: value for name, value in body.items() if name != "status" or isinstance(action, Patch)}
@@ -112,7 +112,7 @@ def written(action: Contestable) -> JSONObject:
 
 
 def target_of(action: Contestable) -> Target:
-    """Return the fields that an action writes. An apply writes all fields of its manager, a replacement all fields."""
+    """Return the fields that an action writes. An apply or a replacement writes all its fields."""
     match action:
         case Apply():
             return Target(action.resource, meta.key(action.object), (action.manager,))
@@ -160,7 +160,7 @@ def _text(path: Iterable[str]) -> str:
 
 
 def contested(action: Contestable, stored: JSONObject) -> str:
-    """Describe the written fields that have different values, and their writers. Return "" if there are none.
+    """Describe the written fields that now have different values, and their writers. Return "" if there are none.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> other = {"manager": "kyverno", "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}}}}
@@ -178,7 +178,7 @@ def contested(action: Contestable, stored: JSONObject) -> str:
 
 
 def _writers(entries: Sequence[JSONObject], path: tuple[str, ...], manager: str) -> str:
-    """Return the writers of a field, except for the own entry of `manager`. Other writers may use the same name."""
+    """Return the writers of a field, without the entry of `manager`. Others may use the same name."""
     owners = [(entry.get("manager"), entry.get("operation")) for entry in entries if _owns(entry, path)]
     others = [f"{name} ({operation})" for name, operation in owners if (name, operation) != (manager, "Apply")]
     return ", ".join(others) or (

@@ -1,4 +1,4 @@
-"""The controller: turns changes into keys, keys into plans and plans into writes, never from a stale cache.
+"""A controller, which converts changes to keys, keys to plans, and plans to writes, based on current caches only.
 
 Changes in the watched informers become keys (`Watch.keys`). Several workers take keys from a queue, but never the same
 key (`workqueue.py`). For each key, `plan` observes and decides, and the executor performs the plan (`executor.py`). The
@@ -33,23 +33,23 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
-    """Ignore the writes of a plan."""
+    """Ignore the writes of the plan."""
 
 
 def report_nothing(_key: ObjectKey) -> Actions:
-    """Return no actions after a failed decision."""
+    """Return no actions for a failed reconciliation."""
     return ()
 
 
 class Watch(Struct, frozen=True):
-    """An informer, and the keys to reconcile after a change of its objects."""
+    """An informer, and a function that returns the keys to reconcile when its objects change."""
 
     informer: Informer
     keys: Callable[[Change], Iterable[ObjectKey]]
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
-    """The number of workers, the back-off after failures, and the callbacks.
+    """The number of workers, the back-off for failures, and the callbacks.
 
     One namespace uses at most all workers except one, so that other namespaces do not wait. If `quiet` is set, an
     executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, even if
@@ -68,7 +68,7 @@ DEFAULTS: Final = ControllerOptions()
 
 
 class Controller:
-    """Reconciles every key from its watches by executing the key's `plan`."""
+    """Reconciles keys from its watches by executing the `plan` of each key."""
 
     def __init__(
         self,
@@ -95,11 +95,11 @@ class Controller:
         self._barrier = Expectations({watch.informer for watch in watches}, self._released)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
-        """Enqueue `key` after a number of seconds, for a reason that no watch reports."""
+        """Enqueue `key` after a delay in seconds, for a reason that is independent of watches."""
         self._queue.add_after(key, after)
 
     async def run(self) -> None:
-        """Reconcile until cancelled or stopped. Start when all watched informers have synced."""
+        """Reconcile until cancelled or stopped. Reconciliation starts when all watched informers have synced."""
         for watch in self._watches:
             watch.informer.subscribe(partial(self._changed, watch))
         for watch in self._watches:
@@ -112,7 +112,7 @@ class Controller:
             self._barrier.close()
 
     async def stop(self) -> None:
-        """Stop processing new keys. Return, like `run`, when the current plans have been executed."""
+        """Stop processing new keys. `run` returns when the current plans have been executed."""
         self._queue.discard()
         await self._queue.wait_idle()
 
@@ -126,7 +126,7 @@ class Controller:
             self._queue.add(key)
 
     def _is_held(self, key: ObjectKey) -> bool:
-        """Return whether the caches lack the key's last writes. If so, the key is enqueued when they are up to date."""
+        """Return whether the caches lack the last writes of the key. If so, the key is enqueued later."""
         if not self._barrier.holds(key):
             return False
         self._waiting.add(key)
@@ -141,7 +141,7 @@ class Controller:
             writes = await self._executor.execute(plan)
         except PostponedError as postponed:
             writes = postponed.writes
-            # the plan may ask to be made again at once, because of the write that waits
+            # the plan may request an immediate requeue because of the delayed write
             plan = replace(plan, requeue_after=plan.requeue_after or None).within(postponed.seconds)
         except ExecutionError as failure:
             writes = failure.writes
@@ -160,7 +160,7 @@ class Controller:
         return plan.requeue_after
 
     async def _planned(self, key: ObjectKey) -> Plan:
-        """Return the plan. If an error other than an outage occurs, perform the actions that report it."""
+        """Return the plan. For an error other than an outage, return the actions that report the error."""
         try:
             return await self._plan(key)
         except ConnectionFailedError:

@@ -1,4 +1,4 @@
-"""The event recorder: writes events without blocking or failing the code that records them (contract 8.3).
+"""Records events without blocking or failing its callers (contract 8.3).
 
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one at a time by `run`, which serves
 namespaces in turns (`fairqueue.py`). If too many events wait, the last event of the namespace with most events is dropped.
@@ -42,11 +42,11 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 SeriesKey: TypeAlias = bytes
-"""The digest of a series. The texts themselves would need most of its memory."""
+"""The digest of an event series. It requires less memory than the complete text."""
 
 
 class Series(msgspec.Struct, gc=False):
-    """The series of one event object, and whether the object was sent and created.
+    """The event series of one object, and whether the object was sent and created.
 
     The `event` is kept only until it is written, because the next event of the series is the same. `stamp` is the
     suffix of the object's name. A series is never part of a reference cycle, so the garbage collector does not track
@@ -66,7 +66,7 @@ class Series(msgspec.Struct, gc=False):
 
 
 class SeriesMemory:
-    """Up to `most` series, each kept until `seconds` after its last event. The least recent series is first."""
+    """Stores up to `most` series, each until `seconds` after its last event. The least recent series is first."""
 
     def __init__(self, most: int, seconds: float) -> None:
         self._most = most
@@ -77,44 +77,44 @@ class SeriesMemory:
         return len(self._series)
 
     def take(self, key: SeriesKey, at: float) -> Series | None:
-        """Remove and return the series that continues at this time. Forget expired series."""
+        """Remove and return the series that continues at this time. Remove expired series."""
         while self._series and at - next(iter(self._series.values())).seen_at > self._seconds:
             del self._series[next(iter(self._series))]
         return self._series.pop(key, None)
 
     def put(self, series: Series) -> None:
-        """Add a series whose event was just recorded. If there are too many series, forget the first one."""
+        """Add a series whose event was just recorded. Remove the first series if there are too many."""
         if len(self._series) >= self._most:
             del self._series[next(iter(self._series))]
         self._series[series.key] = series
 
 
 NOTE_BYTES: Final = 1024
-"""The API server's limit for a note, in bytes."""
+"""The API server's size limit for a note in bytes."""
 
 RANGES: Final = 50
-"""The maximum number of ranges in a note, because of its length limit."""
+"""The maximum number of ranges in a note, because the length of a note is limited."""
 
 QUEUE: Final = 1000
-"""The maximum number of waiting events. Further events are dropped, and counted in the log."""
+"""The maximum number of queued events. Additional events are dropped, and their number is logged."""
 
 SERIES: Final = 1024
-"""The maximum number of remembered series, about 0.3 KiB each.
+"""The maximum number of recorded series. Each requires about 0.3 KiB.
 
 The least recent series is forgotten first.
 """
 
 DIGEST: Final = 15
-"""The size of a series key in bytes. As a Python object, it takes 48 bytes; a longer key takes 64."""
+"""The size of a series key in bytes. The Python object requires 48 bytes. A longer key would require 64 bytes."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without a repetition after which the next occurrence is a new event, as in client-go."""
 
 FOLD: Final = 5.0
-"""Seconds for which repetitions are collected before the series is patched."""
+"""Seconds during which repetitions are collected before the series is patched."""
 
 NAMES: Final = 10
-"""The maximum number of names to try for an event. Names collide only within a microsecond."""
+"""The maximum number of names for one event. Names collide only within the same microsecond."""
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
@@ -125,7 +125,7 @@ PASSING: Final = (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-"""Errors of a restarting or overloaded API server, after which a write is tried `ATTEMPTS` times within 15.5 s."""
+"""Errors of a restarting or overloaded API server. A write is attempted up to `ATTEMPTS` times in 15.5 s."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -138,7 +138,7 @@ class EventBatch(msgspec.Struct):
     numbers: set[int] = msgspec.field(default_factory=set)
 
     def together(self) -> Event:
-        """Return one event for the whole batch. A single event stays unchanged."""
+        """Return one event for the whole batch, or the original event if there is only one."""
         event, of_many = self.event, self.event.of_many
         if of_many is None or len(self.numbers) == 1:
             return event
@@ -147,7 +147,7 @@ class EventBatch(msgspec.Struct):
 
 
 class EventRecorder:
-    """Writes the events of this process (`instance`). `reporter` is the default reporter."""
+    """Writes the events of the process `instance`. The default reporting controller is `reporter`."""
 
     def __init__(self, client: Client, reporter: str, instance: str, clock: Clock) -> None:
         self._client = client
@@ -156,7 +156,7 @@ class EventRecorder:
         self._clock = clock
         self._waiting = FairQueue[Series]()
         self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
-        """One entry per waiting event. An entry does not contain its series."""
+        """One entry per queued event. The entry does not contain the series."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._dropped = 0
         self._last_nanos = 0
@@ -164,7 +164,7 @@ class EventRecorder:
         self._gathering: dict[SeriesKey, EventBatch] = {}
 
     def record(self, event: Event) -> None:
-        """Queue one event without blocking.
+        """Queue an event without blocking.
 
         After the first event of many, equal events are recorded together `FOLD` seconds later.
         """
@@ -183,7 +183,7 @@ class EventRecorder:
             gathered.numbers.add(event.of_many.number)
 
     def _gather(self, key: SeriesKey, event: Event) -> None:
-        """Start a batch of events that equal this event, unless there are too many batches."""
+        """Start a batch of similar events, unless there are too many batches."""
         if len(self._gathering) < SERIES:
             self._gathering[key] = EventBatch(event)
             asyncio.get_running_loop().call_later(FOLD, self._tell, key)
@@ -227,7 +227,7 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def flush(self) -> None:
-        """Wait until all recorded events are written or dropped. Write collected repetitions immediately."""
+        """Wait until all recorded events are written or dropped. Collected repetitions are written immediately."""
         for key in list(self._gathering):
             self._tell(key)
         for stamp in list(self._folding):
@@ -235,7 +235,7 @@ class EventRecorder:
         await self._queue.join()
 
     def _unfold(self, stamp: int) -> None:
-        """Queue the repetitions of a series, unless a flush has already queued them."""
+        """Queue the repetitions of a series, unless `flush` has already queued them."""
         if (folded := self._folding.pop(stamp, None)) is not None:
             self._enqueue(*folded)
 
@@ -247,12 +247,12 @@ class EventRecorder:
         except asyncio.QueueFull:
             self._unqueue(self._waiting.drop())
             self._dropped += 1
-            if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of them are few lines
+            if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of occurrences cause only a few log lines
                 log.warning("events dropped: too many wait to be written", dropped=self._dropped, limit=QUEUE)
 
     @staticmethod
     def _unqueue(series: Series) -> Event | None:
-        """Remove and return the event of a series that no longer waits."""
+        """Remove and return the event of a series that is no longer queued."""
         event, series.event, series.queued = series.event, None, False
         return event
 
@@ -263,7 +263,7 @@ class EventRecorder:
             log.warning("event lost", name=_name(event, series), reason=event.reason, error=str(error))
 
     async def _write_patiently(self, series: Series, event: Event) -> None:
-        """Write one event, waiting while the API server restarts or is overloaded."""
+        """Write one event. Retry while the API server restarts or is overloaded."""
         for failures in range(1, ATTEMPTS):
             try:
                 await self._write(series, event)
@@ -286,7 +286,7 @@ class EventRecorder:
             series.created = True
 
     async def _create(self, series: Series, event: Event) -> None:
-        """Create the object. Use a new name if a different recorder used this name in the same microsecond.
+        """Create the object. Use a new name if a different recorder created an event in the same microsecond.
 
         If a retry finds an object with this name, this recorder created it, and only the response was lost.
         """
@@ -310,13 +310,13 @@ class EventRecorder:
 
 
 def series_key(event: Event) -> SeriesKey:
-    """Return a key that is equal for events of the same series."""
+    """Return a key that is identical for all events of a series."""
     parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
     return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=DIGEST).digest()
 
 
 def build_event(event: Event, series: Series, reporter: str, instance: str) -> JSONObject:
-    """Build the events.k8s.io/v1 object of a series. Events of cluster-scoped objects are in `default`."""
+    """Build the events.k8s.io/v1 object of a series. The namespace of cluster-scoped objects is `default`."""
     obj: JSONObject = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
@@ -338,7 +338,7 @@ def build_event(event: Event, series: Series, reporter: str, instance: str) -> J
 
 
 def microtime(moment: datetime) -> str:
-    """Format a time as Kubernetes' MicroTime.
+    """Format a time as a Kubernetes MicroTime.
 
     >>> microtime(datetime(2026, 1, 2, 3, 4, 5, 6, UTC))
     '2026-01-02T03:04:05.000006Z'
@@ -351,5 +351,5 @@ def _name(event: Event, series: Series) -> str:
 
 
 def _stable(reference: JSONObject) -> JSONObject:
-    """Return a reference without its resourceVersion."""
+    """Return an object reference without its resourceVersion."""
     return {name: value for name, value in reference.items() if name != "resourceVersion"}

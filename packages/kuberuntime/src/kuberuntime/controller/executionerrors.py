@@ -1,4 +1,4 @@
-"""The errors that stop the execution of a plan (`executor.py`)."""
+"""Errors that stop the execution of a plan (`executor.py`)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from kuberuntime.errors import KubeError
 
 
 class ExecutionError(KubeError):
-    """A plan was not performed completely. `writes` are the writes before the failure."""
+    """A plan was not completed. `writes` contains the writes before the failure."""
 
     def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
         super().__init__(message)
@@ -19,11 +19,11 @@ class ActionError(ExecutionError):
 
 
 class RequeueError(ExecutionError):
-    """A replacement was computed from an object that has changed since."""
+    """A replacement is based on an outdated object."""
 
 
 class PostponedError(ExecutionError):
-    """A different writer reverts a write repeatedly, so the write waits for `seconds`."""
+    """A different writer repeatedly reverts a write, so the write is delayed for `seconds`."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -31,4 +31,4 @@ class PostponedError(ExecutionError):
 
 
 class PlanError(ExecutionError):
-    """The plan contains an error that no write can correct."""
+    """The plan contains an error that a write cannot correct."""

@@ -1,4 +1,4 @@
-"""The executor: performs the actions of a `Plan`. Controllers write only through the executor.
+"""Performs the actions of a `Plan`. Controllers write only through the executor.
 
 In: a plan. Out: the writes, so that the next plan can wait until the caches contain them (`expectations.py`). The executor
 stops at the first failure and raises:
@@ -65,16 +65,16 @@ T = TypeVar("T")
 
 
 AT_ONCE: Final = 8
-"""The maximum number of concurrent sequences of an action, because other writes queue behind them in API servers."""
+"""The maximum number of concurrent sequences of an action, so that other writes are not delayed by the API server."""
 
 LOGGED: Final = 5
-"""The maximum number of failures that are logged in addition to the raised one."""
+"""The maximum number of additional failures that are logged besides the raised failure."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Outcome(Struct, frozen=True):
-    """The result of an action: the writes to wait for, and whether to record its events."""
+    """The result of an action: the writes to wait for, and whether to record the events."""
 
     write: Write | None
     did_something: bool
@@ -84,10 +84,10 @@ _NOTHING: Final = _Outcome(None, did_something=False)
 
 
 class Recorder(Protocol):
-    """Records events without waiting."""
+    """Records events without blocking."""
 
     def record(self, event: Event) -> None:
-        """Record one event."""
+        """Record an event."""
         ...
 
 
@@ -108,7 +108,7 @@ class Executor:
         self._contention = Contention()
 
     async def execute(self, plan: Plan) -> tuple[Write, ...]:
-        """Perform the actions in order and return the writes. Raise an `ExecutionError` at the first failure."""
+        """Perform the actions in order and return the writes. Raise an `ExecutionError` on the first failure."""
         writes: list[Write] = []
         try:
             await self._perform_all(plan.actions, writes)
@@ -231,7 +231,7 @@ class Executor:
             raise
 
     async def _uncontested(self, action: Contestable) -> _Outcome:
-        """Perform a write, or delay it if a different writer reverts it repeatedly."""
+        """Perform a write, or delay it if a different writer repeatedly reverts it."""
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
         if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
@@ -241,7 +241,7 @@ class Executor:
         return outcome
 
     async def _is_contested(self, action: Contestable, target: Target) -> bool:
-        """Return whether fields of the stored object have different values. Report the fields and their writers."""
+        """Return whether the stored object has different field values. If so, report the fields and their writers."""
         stored = next(iter(await self._same_name(action.resource, target.key)), None)
         fields = contested(action, stored) if stored else ""
         if fields:
@@ -252,7 +252,7 @@ class Executor:
         return bool(fields)
 
     async def _same_name(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the existing object with this name, read with a list request as for a cache."""
+        """Return the existing object with this name. It is read by a list request, as in a cache."""
         name = f"metadata.name={key.name}"
         return (await self._client.list(resource, namespace=key.namespace, field_selector=name)).items
 
@@ -267,12 +267,12 @@ class Executor:
             elif not action.if_absent:
                 raise
             return _NOTHING
-        if action.subresource:  # the response is a Status, without the new version of the parent
+        if action.subresource:  # the response is a Status, which does not contain the new version of the parent
             return _Outcome(None, did_something=True)
         return _written(action.resource, answer)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
-        """Raise the error with the owner of the existing object, unless this controller owns the object."""
+        """Raise an error with the owner of the existing object, unless this controller owns the object."""
         expected = meta.controller_of(action.object) or {}
         for existing in await self._same_name(action.resource, meta.key(action.object)):
             owner = meta.controller_of(existing) or {}
@@ -305,7 +305,7 @@ class Executor:
                 return await self._client.patch(resource, key, patch, kind=kind, subresource=subresource)
             case PutStatus(resource=resource, object=obj, resource_version=version):
                 metadata = meta.metadata(obj) | {"resourceVersion": version}
-                metadata.pop("managedFields", None)  # caches keep parts of it
+                metadata.pop("managedFields", None)  # caches retain parts of the response
                 body = obj | {"metadata": metadata}
                 return await self._client.update(resource, body, subresource="status")
 
@@ -336,14 +336,14 @@ def _is_silent(action: WriteAction, error: APIError) -> bool:
 
 
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:
-    """Raise `RequeueError` if the existing own object differs from the object to create."""
+    """Raise `RequeueError` if the existing own object does not match the object to create."""
     for path in action.equal:
         if at(existing, path) != at(action.object, path):
             raise RequeueError(f"{error}: its {'.'.join(path)} differs")
 
 
 def _is_of_other(existing: JSONObject, desired: JSONObject) -> bool:
-    """Return whether the existing object has a different controller, or no controller and a different selector."""
+    """Return whether the object has a different controller, or has a different selector and no controller."""
     owner, expected = meta.controller_of(existing), meta.controller_of(desired)
     if owner is None or expected is None:
         return owner is None and bool(meta.spec(existing).get("selector") != meta.spec(desired).get("selector"))
@@ -351,12 +351,12 @@ def _is_of_other(existing: JSONObject, desired: JSONObject) -> bool:
 
 
 def _is_failure(error: ExecutionError) -> bool:
-    """Return whether an action failed. A conflict with a newer object or a delayed write is not a failure."""
+    """Return whether an action failed. Conflicts with a later version and delayed writes are not failures."""
     return not isinstance(error, RequeueError | PostponedError)
 
 
 def _raise_one(failures: Sequence[ExecutionError]) -> None:
-    """Raise the first failure and log the others. Prefer other failures over conflicts and delayed writes."""
+    """Raise the first failure and log the others. Conflicts and delayed writes are raised last."""
     if not failures:
         return
     raised, *others = sorted(failures, key=lambda failure: not _is_failure(failure))
@@ -366,7 +366,7 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split items into batches that double in size.
+    """Split items into batches of doubling size.
 
     >>> [len(batch) for batch in slow_start(range(10))]
     [1, 2, 4, 3]
@@ -383,6 +383,6 @@ def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -
 
 
 def _uid_of(answer: JSONObject) -> UID | None:
-    """Return the UID in the response to a deletion, which is an object or a Status."""
+    """Return the UID from a deletion response, which is an object or a Status."""
     details = answer.get("details") or {}
     return meta.uid(answer) or UID(str(details.get("uid") or "")) or None

@@ -1,4 +1,4 @@
-"""Read-your-own-writes: holds a key until the caches contain the writes of its last plan.
+"""Blocks a key until the caches contain the writes of its last plan, so that a controller reads its own writes.
 
 In: the writes of a plan (`executor.py`), and the informers that the next plan reads. Out: `holds(key)`, and a call of
 `release` when the hold ends. Otherwise a plan based on a stale cache would create, restart or number objects twice.
@@ -32,13 +32,13 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 
 PATIENCE: Final = 10.0
-"""Seconds for which a key is held before its informers list again."""
+"""Seconds after which the informers of a blocked key list all objects again."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Hold(Struct, eq=False):
-    """A held key. `open` counts the writes that each informer has not observed."""
+    """A blocked key. `open` contains the number of writes that each informer has not yet observed."""
 
     key: ObjectKey
     open: Counter[Informer]
@@ -46,14 +46,14 @@ class _Hold(Struct, eq=False):
 
 
 class _Gate(Struct):
-    """The unobserved writes of one informer: by version, lowest first, and writes without a comparable version."""
+    """The unobserved writes of an informer. Those with comparable versions are in ascending order."""
 
     by_version: list[tuple[int, int, _Hold]] = field(default_factory=list)
     others: list[tuple[Write, _Hold]] = field(default_factory=list)
 
 
 class Expectations:
-    """Holds keys until the informers have observed their writes, and then calls `release` with the key."""
+    """Blocks keys until the informers have observed their writes, and then calls `release` with the key."""
 
     def __init__(
         self, informers: Iterable[Informer], release: Callable[[ObjectKey], None], *, patience: float = PATIENCE
@@ -67,11 +67,11 @@ class Expectations:
             informer.on_progress(partial(self._check, informer, gate))
 
     def holds(self, key: ObjectKey) -> bool:
-        """Return whether the key waits for a cache."""
+        """Return whether the key is waiting for a cache."""
         return key in self._holds
 
     def expect(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Hold `key` until all these writes are observed. If they already are, do not hold it."""
+        """Block `key` until all these writes are observed, unless they have already been observed."""
         hold = self._holds.get(key) or _Hold(key, Counter())
         for write in writes:
             for informer, gate in self._gates.items():
@@ -109,13 +109,13 @@ class Expectations:
                     gate.others.append((write, hold))
 
     def _seen(self, hold: _Hold, informer: Informer) -> None:
-        if informer in hold.open:  # otherwise a listing has settled it before
+        if informer in hold.open:  # otherwise a new list has already released it
             hold.open[informer] -= 1
             if not hold.open[informer]:
                 self._settle(hold, informer)
 
     def _settle(self, hold: _Hold, informer: Informer) -> None:
-        """Record that an informer has observed the writes of a hold. End the hold after its last informer."""
+        """Record that an informer has observed the writes of a key. Release the key after its last informer."""
         hold.open.pop(informer, None)
         if not hold.open and self._holds.get(hold.key) is hold:
             del self._holds[hold.key]
@@ -129,7 +129,7 @@ class Expectations:
         hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
 
     def _overdue(self, hold: _Hold) -> None:
-        """Make late informers list again. Informers that are already listing get more time."""
+        """Request a new list from late informers. Informers with a list in progress have more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning(
             "cache lags behind a write", key=str(hold.key), kinds=[informer.resource.kind for informer in hold.open]

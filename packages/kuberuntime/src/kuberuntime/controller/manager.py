@@ -1,4 +1,4 @@
-"""The manager: runs the informers, controllers and other components of a process.
+"""Runs the informers, controllers and other components of a process.
 
 If a component fails, all components stop, because a restart is better than a partly working process. Controllers wait
 for their informers, so the start order does not matter.
@@ -12,7 +12,7 @@ from kuberuntime.cache.informer import Informer
 
 
 class Runnable(Protocol):
-    """A component that runs until it is cancelled, such as an informer, a controller, an event recorder or a server."""
+    """A component that runs until it is cancelled, for example an informer, a controller or a server."""
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -33,6 +33,6 @@ class Manager:
                 group.create_task(runnable.run(), name=type(runnable).__name__)
 
     async def wait_synced(self) -> None:
-        """Wait until every informer has filled its store."""
+        """Wait until the stores of all informers are filled."""
         for informer in self._informers:
             await informer.wait_synced()

@@ -1,4 +1,4 @@
-"""The work queue: selects the next key, which only one worker processes at a time, and runs the workers.
+"""Runs workers that process the keys of a queue. Only one worker processes a key at a time.
 
 A key that is added while it waits is queued once. A key that is added while it is processed is queued again afterwards.
 The keys of one tenant are processed in the order of their arrival, and tenants take turns (`fairqueue.py`). Delays and the
@@ -21,7 +21,7 @@ from kuberuntime.fairqueue import FairQueue
 
 
 class Result(StrEnum):
-    """The result of processing a key, as controller-runtime names it."""
+    """The result of processing a key, with the names of controller-runtime."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -30,18 +30,18 @@ class Result(StrEnum):
 
 
 class Observer(Protocol):
-    """Observes the steps of a key through a queue. Methods must return immediately and must not fail."""
+    """Observes the processing of queued keys. Methods must return immediately and must not fail."""
 
     def queued(self, key: Hashable) -> None:
-        """Record that `key` is due."""
+        """Record that `key` was added to the queue."""
         ...
 
     def retried(self, key: Hashable) -> None:
-        """Record that `key` is retried after a failure."""
+        """Record that `key` is requeued after a failure."""
         ...
 
     def taken(self, key: Hashable) -> None:
-        """Record that a worker starts processing `key`."""
+        """Record that a worker has started to process `key`."""
         ...
 
     def finished(self, key: Hashable, result: Result) -> None:
@@ -50,7 +50,7 @@ class Observer(Protocol):
 
 
 class Silence:
-    """An observer that ignores everything."""
+    """An observer without effect."""
 
     def queued(self, key: Hashable) -> None:
         """Do nothing."""
@@ -71,19 +71,19 @@ SILENCE: Final = Silence()
 K = TypeVar("K", bound=Hashable)
 
 Process: TypeAlias = Callable[[K], Awaitable[float | None]]
-"""Processes a key. Returns the seconds until the key is processed again without a change, or None for never."""
+"""Processes a key. Returns the seconds until the key is requeued, or None if it is not requeued."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
-"""client-go's default for controllers."""
+"""The default of client-go for controllers."""
 
 LASTING: Final = 1.0
-"""The minimum back-off in seconds from which a conflict is logged, because retries did not resolve it."""
+"""The minimum back-off in seconds at which a conflict is logged, because retries did not resolve it."""
 
 
 class WorkQueue(Generic[K]):
-    """A queue of keys. `dirty` keys are due. Workers process the keys in `processing`.
+    """A work queue. `dirty` contains the keys to process. `processing` contains the keys in progress.
 
     `observer` is notified of every step, and by the workers of the results. `tenant` returns the tenant of a key. At
     most `share` keys of one tenant are processed at the same time.
@@ -106,7 +106,7 @@ class WorkQueue(Generic[K]):
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
         self._shares: Counter[Hashable] = Counter()
-        """The number of keys of each tenant that are being processed."""
+        """The number of keys in progress for each tenant."""
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._closed = False
@@ -114,7 +114,7 @@ class WorkQueue(Generic[K]):
         self._idle.set()
 
     def __len__(self) -> int:
-        """Return the number of due keys."""
+        """Return the length of the queue."""
         return len(self._dirty)
 
     def add(self, key: K) -> None:
@@ -127,7 +127,7 @@ class WorkQueue(Generic[K]):
             self._enqueue(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Enqueue `key` in `delay` seconds. If there are several times, the earliest one applies."""
+        """Enqueue `key` in `delay` seconds. If `key` has several delays, the shortest one applies."""
         if delay <= 0:
             self.add(key)
             return
@@ -140,7 +140,7 @@ class WorkQueue(Generic[K]):
         self._timers[key] = loop.call_later(delay, self._due, key)
 
     def add_rate_limited(self, key: K) -> float:
-        """Enqueue `key` after its back-off, which doubles each time until `forget`. Return the delay."""
+        """Enqueue `key` after its back-off, which doubles each time until `forget` is called. Return the delay."""
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._backoff.delay(self._failures[key])
         self.add_after(key, delay)
@@ -152,7 +152,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     async def get(self) -> K | None:
-        """Return the next key. The caller must call `done`. Return None when the queue is shut down and empty."""
+        """Return the next key, or None if the queue is shut down and empty. The caller must call `done`."""
         while (key := self._ready.take(self._has_its_share)) is None:
             if self._closed and not self._ready:
                 return None
@@ -167,7 +167,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """End the processing of `key`. Queue it again if it was added in the meantime."""
+        """Mark `key` as done. Requeue it if it was added in the meantime."""
         self._processing.discard(key)
         tenant = self._tenant(key)
         self._shares[tenant] -= 1
@@ -176,12 +176,12 @@ class WorkQueue(Generic[K]):
         if key in self._dirty:
             self._enqueue(key)
         elif self._ready:
-            self._wake()  # its tenant may have another key processed
+            self._wake()  # a different key of its tenant might be in progress
         if not self._processing:
             self._idle.set()
 
     def shut_down(self) -> None:
-        """Stop accepting keys, and drop delayed keys. Workers get the due keys, then None."""
+        """Stop accepting keys, and drop delayed keys. Workers receive the queued keys, and then None."""
         if self._closed:
             return
         self._closed = True
@@ -191,7 +191,7 @@ class WorkQueue(Generic[K]):
         self._wake(len(self._waiters))
 
     def discard(self) -> None:
-        """Stop accepting keys, and drop all waiting keys. Workers stop after their current keys."""
+        """Stop accepting keys, and drop all queued keys. Workers stop after their current keys."""
         self._ready = FairQueue()
         self._dirty.clear()
         self.shut_down()
@@ -212,14 +212,14 @@ class WorkQueue(Generic[K]):
             await waiter
         except asyncio.CancelledError:
             if not waiter.cancelled():
-                self._wake()  # another one takes what this one was woken for
+                self._wake()  # resume a different worker, which processes the key instead
             raise
 
     def _wake(self, count: int = 1) -> None:
-        """Resume one waiting worker for each new key."""
+        """Resume one idle worker for each new key."""
         while count and self._waiters:
             waiter = self._waiters.popleft()
-            if not waiter.done():  # done: its worker was cancelled
+            if not waiter.done():  # finished because its worker was cancelled
                 waiter.set_result(None)
                 count -= 1
 
@@ -239,7 +239,7 @@ async def run_workers(
     workers: int,
     is_held: Callable[[K], bool] = lambda _: False,
 ) -> None:
-    """Process the keys of a queue until cancelled, or until the queue is shut down and empty.
+    """Process keys until cancelled, or until the queue is shut down and empty.
 
     An error of a key is logged here and never stops other keys. The key is retried after its back-off. A key that
     `is_held` is skipped, which counts neither as success nor as failure. It is enqueued again when the hold ends.
@@ -263,7 +263,7 @@ async def run_workers(
 
 
 def is_quiet(error: KubeError, delay: float) -> bool:
-    """Return whether an error need not be logged, because a retry resolves it or the outage is already logged."""
+    """Return whether an error is not logged, because a retry resolves it or the outage is already logged."""
     causes = (error, error.__cause__)
     is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
     return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)

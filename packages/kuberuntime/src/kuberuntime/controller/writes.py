@@ -1,4 +1,4 @@
-"""The writes of executed plans as values, and their descriptions for errors and logs."""
+"""Represents the writes of executed plans as values, and describes them for errors and logs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from kuberuntime.plan import (
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """An object was written and has at least this version. `object` is the API server's response to an apply.
+    """An object was written and has at least this version. `object` is the response to an apply.
 
     `object` is empty for other writes, because a plan that creates a thousand objects would keep all responses until
     its end.
@@ -38,7 +38,7 @@ class ObjectWrite:
 
 
 class ObjectRemoval(Struct, frozen=True):
-    """The object with this UID is deleted or terminating. Without a UID, the name identifies the object."""
+    """The object with this UID is deleted or terminating. Without a UID, the object is identified by name."""
 
     resource: Resource
     key: ObjectKey
@@ -48,7 +48,7 @@ class ObjectRemoval(Struct, frozen=True):
 Write: TypeAlias = ObjectWrite | ObjectRemoval
 
 NAMED: Final = 3
-"""The maximum number of writes that a summary names."""
+"""The maximum number of writes in a summary."""
 
 VERBS: Final[dict[type[Effect], str]] = {
     Apply: "apply",
@@ -62,7 +62,7 @@ VERBS: Final[dict[type[Effect], str]] = {
 
 
 def summary(writes: Sequence[Write]) -> list[str]:
-    """Return a summary of the writes, for logs.
+    """Return a summary of the writes for the log.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> summary([ObjectRemoval(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])

@@ -1,1 +1,1 @@
-"""Manifests: reads YAML and JSON from untrusted sources."""
+"""Reads YAML and JSON manifests from untrusted sources."""

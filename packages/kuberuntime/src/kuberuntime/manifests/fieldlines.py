@@ -1,4 +1,4 @@
-"""Finds the line numbers of fields in YAML text, for error messages.
+"""Finds the line numbers of YAML fields for error messages.
 
 In: text that `yamltext.documents` has accepted. Out: the line number of each key and list element of each document. A
 value from an alias or a merge key has the line of the alias.
@@ -18,7 +18,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class _Open(Struct):
-    """An incomplete list or mapping: its path, and the key or index of its next value."""
+    """A list or mapping in progress: its path, and the key or index of its next value."""
 
     path: Path
     next: str | int | None
@@ -32,7 +32,7 @@ class _Open(Struct):
 
 @lru_cache(maxsize=8)
 def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
-    r"""Return the line numbers of all fields, by document, before the first error. The text starts with line 1.
+    r"""Return the line numbers of all fields before the first error, by document. Lines are counted from 1.
 
     >>> field_lines("a:\n- b: 1\n---\nc: 2\n")
     [{('a',): 1, ('a', 0): 2, ('a', 0, 'b'): 2}, {('c',): 4}]
@@ -62,7 +62,7 @@ def _take(event: yaml.NodeEvent, stack: list[_Open], lines: dict[Path, int]) -> 
     path: Path = ()
     if stack:
         parent = stack[-1]
-        if parent.next is None:  # a key, which may be a collection itself
+        if parent.next is None:  # a key, which can be a list or mapping
             parent.next = key_text(event, line) if isinstance(event, yaml.ScalarEvent) else ""
             path = (*parent.path, parent.next)
         else:

@@ -15,17 +15,17 @@ MAX_DEPTH: Final = 100
 """The maximum levels of objects and lists. Large CRDs, the deepest objects in use, have about 60."""
 
 _NESTING: Final = (dict, list)
-"""A tuple, because a union of types would be rebuilt for each value."""
+"""The types of objects and lists. A union of types would be evaluated for each value."""
 
 TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
 
 
 class DepthError(msgspec.DecodeError):
-    """Objects and lists in JSON text are nested more than `MAX_DEPTH` levels deep."""
+    """The nesting of objects and lists in a JSON document exceeds `MAX_DEPTH`."""
 
 
 def decode(content: bytes | str) -> JSON:
-    """Decode JSON text. Raise `msgspec.DecodeError` if it is invalid, or `DepthError` if it is too deep."""
+    """Decode JSON. Raise `msgspec.DecodeError` if it is invalid, or `DepthError` if it is nested too deeply."""
     try:
         value = msgspec.json.decode(content)
     except RecursionError as error:
@@ -36,7 +36,7 @@ def decode(content: bytes | str) -> JSON:
 
 
 def is_too_deep(value: JSON, limit: int = MAX_DEPTH) -> bool:
-    """Return whether objects and lists are nested more than `limit` levels deep, without recursion.
+    """Return whether the nesting of objects and lists exceeds `limit`. This function is not recursive.
 
     >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[]]}, 2)
     (False, True)

@@ -1,4 +1,4 @@
-"""Converts YAML to JSON values as Kubernetes does, within limits. Only `fieldlines` also reads YAML.
+"""Converts YAML to JSON values with the rules of Kubernetes and with limits. Only `fieldlines` also parses YAML.
 
 In: text, or bytes in UTF-8. Out: documents with their first line, or a `YamlError` with the line and the problem.
 
@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
 
-try:  # without libyaml's headers, PyYAML that is built from source has only its own, slower scanner
+try:  # PyYAML built without the libyaml headers has only its slower Python scanner
     from yaml import CSafeDumper as SafeDumper
     from yaml import CSafeLoader as SafeLoader
 except ImportError:
@@ -29,10 +29,10 @@ __all__ = ["SafeDumper", "SafeLoader"]
 
 
 MAX_ALIASED: Final = 3 * 2**20
-"""The maximum characters and nodes that aliases add to a document, because a request has at most 3 MiB."""
+"""The maximum numbers of characters and nodes added by aliases, because the size of a request is at most 3 MiB."""
 
 MAX_TAG_DIRECTIVES: Final = 64
-"""The maximum number of `%TAG` directives, because libyaml compares each one with all others."""
+"""The maximum number of `%TAG` directives, because libyaml compares each directive with all others."""
 
 TAG_DIRECTIVE: Final = re.compile(r"(?:^|[\ufeff\n\r\x85\u2028\u2029])%TAG")
 
@@ -51,13 +51,13 @@ FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
 NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 NUMERIC: Final = frozenset("-+.0123456789")
 LONGEST_INTEGER: Final = 70
-"""The maximum characters of an integer. A 64-bit integer in binary notation is shorter."""
+"""The maximum number of characters of an integer. Binary 64-bit integers are shorter."""
 
 Scalar: TypeAlias = str | int | float | bool | None
 
 
 class YamlError(ValueError):
-    """The text is not YAML, or exceeds a limit. `line` counts from 1."""
+    """The YAML is invalid or exceeds a limit. `line` starts at 1."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -66,14 +66,14 @@ class YamlError(ValueError):
 
 
 class Document(Struct, frozen=True):
-    """The value of a document, and its first line."""
+    """The value and the first line of a document."""
 
     value: JSON
     line: int
 
 
 def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
-    """Return the value of the only document, or None if there is none.
+    """Return the value of the single document, or None if there are no documents.
 
     >>> load("{a: 1, on: [yes, 1e3, 12:30]}")
     {'a': 1, 'true': [True, 1000.0, '12:30']}
@@ -87,7 +87,7 @@ def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
 
 
 def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Document]:
-    r"""Yield the documents of a text. With `unique_keys`, duplicate keys are errors. Otherwise the last value applies.
+    r"""Yield the documents. With `unique_keys`, duplicate keys are errors. Otherwise the last value applies.
 
     >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
     [1, 3]
@@ -111,7 +111,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
 
 
 def resolve(text: str) -> Scalar:
-    """Return the value of a plain scalar. Raise `ValueError` for a number that JSON cannot represent.
+    """Return the value of a plain scalar. Raise `ValueError` for a number that JSON does not support.
 
     >>> resolve("0x1f"), resolve("017"), resolve("1.5"), resolve("~"), resolve("1Gi")
     (31, 15, 1.5, None, '1Gi')
@@ -131,7 +131,7 @@ def resolve(text: str) -> Scalar:
 
 
 def _integer(text: str) -> int | None:
-    """Return a 64-bit integer, or None if the integer is larger."""
+    """Return the integer, or None if it exceeds 64 bits."""
     if len(text) > LONGEST_INTEGER:
         return None
     digits = text.lstrip("+-")
@@ -142,7 +142,7 @@ def _integer(text: str) -> int | None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decode UTF-8 text. Raise an error for other bytes."""
+    """Decode UTF-8 text. Raise an error for invalid bytes."""
     if isinstance(text, str):
         return text
     try:
@@ -159,7 +159,7 @@ def _check_directives(text: str) -> None:
 
 
 class _Open(Struct):
-    """An incomplete list or mapping, with its contents so far."""
+    """A list or mapping in progress, with its current contents."""
 
     value: JSON
     anchor: str | None
@@ -175,7 +175,7 @@ class _Open(Struct):
 
 
 class _Anchored(Struct, frozen=True):
-    """A value that aliases may repeat, and its size in characters and nodes."""
+    """A value with an anchor, and its size in characters and nodes."""
 
     value: JSON
     size: int
@@ -210,7 +210,7 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         if not event.value.isascii():
-            event.value.encode()  # PyYAML's own scanner reads halves of surrogate pairs, which is an error
+            event.value.encode()  # PyYAML's Python scanner accepts halves of surrogate pairs, which are errors
         value, size = _meaning(event, line), 1 + len(event.value)
         self._size += size
         self._put(value, line, is_merge=event.value == MERGE and _is_plain(event))
@@ -251,7 +251,7 @@ class _Builder:
         self._put(anchored.value, line)
 
     def _put(self, value: JSON, line: int, *, is_merge: bool = False) -> None:
-        """Add a complete value to the innermost open list or mapping, or make it the value of the document."""
+        """Add a complete value to the innermost open list or mapping, or use it as the value of the document."""
         self._note_start(line)
         if not self._open:
             self.value = value
@@ -329,7 +329,7 @@ def key_text(event: yaml.ScalarEvent, line: int) -> str:
 
 
 def _sources(value: JSON, line: int) -> list[JSON]:
-    """Return the mappings that a merge key refers to, sorted by ascending precedence."""
+    """Return the mappings that a merge key references, in ascending order of precedence."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
         raise YamlError(line, f"{MERGE} merges mappings: give one, or a list of them")

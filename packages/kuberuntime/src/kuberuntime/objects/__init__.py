@@ -1,1 +1,1 @@
-"""The values in Kubernetes objects: metadata, names, selectors, quantities, times, resources. Without I/O or clock."""
+"""Pure functions for metadata, names, selectors, quantities, times and other values in Kubernetes objects."""

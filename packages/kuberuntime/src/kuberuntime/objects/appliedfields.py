@@ -1,4 +1,4 @@
-"""Compares the result of a server-side apply with a stored object, to skip an apply that changes nothing.
+"""Compares a server-side apply with the stored object, to skip an apply without changes.
 
 An apply changes nothing if the object has all applied values, and if the field manager does not own other fields, which
 the apply would remove. Equivalent values with a different notation (list order, an unusual quantity) count as
@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 def is_applied(desired: JSONObject, stored: JSONObject, manager: str) -> bool:
-    """Return whether applying `desired` as the field manager would leave the stored object unchanged.
+    """Return whether the stored object would be unchanged after applying `desired` with this field manager.
 
     >>> owned = {"manager": "me", "operation": "Apply", "fieldsV1": {"f:spec": {"f:a": {}}}}
     >>> stored = {"metadata": {"managedFields": [owned]}, "spec": {"a": 1, "b": 2}}
@@ -29,7 +29,7 @@ def is_applied(desired: JSONObject, stored: JSONObject, manager: str) -> bool:
 
 
 def without_account(desired: JSONObject, stored: JSONObject) -> JSONObject | None:
-    """Return an apply that removes the service account that `desired` no longer contains, or None if none is left.
+    """Return an apply that removes the service account that is not in `desired`, or None if none remains.
 
     The API server sets the deprecated alias `serviceAccount`, without an owner. The alias restores
     `serviceAccountName`.
@@ -45,17 +45,17 @@ def without_account(desired: JSONObject, stored: JSONObject) -> JSONObject | Non
 
 
 def _pod_spec(obj: JSONObject, prefix: str = "") -> JSONObject:
-    """Return the spec of a workload's pod template, or its owned fields. Without a template, return an empty object."""
+    """Return the pod template spec of a workload, or its owned fields, or an empty object if there is none."""
     for name in ("spec", "template", "spec"):
         obj = obj.get(f"{prefix}{name}") or {}
     return obj
 
 
 def _is_within(desired: JSON, stored: JSON, fields: JSONObject) -> bool:
-    """Return whether the stored value has all desired fields. The API server adds defaults and drops empty values."""
+    """Return whether the stored value contains all desired fields. API servers add defaults and drop empty values."""
     if isinstance(desired, dict) and isinstance(stored, dict):
         below = ((value, stored.get(name), fields.get(f"f:{name}")) for name, value in desired.items())
-        # an absent field that is owned was sent before: the API server drops fields of disabled features
+        # the missing field is owned, so it was sent before: API servers drop fields of disabled features
         return all(
             (live is None and own is not None) or _is_within(value, live, own or {}) for value, live, own in below
         )
@@ -86,5 +86,5 @@ def _has(desired: JSON, element: str, below: JSONObject) -> bool:
 
 
 def _has_keys(item: JSON, keys: JSONObject) -> bool:
-    """Return whether a list item has these keys. An absent key can have any value, because its default is unknown."""
+    """Return whether a list item has these keys. A missing key matches any value, because its default is unknown."""
     return isinstance(item, dict) and all(item.get(name, value) == value for name, value in keys.items())

@@ -15,7 +15,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 def natural(text: str) -> int | None:
-    """Parse decimal digits. Return None for other texts and for more than 63 bits.
+    """Parse decimal digits. Return None for other strings and for numbers with more than 63 bits.
 
     >>> natural("12"), natural("-1"), natural("1 "), natural("9" * 5000)
     (12, None, None, None)
@@ -25,7 +25,7 @@ def natural(text: str) -> int | None:
 
 
 def integer(text: str) -> int | None:
-    """Parse an integer with an optional sign. Return None for other texts and for more than 64 bits.
+    """Parse an integer with an optional sign. Return None for other strings and for numbers with more than 64 bits.
 
     >>> integer("+12"), integer("-1"), integer("1.0"), integer("-" + "9" * 5000)
     (12, -1, None, None)

@@ -1,4 +1,4 @@
-"""The DisruptionTarget condition, which contains the reason why Kubernetes deletes a pod, such as an eviction."""
+"""Reads and writes the DisruptionTarget condition, which contains the reason for a pod deletion."""
 
 from datetime import datetime
 from typing import Final
@@ -10,7 +10,7 @@ TYPE: Final = "DisruptionTarget"
 
 
 def reason_of(pod: JSONObject) -> str:
-    """Return the reason of the pod's DisruptionTarget condition, or an empty string.
+    """Return the reason in the pod's DisruptionTarget condition, or an empty string if there is no such condition.
 
     >>> reason_of({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]}})
     'DeletionByPodGC'
@@ -26,7 +26,7 @@ def condition(reason: str, message: str, now: datetime) -> JSONObject:
 
 
 def marked(pod: JSONObject, reason: str, message: str, now: datetime) -> JSONObject:
-    """Return the pod with the condition, which replaces an earlier DisruptionTarget condition."""
+    """Return the pod with the condition, which replaces a previous DisruptionTarget condition."""
     status = meta.status(pod)
     others = [each for each in status.get("conditions") or [] if each.get("type") != TYPE]
     return pod | {

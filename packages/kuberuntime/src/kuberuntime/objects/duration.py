@@ -1,4 +1,4 @@
-"""Durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and conversion of API seconds to durations."""
+"""Parses durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and converts API seconds to durations."""
 
 import re
 from datetime import timedelta
@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 LONGEST: Final = timedelta(days=36_525)
-"""The maximum duration, a century. `datetime` can represent every time that far from now."""
+"""The maximum duration, which is a century. `datetime` can represent any time within a century from now."""
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -15,14 +15,14 @@ _NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _UNIT: Final = "|".join(UNITS)
 _PART: Final = re.compile(f"({_NUMBER})({_UNIT})")
 _WHOLE: Final = re.compile(f"(?:(?:{_NUMBER})(?:{_UNIT}))+")
-"""The pattern of a duration. It is unambiguous, so that a long text is rejected in one pass."""
+"""The pattern of a duration. It is unambiguous, so that long invalid strings are rejected in linear time."""
 
 MOST: Final = 2**63 / 1e9
-"""The maximum seconds that Go's `time.Duration` can represent (64 bits of nanoseconds)."""
+"""The maximum seconds of Go's `time.Duration` (64 bits of nanoseconds)."""
 
 
 class Duration(float):
-    """A duration in seconds. It is a separate type, so that decoders parse it from text."""
+    """A duration in seconds. It is a separate type, so that decoders parse it from a string."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ def of_seconds(seconds: float) -> timedelta:
 
 
 class Range(Struct, frozen=True):
-    """A range of durations, from one second to a number of hours."""
+    """A duration range from one second to a number of hours."""
 
     hours: int
 
@@ -64,11 +64,11 @@ class Range(Struct, frozen=True):
         return f"a duration from 1s to {self.hours}h"
 
     def holds(self, seconds: float) -> bool:
-        """Return whether a duration in seconds is allowed."""
+        """Return whether the range contains a duration in seconds."""
         return 1 <= seconds <= self.hours * 3600
 
     def read(self, text: str) -> timedelta | None:
-        """Parse a duration. Return None if it is not allowed."""
+        """Parse a duration. Return None if it is invalid or not in the range."""
         try:
             seconds = parse(text)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Finds the first error of an error chain in process output, in one pass with linear time.
+"""Finds the first error of an error chain in process output, with one pass in linear time.
 
 In: lines, and whether each line contains an error. Out: the index of the first error, and of the last exception.
 Several processes can print into one log, so each prefix is a separate stream.
@@ -20,10 +20,10 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 READ: Final = 2000
-"""The maximum characters of a line that are read."""
+"""The maximum number of characters that are read per line."""
 
 PREFIX: Final = re.compile(r"^(?:\[(?:rank ?|default)?[0-9]+\]:|\(\w+(?: pid=[0-9]+)?(?:, ip=[\w.:]+)?\)) ?")
-"""The prefix that a launcher adds to each line of a process."""
+"""The prefix that a launcher adds to the lines of each process."""
 
 HEADER: Final = re.compile(
     r"^(?:TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL) [0-9]{2}-[0-9]{2} (?:[0-9:.]{8,15} )?\[?[\w./-]{1,80}:[0-9]{1,6}\] ?"
@@ -32,13 +32,13 @@ HEADER: Final = re.compile(
 """The header that loggers of inference servers repeat on each line of a message."""
 
 GUTTER: Final = re.compile(r"^[ ]{0,20}(?:[|][ ]?|[+][ ](?=Exception Group))")
-"""The frame that Python draws around the exceptions of a group."""
+"""The frame that Python prints around the exceptions of a group."""
 
 ROW: Final = re.compile(r"^[|].*[|]$")
-"""A row of a table."""
+"""A table row."""
 
 FRAME: Final = re.compile(r"^(?:frame )?#[0-9]{1,4}:? |^(?:  +)?\^+$|^\s+File \"")
-"""A line of a stack trace that is not indented, or that has a log header."""
+"""A stack trace line that is not indented, or that has a log header."""
 
 TRACEBACK: Final = "Traceback (most recent call last)"
 CHAINED: Final = "The above exception was the direct cause of the following exception:"
@@ -51,7 +51,7 @@ EXCEPTION: Final = re.compile(
     r"|(?i:out of memory|memory pressure|CUDA error|HIP error|no space left|segmentation fault|bus error|illegal memory access)"
     r"|NCCL WARN |exception: [a-zA-Z_.]{1,200}Error: "
 )
-"""Lines that report the termination of their process, and not an error that it survived."""
+"""Lines that report process termination, as opposed to errors after which the process continued."""
 
 PEER: Final = re.compile(
     r"(?i)^(?:\w+\.){0,5}(?:EOFError|BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EngineDeadError|DeadActorError)\b"
@@ -67,23 +67,23 @@ PEER: Final = re.compile(
 
 FIRST_FAILURE: Final = "Root Cause (first observed failure)"
 OWN: Final = re.compile(r"(?i)(?:CUDA|HIP) error|out of memory|illegal memory access")
-"""Errors of a process itself, even if a watchdog reports them."""
+"""Errors of the process itself, even if a watchdog reports them."""
 
 RANK: Final = re.compile(r"^\s+rank\s+: ([0-9]{1,6}) \(local_rank: ([0-9]{1,6})\)")
-"""The rank that failed first, as in the summary of torchrun."""
+"""The rank that failed first, for example in a torchrun summary."""
 
 RECORD: Final = re.compile(r"^.{0,60}[0-9]{2}:[0-9]{2}:[0-9]{2}|^\W?[A-Z]{1,8}\b[:\] ]|:\s*$")
 """The start of a log record (a time or a level), or the end of a title."""
 
 LONGEST_BLOCK: Final = 5
-"""The maximum lines of an error report. More consecutive lines are different errors."""
+"""The maximum number of lines in an error report. More consecutive lines are separate errors."""
 
 CLASS: Final = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:\(\w{1,80}\))?(?::\s|$)")
-"""The exception line after a traceback."""
+"""The exception line at the end of a traceback."""
 
 
 class Part(NamedTuple):
-    """A line split into its process prefix, the rest, and the rest without the log header."""
+    """A line that is split into a process prefix and a remainder, with and without its log header."""
 
     stream: str
     body: str
@@ -91,14 +91,14 @@ class Part(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The indexes of the first error and the last exception, which can be equal."""
+    """The indexes of the first error and the last exception, which can be identical."""
 
     first: int
     last: int
 
 
 class _Error(NamedTuple):
-    """An error line: its stream, the first error of its chain, and its kind.
+    """An error line with its stream, the first error of its chain, and its kind.
 
     A `whole` error is an exception, a peer error, a log record, or the title of the next line.
     """
@@ -114,7 +114,7 @@ class _State(Enum):
     OUTSIDE = 0
     IN_TRACEBACK = 1
     ANNOUNCED = 2
-    """The traceback that follows is ignored."""
+    """The subsequent traceback is ignored."""
     IN_IGNORED = 3
 
 
@@ -126,7 +126,7 @@ class _Kind(Enum):
 
 
 class _Stream(Struct):
-    """The state of a process: the first error of its last chain, and the cause of its next exception.
+    """The state of a process, with the first error of its last chain and the cause of its next exception.
 
     An error on the line above a traceback only announces it, and is dropped. `raised` is the first error of the
     exception below the last traceback, whose message may have several lines.
@@ -152,7 +152,7 @@ def part(line: str) -> Part:
 
 
 def is_frame(text: str) -> bool:
-    """Return whether a text is part of a stack trace or continues the previous line. C++ indents thrown exceptions."""
+    """Return whether a line belongs to a stack trace or continues the previous line, as in C++."""
     if FRAME.search(text) or ROW.search(text):
         return True
     return text[:1].isspace() and not text[:2].strip() and not text.lstrip().startswith("what():")
@@ -164,7 +164,7 @@ def is_of_peer(line: str) -> bool:
 
 
 def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) -> Chain | None:
-    """Return the first error and the last exception, or None if no line contains an error.
+    """Return the first error and the last exception, or None if there are no errors in the lines.
 
     `errors` specifies which lines contain an error, and `hints` which lines are consequences of an error.
     """
@@ -201,7 +201,7 @@ def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) 
 
 
 def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
-    """Return the last error, preferably of the rank that failed first, and not a peer error."""
+    """Return the last error. The rank that failed first is preferred, and errors about peers are avoided."""
     own = [error for error in errors if error.stream in failed_streams]
     error = (own or errors)[-1]
     if not error.is_of_peer:
@@ -210,7 +210,7 @@ def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
 
 
 def _first_of_block(errors: Sequence[_Error]) -> _Error:
-    """Return the first error of the last error block, or its last error if it is long or has an exception."""
+    """Return the first error of the last error block, or the last error if the block is long or has an exception."""
     block = [errors[-1]]
     for error in reversed(errors[:-1]):
         if error.stream != block[-1].stream or error.first != block[-1].first - 1:
@@ -221,7 +221,7 @@ def _first_of_block(errors: Sequence[_Error]) -> _Error:
 
 
 def _read(stream: _Stream, text: str) -> _Kind:
-    """Advance the state of a stream by one line."""
+    """Process one line of a stream."""
     is_open = stream.state in (_State.IN_TRACEBACK, _State.IN_IGNORED)
     if MARKER.search(text):
         stream.state, stream.cause = _State.OUTSIDE, stream.root if stream.raised is None else stream.raised

@@ -1,4 +1,4 @@
-"""Finds the line of process output that explains why the process terminated.
+"""Finds the log line that explains why a process terminated.
 
 In: the last lines of a log, as in a termination message. Out: the most informative line, and whether it contains an
 error. Commands, records and the dashboard use this module, so that they show the same line.
@@ -22,14 +22,14 @@ from kuberuntime.objects import errorchains
 from kuberuntime.objects.untrustedtext import clean
 
 JUDGED: Final = 200
-"""The number of last lines in which an error is searched."""
+"""The number of last lines that are searched for an error."""
 
 HEAD: Final = 80
-"""The characters of a line that may contain its level."""
+"""The number of leading characters of a line that can contain a log level."""
 
 
 NEAR: Final = 10
-"""The number of last lines in which a consequence of an error, or a warning, can be the most informative line."""
+"""The number of last lines that are searched for warnings and consequences of an error."""
 
 
 class Strength(IntEnum):
@@ -41,7 +41,7 @@ class Strength(IntEnum):
 
 
 class ErrorLine(NamedTuple):
-    """The line with the first error. If it is not `certain`, it is only the last line.
+    """The line with the first error. If `certain` is False, it is only the last line.
 
     `last` is the line of the last exception, if it is a different line.
     """
@@ -120,7 +120,7 @@ QUIET: Final = re.compile(
 WARNS: Final = re.compile(
     r"(?:^|[\s\[|(])(?<!NCCL )(?:WARN|WARNING|UserWarning|FutureWarning)(?=[\]\s|:)]|$)|level\W{1,4}warn|^\[?W[0-9]{3,4} |Warning: "
 )
-"""Log levels of lines that do not report an error or that report a survived error."""
+"""The log levels of lines that do not report an error, or that report a recovered error."""
 
 TEXT: Final = re.compile(r"[^\W_]")
 
@@ -142,7 +142,7 @@ def strength(line: str) -> Strength:
 
 
 def telling(lines: Sequence[str]) -> ErrorLine:
-    """Return the first error, or the last consequence of an error, or the last line. The text is cleaned."""
+    """Return the first error, the last consequence of an error, or the last line, without control characters."""
     lines = [clean(line) for line in lines]
     ranked = [strength(line) for line in lines]
     is_error = [level is Strength.ERROR for level in ranked]

@@ -1,4 +1,4 @@
-"""Field errors: the invalid field of an object and the reason, as reported by the Kubernetes API server.
+"""Field errors, which contain an invalid field and the reason, as reported by the Kubernetes API server.
 
 Messages follow contract 10.2: `<path>: Invalid value: <value>: <detail>`. Strings are quoted, and other values are
 JSON.
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 class Kind(StrEnum):
-    """The type of an error, which is the `reason` of a status cause. `TEXTS` contains the messages."""
+    """The error type, which is the `reason` of a status cause. `TEXTS` contains the messages."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -42,7 +42,7 @@ WITHOUT_VALUE = {Kind.REQUIRED, Kind.FORBIDDEN, Kind.TOO_LONG, Kind.TOO_MANY}
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """An error: the path of the field, its value, and a detail."""
+    """An error with the field path, the value, and a detail."""
 
     kind: Kind
     path: str
@@ -50,7 +50,7 @@ class FieldError(msgspec.Struct, frozen=True):
     detail: str = ""
 
     def body(self) -> str:
-        """Render the message without the path, as in a status cause."""
+        """Format the message without the path, as in a status cause."""
         text = TEXTS[self.kind]
         if self.kind not in WITHOUT_VALUE:
             text += f": {render(self.value)}"
@@ -70,7 +70,7 @@ def invalid(path: str, value: JSON, detail: str) -> FieldError:
 
 
 def all_invalid(path: str, value: JSON, details: Iterable[str]) -> list[FieldError]:
-    """Build an error for each reason why a value is invalid."""
+    """Build one error for each reason why a value is invalid."""
     return [FieldError(Kind.INVALID, path, value, detail) for detail in details]
 
 
@@ -80,12 +80,12 @@ def required(path: str, detail: str = "") -> FieldError:
 
 
 def not_supported(path: str, value: JSON, allowed: Iterable[str]) -> FieldError:
-    """Build the error for an unsupported value."""
+    """Build the error for a value that is not supported."""
     return FieldError(Kind.NOT_SUPPORTED, path, value, "supported values: " + ", ".join(map(render, allowed)))
 
 
 def render(value: JSON) -> str:
-    """Render a value in the form of error messages: compact JSON.
+    """Format a value as compact JSON, as in error messages.
 
     >>> render("a"), render(3), render({"a": [1]})
     ('"a"', '3', '{"a":[1]}')
@@ -94,6 +94,6 @@ def render(value: JSON) -> str:
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
-    """Join errors as the API server does. Several errors become `[a, b]`, without duplicates."""
+    """Join errors like the API server. Several errors become `[a, b]`, without duplicates."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

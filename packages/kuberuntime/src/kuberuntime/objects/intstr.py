@@ -1,4 +1,4 @@
-"""Values that are a number or a percentage (`maxUnavailable: 1`, `maxSurge: 30%`), and numbers or names (`port`)."""
+"""Parses numbers or percentages (`maxUnavailable: 1`, `maxSurge: 30%`), and numbers or names (`port`)."""
 
 import re
 from typing import TypeAlias
@@ -12,7 +12,7 @@ SIGNED_PERCENT = re.compile(r"([+-]?[0-9]{1,18})%")
 
 
 def is_percent(value: IntOrString) -> bool:
-    """Return whether the value is a well-formed, non-negative percentage.
+    """Return whether the value is a valid, non-negative percentage.
 
     >>> is_percent("25%"), is_percent("25"), is_percent(25)
     (True, False, False)
@@ -33,13 +33,13 @@ def exceeds_whole(value: IntOrString) -> bool:
 
 
 def percent(value: IntOrString) -> int | None:
-    """Return the number before the `%`, or None if the value is not a percentage."""
+    """Return the number of a percentage, or None if the value is not a percentage."""
     match = SIGNED_PERCENT.fullmatch(value) if isinstance(value, str) else None
     return decimals.integer(match[1]) if match else None
 
 
 def is_scalable(value: IntOrString) -> bool:
-    """Return whether the value can be scaled: a number, or any percentage.
+    """Return whether the value can be scaled, which is true for numbers and all percentages.
 
     >>> is_scalable("25%"), is_scalable(25), is_scalable("25")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""Object metadata: accessors and predicates for fields of every Kubernetes object.
+"""Accessors and predicates for metadata and other fields of all Kubernetes objects.
 
 Objects are plain dictionaries (`JSONObject`), so that reading an object never loses a field. Functions read such
 dictionaries and do not modify their arguments.
@@ -9,21 +9,21 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, TypedDict
 
 JSON: TypeAlias = Any
-"""A JSON value from the API."""
+"""A JSON value of the API."""
 
 JSONObject: TypeAlias = dict[str, Any]
-"""A JSON object from the API. Treat it as immutable."""
+"""A JSON object of the API. Treat it as immutable."""
 
 UID = NewType("UID", str)
 ResourceVersion = NewType("ResourceVersion", str)
 
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
-"""The metadata of an object without metadata. For performance, accessors read metadata without a function call."""
+"""The metadata of an object without metadata. Accessors read metadata without a function call for performance."""
 
 
 class ObjectKey(NamedTuple):
-    """The key of an object: its namespace (empty for cluster-scoped kinds) and its name."""
+    """An object key, which consists of a namespace (empty for cluster-scoped kinds) and a name."""
 
     namespace: str
     name: str
@@ -90,7 +90,7 @@ def generation(obj: Mapping[str, Any]) -> int:
 
 
 def is_observed(obj: Mapping[str, Any]) -> bool:
-    """Return whether the status reports the current spec: `status.observedGeneration` equals `metadata.generation`."""
+    """Return whether `status.observedGeneration` equals `metadata.generation`, so that the status is current."""
     return bool(status(obj).get("observedGeneration") == generation(obj))
 
 
@@ -110,26 +110,26 @@ def is_deleting(obj: Mapping[str, Any]) -> bool:
 
 
 def created(obj: Mapping[str, Any]) -> str:
-    """Return the creation timestamp, or an empty string if the object was not created."""
+    """Return the creation timestamp, or an empty string before the object is created."""
     return str((obj.get("metadata") or _NONE).get("creationTimestamp") or "")
 
 
 def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a sort key: the oldest object is first, and objects of the same second are sorted by name."""
+    """Return a sort key, which orders objects by their creation in seconds, and then by name."""
     return created(obj), name(obj)
 
 
 def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
-    """Return the owner reference of the controller, or None if there is none."""
+    """Return the owner reference to the controller, or None if there is no controller."""
     references: list[OwnerReference] = (obj.get("metadata") or _NONE).get("ownerReferences") or []
-    for reference in references:  # a loop: each object is asked often, and `next` costs twice as much
+    for reference in references:  # a loop, because this function is called often and `next` is half as fast
         if reference.get("controller"):
             return reference
     return None
 
 
 def is_controlled(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Return whether `owner`, and not a different object with its name, controls `obj`."""
+    """Return whether `owner` controls `obj`. A different object with the same name does not count."""
     controller = controller_of(obj)
     return controller is not None and controller["uid"] == uid(owner)
 
@@ -146,7 +146,7 @@ def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
 
 
 def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> OwnerReference | None:
-    """Return the controller of `obj` if it is neither `owner` nor a predecessor with its name."""
+    """Return the controller of `obj`, or None if it is `owner` or a deleted object with the same name."""
     controller = controller_of(obj)
     if controller is None or (controller["kind"], controller["name"]) == (owner["kind"], name(owner)):
         return None
@@ -154,7 +154,7 @@ def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> Owne
 
 
 def ownership(obj: Mapping[str, Any]) -> str:
-    """Describe the controller of `obj`, as the end of a sentence."""
+    """Describe the controller of `obj`, as the last part of a sentence."""
     controller = controller_of(obj)
     return f"is controlled by {controller['kind']} {controller['name']}" if controller else "has no controller"
 
@@ -172,13 +172,13 @@ def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
 
 
 def find_condition(obj: Mapping[str, Any], condition_type: str) -> JSONObject | None:
-    """Return the condition with the given type, or None if there is none."""
+    """Return the condition with this type, or None if it does not exist."""
     conditions: list[JSONObject] = status(obj).get("conditions") or []
     return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
 def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -> list[JSONObject]:
-    """Return the object's conditions with a new condition. Its time changes only with its status.
+    """Return the conditions of the object with a new condition. Its transition time changes only with its status.
 
     >>> with_condition({}, {"type": "Ready", "status": "True"}, "2026-01-01T00:00:00Z")
     [{'type': 'Ready', 'status': 'True', 'lastTransitionTime': '2026-01-01T00:00:00Z'}]
@@ -190,6 +190,6 @@ def with_condition(obj: Mapping[str, Any], condition: JSONObject, moment: str) -
 
 
 def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:
-    """Return whether the condition of the given type is present and `True`."""
+    """Return whether the condition with this type exists and is `True`."""
     condition = find_condition(obj, condition_type)
     return condition is not None and condition.get("status") == "True"

@@ -1,4 +1,4 @@
-"""Rules for names, label keys and label values, with Kubernetes' messages.
+"""Validates names, label keys and label values, with the messages of Kubernetes.
 
 Each function takes a text and returns its errors, one sentence each; a valid text has none. Because objects repeat
 names, keys and values, recent results are cached.
@@ -46,7 +46,7 @@ _LABEL_VALUE_TEXT = (
 
 @lru_cache(maxsize=1024)
 def dns_1123_label(text: str) -> Sequence[str]:
-    """Check a name such as a namespace's.
+    """Validate a DNS label, for example the name of a namespace.
 
     >>> dns_1123_label("web-0")
     []
@@ -59,25 +59,25 @@ def dns_1123_label(text: str) -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def dns_1123_subdomain(text: str) -> Sequence[str]:
-    """Check a name such as a pod's: labels joined by dots."""
+    """Validate a DNS subdomain, for example the name of a pod, which consists of labels separated by dots."""
     errors = _length_errors(text, SUBDOMAIN_MAX)
     return errors if re.fullmatch(_SUBDOMAIN, text) else [*errors, _SUBDOMAIN_TEXT]
 
 
 def dns_1035_label(text: str) -> list[str]:
-    """Check a name such as a service's: a label that starts with a letter."""
+    """Validate a DNS label that starts with a letter, for example the name of a Service."""
     return _check(text, LABEL_MAX, _DNS_1035, _DNS_1035_TEXT)
 
 
 @lru_cache(maxsize=4096)
 def label_key(text: str) -> Sequence[str]:
-    """Check a label key: `name` or `domain/name`."""
+    """Validate a label key, which has the form `name` or `domain/name`."""
     return qualified_name(text, "a valid label key")
 
 
 @lru_cache(maxsize=4096)
 def qualified_name(text: str, what: str = "a qualified name") -> Sequence[str]:
-    """Check an annotation key or the name of a resource: `name` or `domain/name`."""
+    """Validate an annotation key or a resource name, which has the form `name` or `domain/name`."""
     *prefixes, name = text.split("/")
     if len(prefixes) > 1:
         return [f"{what} {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
@@ -92,18 +92,18 @@ def qualified_name(text: str, what: str = "a qualified name") -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def label_value(text: str) -> Sequence[str]:
-    """Check the value of a label."""
+    """Validate a label value."""
     return _check(text, LABEL_MAX, _LABEL_VALUE, _LABEL_VALUE_TEXT)
 
 
 def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
-    """Check all keys and values of a label map."""
+    """Validate all keys and values of a label map."""
     keys = [error for key in labels for error in all_invalid(path, key, label_key(key))]
     return keys + [error for value in labels.values() for error in all_invalid(path, value, label_value(value))]
 
 
 def too_long(limit: int) -> str:
-    """Return the error for a text of more than `limit` bytes."""
+    """Return the error for a string of more than `limit` bytes."""
     return f"must be no more than {limit} bytes"
 
 

@@ -1,4 +1,4 @@
-"""The standard validation of object metadata, such as names (R-VAL-1, R-VAL-2), with Kubernetes' messages.
+"""Validates object metadata, including names, with the messages of Kubernetes (R-VAL-1, R-VAL-2).
 
 In: `metadata` of an object, with valid types. Out: all errors, in the order of the API server.
 """
@@ -13,13 +13,13 @@ ANNOTATIONS_MAX = 256 * 1024
 MANAGER_MAX = 128
 
 CONTROLLERS_REPORTED = 8
-"""The maximum number of reported surplus controllers, because each error repeats all owners."""
+"""The maximum number of reported extra controllers, because each error lists all owners."""
 
 NameRule = Callable[[str], Sequence[str]]
 
 
 def validate(metadata: JSONObject, name_rule: NameRule, *, namespaced: bool = True) -> list[FieldError]:
-    """Return the errors of the metadata. `name_rule` returns the errors of a name."""
+    """Return the metadata errors. `name_rule` returns the errors of a name."""
     return [
         *_name(metadata, name_rule),
         *(_namespace(metadata.get("namespace") or "") if namespaced else ()),
@@ -33,7 +33,7 @@ def validate(metadata: JSONObject, name_rule: NameRule, *, namespaced: bool = Tr
 
 
 def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
-    """Check the name and the name prefix. A prefix may end with a dash, because characters follow."""
+    """Validate the name and the name prefix. A prefix can end with a dash, because a suffix follows."""
     prefix = metadata.get("generateName") or ""
     masked = f"{prefix[:-1]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
     if prefix:

@@ -1,4 +1,4 @@
-"""Ordinals: the number at the end of a StatefulSet pod's name (R-ADM-3)."""
+"""Parses ordinals, which are the numbers at the end of StatefulSet pod names (R-ADM-3)."""
 
 import re
 from collections.abc import Collection
@@ -10,14 +10,14 @@ NAME = re.compile(r"(.*)-([0-9]+)", re.ASCII)
 
 
 class Ordinal(NamedTuple):
-    """The two parts of a pod's name: the name of its StatefulSet, and its ordinal."""
+    """The StatefulSet name and the ordinal in a pod name."""
 
     parent: str
     number: int
 
 
 def split(name: str) -> Ordinal | None:
-    """Split a pod's name. Return None if it does not end with a number.
+    """Split a pod name. Return None if it does not end with a number.
 
     >>> split("a-1-0"), split("a--1").parent, split("a1"), split("a-")
     (Ordinal(parent='a-1', number=0), 'a-', None, None)
@@ -28,7 +28,7 @@ def split(name: str) -> Ordinal | None:
 
 
 def ranges(numbers: Collection[int], most: int | None = None) -> str:
-    """Format numbers as ranges. If there are more than `most`, return the first ones and the total count.
+    """Format numbers as ranges. If there are more than `most` ranges, return the first ones and the total count.
 
     >>> ranges([7, 0, 1, 2, 5, 8]), ranges([3]), ranges([])
     ('0-2,5,7-8', '3', '')

@@ -52,7 +52,7 @@ def _diff_objects(old: JSONObject, new: JSONObject, path: str) -> Iterator[JSONO
 
 
 def _diff_lists(old: list[JSON], new: list[JSON], path: str) -> Iterator[JSONObject]:
-    """Skip the common start and end. Change the items between them in place, then remove or add the rest."""
+    """Skip the common start and end, change the items between them, and then remove or add the rest."""
     shorter = min(len(old), len(new))
     start = next((i for i in range(shorter) if not equal(old[i], new[i])), shorter)
     end = next((i for i in range(shorter - start) if not equal(old[-1 - i], new[-1 - i])), shorter - start)

@@ -1,4 +1,4 @@
-"""Decides which nodes a pod may run on, from its spec and one node: node selector, required affinity, tolerations.
+"""Evaluates the node selector, required affinity and tolerations of a pod for a node.
 
 In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are evaluated once.
 """
@@ -20,7 +20,7 @@ CORDONED: Final[JSONObject] = {"key": "node.kubernetes.io/unschedulable", "effec
 
 
 class Toleration(Struct, frozen=True):
-    """A toleration. Empty parts match anything. `seconds` is how long NoExecute is tolerated, or None for forever."""
+    """A toleration. Empty fields match any value. `seconds` limits NoExecute tolerations (None for no limit)."""
 
     key: str
     operator: str
@@ -29,7 +29,7 @@ class Toleration(Struct, frozen=True):
     seconds: float | None = None
 
     def tolerates(self, taint: JSONObject) -> bool:
-        """Return whether the toleration matches the taint, so that it does not repel the pod."""
+        """Return whether the toleration matches the taint."""
         if self.effect and self.effect != taint.get("effect"):
             return False
         if self.key and self.key != taint.get("key"):
@@ -38,7 +38,7 @@ class Toleration(Struct, frozen=True):
 
 
 class NodeTerm(Struct, frozen=True):
-    """A node selector term: requirements for labels and the node's name. An empty term matches no nodes.
+    """A node selector term with requirements for labels and the node name. An empty term does not match any node.
 
     `error` is the reason if a term is invalid. API servers store such terms (`Gt` with a text), which match no nodes.
     """
@@ -48,7 +48,7 @@ class NodeTerm(Struct, frozen=True):
     error: str = ""
 
     def matches(self, name: str, labels: dict[str, str]) -> bool:
-        """Return whether a node matches the term."""
+        """Return whether the term matches a node."""
         if not self.labels and not self.fields:
             return False
         node_fields = {"metadata.name": name}
@@ -63,7 +63,7 @@ def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
 
 
 def tolerate(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) -> bool:
-    """Return whether a pod with these tolerations tolerates all taints."""
+    """Return whether the tolerations match all taints."""
     all_tolerations = tuple(tolerations)
     return all(any(toleration.tolerates(taint) for toleration in all_tolerations) for taint in taints)
 
@@ -74,7 +74,7 @@ def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:
 
 
 def read_node_terms(spec: JSONObject) -> tuple[NodeTerm, ...] | None:
-    """Return the terms of which a node must match one, or None if the pod does not have required node affinity."""
+    """Return the required terms, one of which a node must match, or None if the pod has no required node affinity."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else tuple(map(read_node_term, required.get("nodeSelectorTerms") or []))

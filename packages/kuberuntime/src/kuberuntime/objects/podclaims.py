@@ -1,4 +1,4 @@
-"""The volume claims of a pod: named claims, and claims for generic ephemeral volumes.
+"""Finds the volume claims of a pod, including claims for generic ephemeral volumes.
 
 The claim of an ephemeral volume is named `POD-VOLUME`, and its controller is the pod (component-helpers,
 `ephemeral.go`).
@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 def by_volume(pod: JSONObject) -> dict[str, str]:
-    """Return the names of the pod's claims by the name of their volume.
+    """Return the names of the pod's claims by volume name.
 
     >>> volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}, {"name": "b", "ephemeral": {}}]
     >>> by_volume({"metadata": {"name": "web-0"}, "spec": {"volumes": volumes}})
@@ -25,7 +25,7 @@ def by_volume(pod: JSONObject) -> dict[str, str]:
 
 
 def ephemeral(pod: JSONObject) -> dict[str, JSONObject]:
-    """Return the claim templates of the pod's ephemeral volumes by the name of the volume."""
+    """Return the claim templates of the pod's ephemeral volumes by volume name."""
     volumes = meta.spec(pod).get("volumes") or []
     return {
         volume["name"]: volume["ephemeral"].get("volumeClaimTemplate") or {}

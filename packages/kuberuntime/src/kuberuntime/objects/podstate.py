@@ -1,4 +1,4 @@
-"""The state of a pod in one word, as in kubectl's column STATUS, and the reason in one sentence.
+"""Summarizes the state of a pod as in the STATUS column of kubectl, and describes the reason in one sentence.
 
 In: a pod. Out: texts, which are used wherever a pod is shown: API server tables, commands, live views.
 """
@@ -15,20 +15,20 @@ from kuberuntime.objects.meta import JSONObject
 NODE_LOST = "NodeLost"
 
 ENDING: Final = "ending"
-"""The reason why a pod that is being deleted is not ready, unless it failed before."""
+"""The reason for an unready pod that is being deleted, unless the pod failed before."""
 
 STOPPED: Final = frozenset({0, 130, 137, 143})
-"""The exit codes of processes that were stopped by a signal, or that handled the signal."""
+"""The exit codes of processes that a signal terminated, or that exited after handling a signal."""
 
 ALL_RESTARTED: Final = "RestartingAllContainers"
-"""The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
+"""The reason of a container run that was stopped by a restart of all containers (`action: RestartAllContainers`)."""
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
-"""The phases of a pod whose containers no longer run."""
+"""The phases of a pod whose containers have terminated."""
 
 
 def state(pod: JSONObject) -> str:
-    """Return the STATUS column of kubectl: the most specific reason among the states of the pod and its containers.
+    """Return the most specific reason among the pod and container states, like kubectl's STATUS column.
 
     >>> state({"status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}})
     'Running'
@@ -47,7 +47,7 @@ def state(pod: JSONObject) -> str:
 
 
 def why(pod: JSONObject) -> str:
-    """Return a sentence about why the pod waits or failed, or an empty string if the pod is ready."""
+    """Return a sentence with the reason why the pod waits or failed, or an empty string if the pod is ready."""
     if meta.is_condition_true(pod, "Ready"):
         return ""
     scheduled = meta.find_condition(pod, "PodScheduled")
@@ -63,12 +63,12 @@ def has_ended(pod: JSONObject) -> bool:
 
 
 def stays_ready(pod: JSONObject) -> bool:
-    """Return whether the pod is ready, and is not being deleted."""
+    """Return whether the pod is ready and is not being deleted."""
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 
 def restarts(pod: JSONObject) -> int:
-    """Count the restarts as kubectl does: of init containers during initialization, then of containers and sidecars."""
+    """Count restarts like kubectl: of init containers during initialization, and then of containers and sidecars."""
     status = meta.status(pod)
     initializing = _initialization(pod)
     if initializing is not None and not meta.is_condition_true(pod, "Initialized"):
@@ -79,7 +79,7 @@ def restarts(pod: JSONObject) -> int:
 
 
 def ready_containers(pod: JSONObject) -> tuple[int, int]:
-    """Return the number of ready containers, and of all containers."""
+    """Return the number of ready containers, and the number of all containers."""
     statuses = [*(meta.status(pod).get("containerStatuses") or []), *_sidecar_statuses(pod)]
     total = len(meta.spec(pod).get("containers") or []) + len(sidecars(pod))
     return sum(bool(status.get("ready")) for status in statuses), total
@@ -91,7 +91,7 @@ def _is_gated(pod: JSONObject) -> bool:
 
 
 def sidecars(pod: JSONObject) -> set[str]:
-    """Return the names of the init containers that run next to the other containers (`restartPolicy: Always`)."""
+    """Return the names of the sidecar containers, which are init containers with `restartPolicy: Always`."""
     containers = meta.spec(pod).get("initContainers") or []
     return {container["name"] for container in containers if container.get("restartPolicy") == "Always"}
 
@@ -105,14 +105,14 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
 
 
 class _Initialization(Struct, frozen=True):
-    """The init container that has not completed yet: its index, and the pod's STATUS."""
+    """The index of the init container that has not completed, and the STATUS of the pod."""
 
     index: int
     word: str
 
 
 def _initialization(pod: JSONObject) -> _Initialization | None:
-    """Return the `Init:…` status while an init container has not completed, or None."""
+    """Return the `Init:…` status while an init container has not completed. Otherwise return None."""
     statuses = meta.status(pod).get("initContainerStatuses")
     if not statuses:
         return None
@@ -132,7 +132,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
 
 
 def _containers(pod: JSONObject, word: str) -> str:
-    """Return the status of the first container that waits or has terminated, or `word` if there is none."""
+    """Return the status of the first container that is waiting or terminated. If there is none, return `word`."""
     running = False
     for status in reversed(meta.status(pod)["containerStatuses"]):
         current = status.get("state") or {}
@@ -161,7 +161,7 @@ def container_statuses(pod: JSONObject) -> list[JSONObject]:
 
 
 def restarted_with_all(status: JSONObject) -> bool:
-    """Return whether the last restart of a container was part of a restart of all containers in place.
+    """Return whether the last restart of a container was part of an in-place restart of all containers.
 
     >>> restarted_with_all({"lastState": {"terminated": {"reason": "RestartingAllContainers", "exitCode": 137}}})
     True
@@ -171,7 +171,7 @@ def restarted_with_all(status: JSONObject) -> bool:
 
 
 def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
-    """Return whether a signal terminated a run after the deletion of its pod was requested.
+    """Return whether a signal terminated a run after the deletion request for its pod.
 
     Times are whole seconds. In the second of the request, only the exit code is conclusive.
     """
@@ -187,12 +187,12 @@ def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
 
 
 def is_failure(ended: JSONObject) -> bool:
-    """Return whether a run failed itself, and was not stopped because its pod restarts all containers in place."""
+    """Return whether a run failed, and was not stopped by an in-place restart of all containers."""
     return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
 
 
 def _reasons(pod: JSONObject) -> Iterator[str]:
-    """Yield the reasons why containers wait or terminated, starting with the most important reason."""
+    """Yield the reasons why containers are waiting or terminated, in order of importance."""
     statuses = container_statuses(pod)
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -212,13 +212,13 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
 
 
 def last_lines(ended: JSONObject) -> list[str]:
-    """Return the non-empty lines of a container's termination message, without colors and other control characters."""
+    """Return the non-empty lines of a termination message, without colors and other control characters."""
     text = untrustedtext.clean(untrustedtext.bounded(str(ended.get("message") or "")))
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def quotation(ended: JSONObject) -> str:
-    r"""Return the first error, and the last error if it differs, as the end of a sentence about a container's exit.
+    r"""Return the first error, and the last error if it differs, as the last part of a sentence about an exit.
 
     Return an empty string if there is no message.
 
@@ -229,7 +229,7 @@ def quotation(ended: JSONObject) -> str:
 
 
 def quoted(lines: Sequence[str]) -> str:
-    """Return the first error of a log, and the last error if it differs, as the end of a sentence."""
+    """Return the first error in a log, and the last error if it differs, as the last part of a sentence."""
     line, is_certain, last = errorlines.telling(lines)
     if not is_certain:
         return line and f", last line: {line}"
@@ -237,7 +237,7 @@ def quoted(lines: Sequence[str]) -> str:
 
 
 def death(ended: JSONObject) -> str:
-    r"""Describe how a container terminated: the first error in its message, the reason and the exit code.
+    r"""Describe a terminated container by the first error in its message, the reason and the exit code.
 
     A line without an error is described as the last line.
 

@@ -1,4 +1,4 @@
-"""The effective CPU and memory of containers, and the quality-of-service class of a pod. Pure."""
+"""Computes the effective CPU and memory of containers, and the quality-of-service class of a pod. Pure."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 
 COMPUTE: Final = ("cpu", "memory")
-"""The resources that determine the class, and that can change in an existing pod."""
+"""The resources that determine the QoS class. They can be changed in an existing pod."""
 
 
 def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
-    """Return the limits and requests of CPU and memory; the default request is the limit.
+    """Return the limits and requests for CPU and memory. A request defaults to the limit.
 
     >>> compute({"limits": {"cpu": "2", "example.com/gpu": "1"}, "requests": {"memory": "1Gi"}})
     {'limits': {'cpu': '2'}, 'requests': {'cpu': '2', 'memory': '1Gi'}}
@@ -21,7 +21,7 @@ def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
 
 
 def without_compute(container: JSONObject) -> JSONObject:
-    """Return a container without its amounts of CPU and memory.
+    """Return a container without its CPU and memory resources.
 
     >>> without_compute({"resources": {"limits": {"cpu": "2", "example.com/gpu": "1"}}})["resources"]
     {'limits': {'example.com/gpu': '1'}, 'requests': {}}
@@ -35,7 +35,7 @@ def without_compute(container: JSONObject) -> JSONObject:
 
 
 def qos_class(spec: JSONObject) -> str:
-    """Return the class that decides which pods are evicted first: Guaranteed, Burstable or BestEffort.
+    """Return the QoS class, which determines the eviction order: Guaranteed, Burstable or BestEffort.
 
     >>> qos_class({"containers": [{"resources": {"requests": {"cpu": "1"}}}]})
     'Burstable'

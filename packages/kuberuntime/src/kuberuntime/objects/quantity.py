@@ -1,4 +1,4 @@
-"""Resource quantities (`500m`, `1.5Gi`, `129e6`): reading, canonical form, sums and comparison.
+"""Parses, formats, adds and compares resource quantities (`500m`, `1.5Gi`, `129e6`).
 
 Values are exact: a quantity is a whole number of nano-units, and its original notation. The canonical form (R-REV-6.6)
 has no fraction, the largest suffix that keeps it whole, and keeps the notation: binary stays binary (`1024Mi` becomes
@@ -16,10 +16,10 @@ from kuberuntime.objects.meta import JSON
 
 NANO_DIGITS = 9
 NANOS = 10**9
-"""The nano-units in one unit; smaller amounts are rounded away from zero."""
+"""The number of nano-units in one unit. Smaller values are rounded away from zero."""
 
 CAP = (2**63 - 1) * NANOS
-"""The largest amount, for numbers whose digits do not fit the short form of 18 digits."""
+"""The maximum quantity for numbers with more than 18 digits."""
 
 SHORT_DIGITS = 18
 LONGEST_TEXT = 100
@@ -31,7 +31,7 @@ PATTERN = re.compile(
 )
 
 WHOLE = re.compile(r"([1-9][0-9]{0,5}+)(?:([KMGT]i)|[numkMGT])?+")
-"""Whole numbers of a unit, which are canonical unless the next larger unit divides them; all are below `CAP`."""
+"""Canonical integers with a suffix, unless the next larger suffix divides them. All values are below `CAP`."""
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 DECIMAL_SUFFIXES = {power: suffix for suffix, power in DECIMAL.items()}
@@ -40,7 +40,7 @@ BINARY_SUFFIXES = ("", *BINARY)
 
 
 class Notation(Enum):
-    """The notation of a quantity; computations keep the notation of their input."""
+    """The format of a quantity. Results of computations have the format of their input."""
 
     DECIMAL = "decimal"
     BINARY = "binary"
@@ -48,13 +48,13 @@ class Notation(Enum):
 
 
 class QuantityError(ValueError):
-    """The text is not a quantity."""
+    """The string is not a valid quantity."""
 
 
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An exact amount. Equality and order compare the amount only; sums keep the notation of the left side.
+    """An exact quantity. Comparisons ignore the format. Sums have the format of the left operand.
 
     >>> str(parse("0.5Gi") + parse("512Mi"))
     '1Gi'
@@ -98,11 +98,11 @@ class Quantity:
         return replace(self, nanos=self.nanos * times)
 
     def fraction(self) -> Fraction:
-        """Return the amount in units as an exact fraction."""
+        """Return the value in units as an exact fraction."""
         return Fraction(self.nanos, NANOS)
 
     def ceil(self) -> int:
-        """Return the amount in whole units, rounded up."""
+        """Return the value in whole units, rounded up."""
         return -(-self.nanos // NANOS)
 
 
@@ -110,7 +110,7 @@ ZERO = Quantity(0)
 
 
 def parse(value: JSON) -> Quantity:
-    """Read a quantity from JSON: a string, or a number from unquoted YAML."""
+    """Parse a JSON quantity, which is a string, or a number from unquoted YAML."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise QuantityError("must be a quantity: a number, or a string like 500m, 2 or 1.5Gi")
     return _parse_text(str(value).strip())
@@ -126,7 +126,7 @@ def canonical(value: JSON) -> str:
 
 
 def canonical_list(resources: Mapping[str, JSON]) -> dict[str, str]:
-    """Return a resource list with each amount in canonical form.
+    """Return a resource list with each quantity in canonical form.
 
     >>> canonical_list({"cpu": "1000m", "memory": "1Gi"})
     {'cpu': '1', 'memory': '1Gi'}
@@ -136,7 +136,7 @@ def canonical_list(resources: Mapping[str, JSON]) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _canonical_text(text: str) -> str:
-    """Return the canonical form of a text; cached, since objects repeat few quantities."""
+    """Return the canonical form. The result is cached, because objects contain few different quantities."""
     whole = WHOLE.fullmatch(text)
     if whole is not None and int(whole[1]) % (1024 if whole[2] else 1000):
         return text
@@ -144,12 +144,12 @@ def _canonical_text(text: str) -> str:
 
 
 def total(quantities: Iterable[Quantity]) -> Quantity:
-    """Return the sum; zero for no quantities."""
+    """Return the sum, or zero if there are no quantities."""
     return sum(quantities, ZERO)
 
 
 def parse_list(resources: Mapping[str, JSON] | None) -> dict[str, Quantity]:
-    """Read a resource list (`limits`, `requests`, `capacity`); absent or null is empty."""
+    """Parse a resource list (`limits`, `requests`, `capacity`). If it is absent or null, return an empty one."""
     return {name: parse(value) for name, value in (resources or {}).items()}
 
 
@@ -167,7 +167,7 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _scale(suffix: str, exponent: str | None) -> tuple[Notation, int, int]:
-    """Return the nano-units of a suffix: a multiple of a power of ten."""
+    """Return the number of nano-units in the unit of a suffix, which is a multiple of a power of ten."""
     if exponent is not None:
         if abs(int(exponent)) > LARGEST_EXPONENT:
             raise QuantityError(f"must have an exponent between -{LARGEST_EXPONENT} and {LARGEST_EXPONENT}")

@@ -1,4 +1,4 @@
-"""The resources (kinds as the API server serves them) that any part of the project uses.
+"""The API resources that this project uses.
 
 A `Resource` builds its URLs, so that no other code contains an API path.
 """
@@ -12,7 +12,7 @@ from kuberuntime.objects import meta
 
 
 class Resource(Struct, frozen=True):
-    """One kind: its group, version, plural, kind and scope.
+    """An API resource with its group, version, plural name, kind and scope.
 
     >>> PODS.path("default", "web-0", "log")
     '/api/v1/namespaces/default/pods/web-0/log'
@@ -28,17 +28,17 @@ class Resource(Struct, frozen=True):
 
     @property
     def api_version(self) -> str:
-        """Return `group/version`, or the version alone for the core group."""
+        """Return `group/version`, or only the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_resource(self) -> str:
-        """Return `plural.group` as in error messages: `statefulsets.apps`, `pods`."""
+        """Return `plural.group` as in error messages, such as `statefulsets.apps` or `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def type_meta(self) -> dict[str, str]:
-        """Return the fields that identify the kind of an object."""
+        """Return the apiVersion and kind fields of an object."""
         return {"apiVersion": self.api_version, "kind": self.kind}
 
     def controlled(
@@ -50,18 +50,18 @@ class Resource(Struct, frozen=True):
         annotations: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Build an object of this kind in the namespace of `owner`, which controls it; `fields` follow its metadata."""
+        """Build an object in the namespace of its controller `owner`. `fields` are added after the metadata."""
         metadata: dict[str, Any] = {"name": name, "namespace": meta.namespace(owner), "labels": dict(labels)}
         metadata |= {"annotations": dict(annotations)} if annotations else {}
         metadata["ownerReferences"] = [meta.controller_reference(owner)]
         return {**self.type_meta, "metadata": metadata, **fields}
 
     def has(self, obj: Mapping[str, Any]) -> bool:
-        """Return whether an object is of this kind and version."""
+        """Return whether an object has this kind and version."""
         return (obj["apiVersion"], obj["kind"]) == (self.api_version, self.kind)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the URL path of a collection (no name), an object, or one of its subresources."""
+        """Return the URL path of a collection (without a name), an object, or a subresource."""
         parts = ["/apis" if self.group else "/api", *([self.group] if self.group else []), self.version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]

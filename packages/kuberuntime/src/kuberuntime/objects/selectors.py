@@ -1,4 +1,4 @@
-"""Label selectors and field selectors: reading both forms, matching, writing.
+"""Parses, matches and formats label selectors and field selectors.
 
 The string form (`app=web,tier in (a,b),!old`) comes from queries, the object form (`matchLabels`, `matchExpressions`)
 from specs. A selector without requirements matches everything; a null object form matches nothing.
@@ -15,11 +15,11 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 class SelectorError(ValueError):
-    """The text or object is not a selector; the message says where the error is."""
+    """The string or object is not a valid selector. The message contains the location of the error."""
 
 
 class Operator(StrEnum):
-    """The comparison of a label; `GT` and `LT` compare as integers."""
+    """A label selector operator. `GT` and `LT` compare integers."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -33,14 +33,14 @@ LABEL_OPERATORS = frozenset({Operator.IN, Operator.NOT_IN, Operator.EXISTS, Oper
 
 
 class Requirement(Struct, frozen=True):
-    """One condition on one label."""
+    """One requirement for one label."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels match the condition; `NotIn` also matches an absent label."""
+        """Return whether the labels match the requirement. `NotIn` also matches a missing label."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -70,13 +70,13 @@ class Requirement(Struct, frozen=True):
 
 
 class LabelSelector(Struct, frozen=True):
-    """Requirements that must all hold; with `nothing`, the selector matches no labels."""
+    """Requirements that must all be met. With `nothing`, the selector does not match any labels."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels fulfil every requirement."""
+        """Return whether the labels meet all requirements."""
         return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ NOTHING = LabelSelector(nothing=True)
 
 
 def format_labels(labels: Mapping[str, str]) -> str:
-    """Format the selector that requires these labels, with sorted keys.
+    """Format a selector that requires these labels, in the order of their keys.
 
     >>> format_labels({"b": "2", "a": "1"})
     'a=1,b=2'
@@ -108,14 +108,14 @@ _TERM = re.compile(
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Read the string form; the empty text selects everything.
+    """Parse the string form. An empty string selects all objects.
 
     >>> parse_labels("app=web, tier notin (a, b)").matches({"app": "web"})
     True
     """
     requirements = []
     position = 0
-    text = text.partition("\0")[0]  # where Go's parser stops
+    text = text.partition("\0")[0]  # Go's parser stops at a null character
     end = len(text.rstrip())
     while position < end:
         match = _TERM.match(text, position)
@@ -147,7 +147,7 @@ def _read_term(match: re.Match[str]) -> tuple[str, Operator, tuple[str, ...]]:
 
 
 def from_object(selector: JSONObject | None) -> LabelSelector:
-    """Read the object form of a label selector; null selects nothing, `{}` everything."""
+    """Parse the object form of a label selector. Null does not select any object. `{}` selects all objects."""
     if selector is None:
         return NOTHING
     equal = [_requirement(key, Operator.IN, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
@@ -156,7 +156,7 @@ def from_object(selector: JSONObject | None) -> LabelSelector:
 
 
 def parse_expression(expression: JSONObject, operators: Iterable[Operator] = Operator) -> Requirement:
-    """Read one `{key, operator, values}`; node selectors allow all operators, label selectors the first four."""
+    """Parse `{key, operator, values}`. Label selectors support only the first four operators."""
     key, operator, values = (expression.get(name) for name in ("key", "operator", "values"))
     allowed = sorted(operators)
     if operator not in allowed:
@@ -188,14 +188,14 @@ def _is_integer(value: JSON) -> bool:
 
 
 class FieldTerm(Struct, frozen=True):
-    """One condition on one field: equal to `value`, or not."""
+    """One requirement for one field, which must or must not equal `value`."""
 
     path: str
     equal: bool
     value: str
 
     def matches(self, text: str) -> bool:
-        """Return whether the text of the field matches the condition; an absent field counts as empty."""
+        """Return whether the field value meets the requirement. A missing field is equivalent to an empty string."""
         return (text == self.value) is self.equal
 
 
@@ -204,7 +204,7 @@ _FIELD_TERM = re.compile(r"(?P<path>[^=!,\\]+)(?P<operator>==|=|!=)(?P<value>(?:
 
 
 def parse_fields(text: str) -> tuple[FieldTerm, ...]:
-    r"""Read `a=b,c!=d`; `\\`, `\,` and `\=` stand for the character in a value. The empty text selects everything.
+    r"""Parse `a=b,c!=d` with the escapes `\\`, `\,` and `\=` in values. An empty string selects all objects.
 
     >>> parse_fields("status.phase!=Running")
     (FieldTerm(path='status.phase', equal=False, value='Running'),)
@@ -224,13 +224,13 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
 
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a Service selects a pod; a Service without a selector selects no pods."""
+    """Return whether a Service selects a pod. A Service without a selector does not select any pods."""
     selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
     return bool(selector) and selector.items() <= meta.labels(pod).items()
 
 
 def field_text(obj: JSONObject, path: str) -> str:
-    """Return the text of the field at a dotted path; empty if absent.
+    """Return the field value at a dotted path, or an empty string if the field does not exist.
 
     >>> field_text({"spec": {"unschedulable": True}}, "spec.unschedulable")
     'true'

@@ -1,4 +1,4 @@
-"""Failed runs of containers, and the rank whose failure caused the other failures.
+"""Finds failed container runs, and the rank whose failure caused the other failures.
 
 If several ranks crashed, the first crash is the cause: the other ranks often exit because of it. After many restarts,
 the first crash is no longer known. Then the rank with most crashes is named, or of several such ranks the one with the
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 SETTLED: Final = timedelta(minutes=1)
-"""The minimum time for which a group must be ready after a failure before it counts as healthy."""
+"""The minimum duration for which a group must be ready after a failure to count as healthy."""
 
 REMEMBERED: Final = timedelta(minutes=10)
-"""The time for which a failure is relevant for a group that is not ready, as in the manager's back-off.
+"""The time during which a failure is relevant for an unready group, as in the manager's back-off.
 
 Longer runs are not part of a crash loop.
 """
@@ -31,7 +31,7 @@ TICK: Final = timedelta(seconds=1)
 
 
 def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
-    """Return how long a group must be ready after a failure to be healthy, which exceeds its longest run.
+    """Return the duration for which a group must be ready after a failure to be healthy. It exceeds the longest run.
 
     >>> proof(timedelta(seconds=2)), proof(timedelta(minutes=3)), proof(timedelta(hours=3))
     (datetime.timedelta(seconds=60), datetime.timedelta(seconds=181), datetime.timedelta(seconds=60))
@@ -40,7 +40,7 @@ def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
 
 
 class ContainerFailure(Struct, frozen=True):
-    """A run of a container that failed, or that caused the recreation of its group."""
+    """A container run that failed, or that caused the recreation of its group."""
 
     pod: str
     container: str
@@ -48,11 +48,11 @@ class ContainerFailure(Struct, frozen=True):
     is_init: bool
     restarts: int = 0
     first: str = ""
-    """When the first run of the container ended, or empty if unknown."""
+    """The finish time of the container's first run, or an empty string if it is unknown."""
     is_over: bool = False
-    """Whether the container has been restarted and is running."""
+    """Whether the container was restarted and is running."""
     is_recorded: bool = False
-    """Whether the run comes from the record of recreations, so that its pod may be deleted."""
+    """Whether the run was read from the recreation record. Its pod might no longer exist."""
 
     @property
     def seconds(self) -> float:
@@ -62,7 +62,7 @@ class ContainerFailure(Struct, frozen=True):
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[ContainerFailure]:
-    """Yield the relevant failed runs of a pod's containers, unless the pod is being deleted.
+    """Yield the relevant failed runs of the containers in a pod, unless the pod is being deleted.
 
     A failed run is no longer relevant if the container has been running for longer than that run and longer than a
     minute. A run that ended because its pod restarts all containers in place did not fail, because a different
@@ -78,7 +78,7 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[ContainerFailure]:
         if podstate.is_failure(ended):
             yield ContainerFailure(meta.name(pod), name, ended, name in inits, restarts, first)
         elif podstate.is_failure(last) and restarts and not ended and not _has_settled(state, last, now):
-            # Without a counted restart the last run did not fail: its node was restarted.
+            # Without a counted restart, the last run did not fail, because its node was restarted.
             yield ContainerFailure(
                 meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state
             )
@@ -96,7 +96,7 @@ def run_length(end: JSONObject) -> timedelta | None:
 
 
 def in_order(failed_runs: Iterable[ContainerFailure]) -> list[ContainerFailure]:
-    """Sort failed runs. The run that explains the others is first."""
+    """Sort failed runs. The run that explains the other failures is first."""
     runs = list(failed_runs)
     if all(run.first for run in runs):
         return sorted(runs, key=lambda run: (run.first, run.seconds))
@@ -104,12 +104,12 @@ def in_order(failed_runs: Iterable[ContainerFailure]) -> list[ContainerFailure]:
 
 
 def is_order_known(runs: list[ContainerFailure]) -> bool:
-    """Return whether the first crashed rank is known. Two ranks can crash within the same second."""
+    """Return whether the first failed rank is known. Two ranks can fail within the same second."""
     return first_of((run.pod, run.first) for run in runs) is not None
 
 
 def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
-    """Return the name with the earliest time, from pairs of name and time (empty if unknown).
+    """Return the name with the earliest time from pairs of name and time. An empty time is unknown.
 
     Return None if the earliest name is unknown.
 

@@ -1,14 +1,14 @@
-"""Timestamps in the format of the API: RFC 3339 with whole seconds, UTC."""
+"""Formats and parses API timestamps (RFC 3339 with whole seconds, UTC)."""
 
 from datetime import UTC, datetime
 from typing import Final
 
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
-"""A time before all others, for objects without a time."""
+"""A time before all others, which is used for objects without a time."""
 
 
 def render(moment: datetime) -> str:
-    """Render a time.
+    """Format a time.
 
     >>> render(datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
     '2026-01-02T03:04:05Z'
@@ -17,7 +17,7 @@ def render(moment: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """Read a timestamp that `render` or a Kubernetes client wrote.
+    """Parse a timestamp written by `render` or by a Kubernetes client.
 
     >>> parse("2026-01-02T03:04:05Z")
     datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
@@ -26,7 +26,7 @@ def parse(text: str) -> datetime:
 
 
 def read(text: str) -> datetime | None:
-    """Read an untrusted timestamp; None if it is invalid, or has no zone.
+    """Parse an untrusted timestamp. Return None if it is invalid or has no time zone.
 
     >>> read("2026-01-02T03:04:05.123456789Z")
     datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
@@ -41,5 +41,5 @@ def read(text: str) -> datetime | None:
 
 
 def moment(text: str | None) -> datetime:
-    """Read an untrusted timestamp; `BEGINNING` if there is none."""
+    """Parse an untrusted timestamp, or return `BEGINNING` if it is absent or invalid."""
     return read(text or "") or BEGINNING

@@ -1,4 +1,4 @@
-r"""Cleans text from tenants and applications before it is analyzed or shown, in linear time.
+r"""Cleans text from tenants and applications in linear time, before it is analyzed or displayed.
 
 | part of the text | becomes |
 |---|---|
@@ -13,21 +13,21 @@ import unicodedata
 from typing import Final
 
 LONGEST: Final = 16 * 1024
-"""The maximum characters of a message. A termination message has at most 4,096 bytes."""
+"""The maximum number of characters of a message. A termination message has at most 4,096 bytes."""
 
 HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories: control, format, surrogate, line separator and paragraph separator."""
 
 ESCAPES: Final = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colors and movements of the cursor
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colors and cursor movements
     r"|\x1b\][^\x07\x1b\n]{0,2048}(?:\x07|\x1b\\)"  # titles and links
-    r"|\x1b[PX^_][^\x1b\n]{0,2048}\x1b\\"  # strings for devices
-    r"|\x1b[ -/]{0,4}[0-OQ-WYZ\\`-~]"  # sets of characters, keypads
+    r"|\x1b[PX^_][^\x1b\n]{0,2048}\x1b\\"  # device control strings
+    r"|\x1b[ -/]{0,4}[0-OQ-WYZ\\`-~]"  # character sets and keypad modes
 )
 
 
 def clean(text: str) -> str:
-    r"""Remove escape sequences and overwritten parts of lines from a text, and escape other control characters.
+    r"""Remove escape sequences and overwritten parts of lines, and escape other control characters.
 
     >>> clean("\x1b[31mRuntimeError\x1b[0m: no GPU"), clean(" 1%|#\r 9%|##\n"), clean("a\u202eb")
     ('RuntimeError: no GPU', ' 9%|##\n', 'a\\u202eb')
@@ -42,14 +42,14 @@ def clean(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Escape a text like `visible`, but keep line breaks and tabs."""
+    """Escape text like `visible`, but preserve line breaks and tabs."""
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def bounded(text: str, most: int = LONGEST) -> str:
-    r"""Shorten a text to both ends and the number of omitted characters if it is longer than `most`.
+    r"""Shorten text with more than `most` characters to its start, its end, and the number of omitted characters.
 
     >>> bounded("0123456789", 6)
     '012\n… 4 characters omitted …\n789'
@@ -61,7 +61,7 @@ def bounded(text: str, most: int = LONGEST) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Escape control characters, directional marks and invisible characters in a text.
+    r"""Escape control characters, directional marks and invisible characters.
 
     >>> visible("a\u202eb\x07\n")
     'a\\u202eb\\x07\\n'
@@ -70,7 +70,7 @@ def visible(text: str) -> str:
 
 
 def is_harmful(character: str) -> bool:
-    """Return whether a terminal or a browser interprets a character instead of showing it."""
+    """Return whether terminals or browsers interpret a character instead of displaying it."""
     return unicodedata.category(character) in HARMFUL
 
 

@@ -1,1 +1,1 @@
-"""The servers of a process, and leader election: health, metrics, listeners, leases."""
+"""Serves health checks and metrics, and performs leader election."""

@@ -1,4 +1,4 @@
-"""Listen addresses in Go's notation."""
+"""Parses listen addresses in Go's notation."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.objects import decimals
 
 DISABLED: Final = ("", "0")
-"""The addresses that disable serving."""
+"""Addresses that disable a server."""
 
 HIGHEST_PORT: Final = 65535
 
 
 class Address(Struct, frozen=True):
-    """The address to listen on; an empty host means all addresses."""
+    """A listen address. An empty host means all addresses."""
 
     host: str
     port: int

@@ -17,13 +17,13 @@ from kuberuntime.serving.serving import server_context
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 INTERVAL: Final = 5.0
-"""Seconds between two reads."""
+"""The interval in seconds between two reads."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class CertificateObserver(Protocol):
-    """Observes every read."""
+    """Observes certificate reads."""
 
     def read_certificate(self, *, failed: bool) -> None:
         """Record a read."""
@@ -31,7 +31,7 @@ class CertificateObserver(Protocol):
 
 
 class CertificateFiles:
-    """Reads the pair in a directory. A pair is the certificate and the key as one PEM."""
+    """Reads the certificate and private key from a directory as one PEM document."""
 
     def __init__(self, directory: Path, observer: CertificateObserver) -> None:
         self._directory = directory
@@ -44,7 +44,7 @@ class CertificateFiles:
         return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
 
     def read(self) -> bytes:
-        """Read the pair, and check it if it changed. Raise a `ConfigError` that names the file."""
+        """Read the pair, and validate it if it changed. Raise a `ConfigError` that contains the file path."""
         try:
             chain = b"".join((self._directory / name).read_bytes().rstrip() + b"\n" for name in (CERTIFICATE, KEY))
             if chain != self._chain:
@@ -59,7 +59,7 @@ class CertificateFiles:
         return chain
 
     async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
-        """Pass the first pair and every changed pair to `use`, until cancelled."""
+        """Call `use` with the first pair and with each changed pair, until cancelled."""
         last_error = ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Authorizes readers of metrics: TokenReview authenticates, SubjectAccessReview allows the path (R-MGR-6).
+"""Authenticates metrics clients with TokenReview, and authorizes them with SubjectAccessReview (R-MGR-6).
 
 Both results are cached briefly, so that a scraper costs the API server one pair of requests a minute. Tokens are kept
 as hashes only. Clients can invent tokens. So reviews of tokens that were not allowed recently are rate-limited, and
@@ -24,24 +24,24 @@ from kuberuntime.objects.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS,
 ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0
 KNOWN_SECONDS: Final = 3600.0
-"""Seconds for which an allowed token counts as known: its reviews are not rate-limited."""
+"""The time in seconds for which an allowed token is known. Reviews of known tokens are not rate-limited."""
 
 LIMIT: Final = 1024
-"""The maximum number of cached results, allowed and denied each, and of addresses, to bound the memory."""
+"""The maximum number of cached allowed results, of cached denied results, and of addresses, to limit memory usage."""
 
 UNKNOWN_RATE: Final = 2.0
 UNKNOWN_BURST: Final = 10
-"""The limit of reviews of unknown tokens per second, and in a burst.
+"""The rate limit and burst of TokenReviews for unknown tokens.
 
 Addresses with invalid tokens have a second one.
 """
 
 SUSPECT_SECONDS: Final = 300.0
-"""Seconds for which an address that sent an invalid token has a separate limit, after its last unknown token."""
+"""The time in seconds for which an address has a separate limit after sending an unknown token."""
 
 
 class AccessDecision(Struct, frozen=True):
-    """The HTTP status of a request, and the time until which it is cached."""
+    """The HTTP status of a request, and the expiration time of its cache entry."""
 
     status: int
     until: float
@@ -52,7 +52,7 @@ Key: TypeAlias = tuple[bytes, str]
 
 
 class UnknownTokens:
-    """Limits the reviews of unknown tokens: separately for addresses that recently sent invalid ones, and for others.
+    """Limits reviews of unknown tokens. Addresses that recently sent invalid tokens have a separate limit.
 
     An address is suspected from its first unknown token until that proves valid. So many concurrent unknown tokens of
     one address take only one from the limit of others.
@@ -61,10 +61,10 @@ class UnknownTokens:
     def __init__(self) -> None:
         self._of_suspects = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
         self._of_others = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
-        self._suspects: dict[str, float] = {}  # until when; the one that sent nothing for longest comes first
+        self._suspects: dict[str, float] = {}  # expiration times, with the longest inactive address first
 
     def take(self, address: str, now: float) -> bool:
-        """Return whether an unknown token of an address may be reviewed now."""
+        """Return whether an unknown token from an address may be reviewed at this time."""
         is_suspect = now < self._suspects.get(address, now)
         if not is_suspect and not self._of_others.take_now(now):
             return False
@@ -75,12 +75,12 @@ class UnknownTokens:
         return not is_suspect or self._of_suspects.take_now(now)
 
     def clear(self, address: str) -> None:
-        """Stop suspecting an address."""
+        """Stop treating an address as suspicious."""
         self._suspects.pop(address, None)
 
 
 class Authorizer:
-    """Decides whether the bearer of a token may GET a path."""
+    """Decides whether the owner of a token may GET a path."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -90,12 +90,12 @@ class Authorizer:
         self._unknown = UnknownTokens()
 
     async def status(self, authorization: str, path: str, address: str = "") -> int:
-        """Return 200, 401, 403, or 429 for too many unknown tokens; raise `KubeError` if the API server fails.
+        """Return 200, 401, 403, or 429 for too many unknown tokens. Raise `KubeError` if the API server fails.
 
         `address` is the address of the client.
         """
         scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip() or not token.isascii():  # RFC 6750 allows no others
+        if scheme.lower() != "bearer" or not token.strip() or not token.isascii():  # invalid (RFC 6750)
             return 401
         key = (hashlib.sha256(token.encode()).digest(), path)
         now = self._clock.monotonic()
@@ -140,7 +140,7 @@ class Authorizer:
 
 
 def application(path: str, render: Callable[[], bytes], content_type: str, authorizer: Authorizer) -> web.Application:
-    """Build an application that serves one text to authorized clients."""
+    """Build an application that serves text to authorized clients."""
 
     async def serve(request: web.Request) -> web.Response:
         try:

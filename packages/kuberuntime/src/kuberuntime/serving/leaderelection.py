@@ -1,4 +1,4 @@
-"""Leader election with a Lease. One process acts, and others take over when it exits or stops renewing the lease.
+"""Performs leader election with a Lease, so that a standby process acts if the leader fails.
 
 `decide` contains all rules, as a function of the Lease and of the time when this process last observed a change. The
 driver performs its decisions. Wall clocks of different processes are never compared. A holder is alive for the duration
@@ -31,16 +31,16 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
 
 JITTER: Final = 1.2
-"""The factor by which a wait may exceed the retry period, so that candidates do not send simultaneous requests."""
+"""The maximum factor of the retry period, so that candidates do not send simultaneous requests."""
 
 RELEASE_SECONDS: Final = 3.0
-"""The maximum seconds to release the lease, because a terminating process has little time."""
+"""The timeout in seconds for releasing the lease, because a terminating process has little time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ElectionSettings(Struct, frozen=True):
-    """The lease, the identity of this process, and the three durations in seconds."""
+    """The lease, the identity of this process, and three durations in seconds."""
 
     lease: ObjectKey
     identity: str
@@ -50,7 +50,7 @@ class ElectionSettings(Struct, frozen=True):
 
     @property
     def tenure(self) -> float:
-        """Return the seconds for which a leader may act after it sent its last successful renewal.
+        """Return the seconds for which a leader may act after sending its last successful renewal.
 
         As in client-go, renewals may fail for `renew_deadline` after the wait for the first renewal. But the tenure
         ends before the lease expires, by at least half of the difference between `lease_duration` and `renew_deadline`.
@@ -62,19 +62,19 @@ class ElectionSettings(Struct, frozen=True):
 
     @property
     def request_limit(self) -> float:
-        """Return the seconds after which a request without a response is repeated, well before the deadline."""
+        """Return the seconds, long before the deadline, after which a request without a response is retried."""
         return self.renew_deadline / 2
 
 
 class ObservedLease(Struct, frozen=True):
-    """The last observed change of a Lease: its content, and the monotonic time of this process."""
+    """The Lease at the last observed change, and the local monotonic time of that observation."""
 
     spec: JSONObject
     at: float
 
 
 class LeaseUpdate(Struct, frozen=True):
-    """Decision: write this spec. If there is no Lease to replace, create one."""
+    """Decision: write this spec. If the Lease does not exist, create it."""
 
     spec: JSONObject
     replaces: JSONObject | None
@@ -90,7 +90,7 @@ Decision: TypeAlias = LeaseUpdate | Wait
 
 
 class ElectionObserver(Protocol):
-    """Observes the start and end of leadership."""
+    """Observes when leadership starts and stops."""
 
     def leading(self, *, is_leader: bool) -> None:
         """Record the change."""
@@ -100,7 +100,7 @@ class ElectionObserver(Protocol):
 def decide(
     settings: ElectionSettings, lease: JSONObject | None, sighting: ObservedLease | None, clock: Clock
 ) -> Decision:
-    """Decide whether to claim the lease now."""
+    """Decide whether to claim the lease at this time."""
     spec = {} if lease is None else meta.spec(lease)
     holder = str(spec.get("holderIdentity") or "")
     if holder and holder != settings.identity and not _is_over(spec, sighting, clock.monotonic()):
@@ -121,7 +121,7 @@ def decide(
 
 
 def see(sighting: ObservedLease | None, lease: JSONObject, now: float) -> ObservedLease:
-    """Return the last observed change. It is new only if the lease differs from the last observation."""
+    """Return the last observed change. It is a new one only if the lease differs from the last observation."""
     spec = meta.spec(lease)
     return sighting if sighting is not None and sighting.spec == spec else ObservedLease(spec, now)
 
@@ -144,7 +144,7 @@ def _is_over(spec: JSONObject, sighting: ObservedLease | None, now: float) -> bo
 
 
 class LeaderElection:
-    """Campaigns, leads, and campaigns again when leadership is lost."""
+    """Campaigns for leadership, leads, and campaigns again after losing leadership."""
 
     def __init__(
         self,
@@ -167,15 +167,15 @@ class LeaderElection:
 
     @property
     def is_leader(self) -> bool:
-        """Return whether this process may act now."""
+        """Return whether this process may currently act as the leader."""
         return self.remaining() > 0
 
     def remaining(self) -> float:
-        """Return the seconds for which this process may still act, or 0 or less if it may not."""
+        """Return the seconds during which this process may still act as the leader, or 0 or less if it may not."""
         return self._deadline - self._clock.monotonic()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Run `lead` whenever this process is the leader, until `lead` returns. Release the lease at the end.
+        """Run `lead` whenever this process is the leader, until `lead` returns. Then release the lease.
 
         `lead` is cancelled when leadership is lost, and run again when it is acquired again.
         """
@@ -184,7 +184,7 @@ class LeaderElection:
             self._log.warning("leadership lost")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
-        """Acquire the lease and lead once. Return whether `lead` returned on its own."""
+        """Acquire the lease and lead once. Return whether `lead` returned by itself."""
         await self._acquire()
         self._log.info("leading")
         self._observer.leading(is_leader=True)
@@ -207,7 +207,7 @@ class LeaderElection:
             await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
 
     async def _renew(self) -> None:
-        """Renew until renewals fail for the deadline, or a different process holds the lease."""
+        """Renew the lease until renewals fail until the deadline, or a different process holds the lease."""
         pause = self._settings.retry_period
         while self.is_leader:
             await asyncio.sleep(min(pause, max(self.remaining(), 0.0)))
@@ -220,7 +220,7 @@ class LeaderElection:
                 self._log.warning("the lease was not renewed in time")
 
     async def _renew_once(self) -> bool:
-        """Claim the lease, and repeat the claim concurrently while there is no response.
+        """Claim the lease. Retry concurrently while there is no response.
 
         Return whether an attempt succeeded.
         """
@@ -235,14 +235,14 @@ class LeaderElection:
                 is_ours = any(attempt.result() for attempt in done)
                 if is_ours or not pending:
                     break
-                if done:  # refused at once: the others may still be answered
+                if done:  # rejected immediately: the other attempts may still succeed
                     await asyncio.sleep(self._settings.retry_period)
             for attempt in pending:
                 attempt.cancel()
             return is_ours
 
     async def _try(self, limit: float | None) -> bool:
-        """Claim the lease if allowed. Return whether this process holds it now. `limit` is the timeout in seconds."""
+        """Claim the lease if allowed. Return whether this process now holds it. `limit` is the timeout in seconds."""
         try:
             if self._own_lease is not None and self.is_leader:
                 try:
@@ -259,7 +259,7 @@ class LeaderElection:
             return False
 
     async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
-        """Claim the lease based on its state, if allowed. Return whether this process holds it now."""
+        """Claim the lease based on its state, if allowed. Return whether this process now holds it."""
         if lease is not None:
             self._seen = see(self._seen, lease, self._clock.monotonic())
         decision = decide(self._settings, lease, self._seen, self._clock)
@@ -270,7 +270,7 @@ class LeaderElection:
         sent_at = self._clock.monotonic()
         async with timeouts.within(limit):
             own_lease = await self._write(decision.spec, decision.replaces)
-        if sent_at + self._settings.tenure > self._deadline:  # not where a later attempt was answered before
+        if sent_at + self._settings.tenure > self._deadline:  # unless a later attempt has already succeeded
             self._own_lease, self._deadline = own_lease, sent_at + self._settings.tenure
         return True
 
@@ -289,7 +289,7 @@ class LeaderElection:
             self._log.info("lease released")
 
     async def _free(self, last_lease: JSONObject) -> None:
-        """Release the lease in its last held state, or in the state of an interrupted renewal of this process."""
+        """Release the lease in its last held state, or in the state after an interrupted renewal of this process."""
         try:
             await self._write(released(last_lease, self._clock.now()), last_lease)
         except ConflictError:

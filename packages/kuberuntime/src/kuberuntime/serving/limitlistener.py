@@ -1,4 +1,4 @@
-"""Accepts connections with a maximum number of connections and a time limit for each wait.
+"""Accepts connections with a connection limit and a time limit for each wait.
 
 In: an address, a protocol factory, limits. Out: connections that are served, until `close`. A connection waits or is
 served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
@@ -28,10 +28,10 @@ from kuberuntime.serving.protocollogs import LOG_SECONDS
 
 HANDSHAKE_SECONDS: Final = 10.0
 HEADER_SECONDS: Final = 20.0
-"""Seconds from the acceptance of a connection to the headers of its first request."""
+"""The maximum time in seconds from the acceptance of a connection to the headers of its first request."""
 
 IDLE_SECONDS: Final = 120.0
-"""Seconds between two requests. API servers close idle connections earlier, after 90 s."""
+"""The maximum time in seconds between two requests. API servers close idle connections after 90 s."""
 
 CONNECTIONS: Final = 256
 BACKLOG: Final = 512
@@ -39,30 +39,30 @@ AT_ONCE: Final = 16
 """The number of connections that are accepted before the event loop does other work."""
 
 PAUSE_SECONDS: Final = 1.0
-"""Seconds for which accepting pauses after the system rejected a connection."""
+"""The pause in seconds before accepting connections after the system rejected a connection."""
 
 CLOSING_SECONDS: Final = 1.0
 
 LINGER_SECONDS: Final = 1.0
-"""Seconds for which a server reads the rest of a body after its response, which the client must still read.
+"""The time in seconds for reading the rest of a body after the response, so that the client can read the response.
 
 Reading continues after the client has disconnected, outside of the connection limit. With aiohttp's 10 s, clients could
 exhaust the memory.
 """
 
 GRACE_SECONDS: Final = 1.0
-"""Seconds after a request for which its connection is not closed, because the response is still being sent."""
+"""The time in seconds after a request for which its connection is not closed, so that the response can be sent."""
 
 Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
 EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
-"""Hosts that mean all addresses of both IP families, as in Go, because a pod may have only an IPv6 address."""
+"""Hosts for all addresses of both IP families, as in Go, because a pod might have only an IPv6 address."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ConnectionLimits(Struct, frozen=True):
-    """The maximum number of open connections, and the maximum seconds of waits for headers and between requests."""
+    """The maximum number of open connections, and the timeouts in seconds for headers and between requests."""
 
     connections: int = CONNECTIONS
     headers: float = HEADER_SECONDS
@@ -70,24 +70,24 @@ class ConnectionLimits(Struct, frozen=True):
 
 
 def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> ConnectionLimits:
-    """Return limits for `most` connections, or `share` of the process's file descriptors if that is lower."""
+    """Return a limit of `most` connections, or the `share` of the process's file descriptors if that is lower."""
     try:
         import resource
-    except ModuleNotFoundError:  # on Windows: without a limit
+    except ModuleNotFoundError:  # Windows has no such limit
         return ConnectionLimits(most)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return ConnectionLimits(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
 
 
 class AcceptedConnection(socket.socket):
-    """The socket of a connection, counted until its descriptor is closed."""
+    """The socket of a connection, which is counted until its file descriptor is closed."""
 
     def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
         self._note_closed = closed
 
     def close(self) -> None:
-        """Close the descriptor, and free its slot for a new connection."""
+        """Close the file descriptor, and free its slot for a new connection."""
         was_open = self.fileno() >= 0
         super().close()
         if was_open:
@@ -95,7 +95,7 @@ class AcceptedConnection(socket.socket):
 
 
 def abort(transport: asyncio.Transport) -> None:
-    """Abort a connection without waiting for its peer, unless it is already closing.
+    """Abort a connection without waiting for the peer, unless it is already closing.
 
     Before Python 3.11.3, aborting a TLS transport that was closed twice raises AttributeError.
     """
@@ -104,7 +104,7 @@ def abort(transport: asyncio.Transport) -> None:
 
 
 class LimitListener:
-    """Accepts the connections to a port. Protocols must report when they serve (`serving`, `middleware`)."""
+    """Accepts connections on a port. Protocols must report when they serve a request (`serving`, `middleware`)."""
 
     def __init__(self, limits: ConnectionLimits, *, name: str, context: ssl.SSLContext | None = None) -> None:
         self._limits = limits
@@ -126,7 +126,7 @@ class LimitListener:
     async def listen(self, factory: Factory, host: str | None, port: int) -> None:
         """Serve each connection with a protocol of the factory. Raise `OSError` if the port cannot be bound."""
         loop = asyncio.get_running_loop()
-        # asyncio binds all addresses of a host; it does not accept connections.
+        # asyncio binds all addresses of a host, but does not accept connections.
         address = None if host in EVERYWHERE else host
         bound = await loop.create_server(asyncio.Protocol, address, port, start_serving=False)
         try:
@@ -147,7 +147,7 @@ class LimitListener:
         await self.listen(runner.server, host, port)
 
     def stop(self) -> None:
-        """Stop listening. Open connections remain."""
+        """Stop listening. Open connections are not closed."""
         self._accept_no_more()
         for timer in (self._resuming, self._asking):
             if timer is not None:
@@ -170,7 +170,7 @@ class LimitListener:
 
     @contextmanager
     def serving(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
-        """Record that a request of this connection is being served, so that it does not count as waiting."""
+        """Record that a request is being served, so that its connection does not count as waiting."""
         connection = self._find(transport)
         if connection is None:
             yield
@@ -185,7 +185,7 @@ class LimitListener:
 
     @contextmanager
     def receiving(self, transport: asyncio.BaseTransport | None, seconds: float) -> Iterator[None]:
-        """Record that the body of a request is being read: its connection waits, for at most `seconds`.
+        """Record that a request body is being read, for which the connection waits at most `seconds`.
 
         Otherwise a client that sends a body byte by byte would count as served, and block other clients.
         """
@@ -213,7 +213,7 @@ class LimitListener:
 
     @property
     def middleware(self) -> Middleware:
-        """Return the middleware that records when requests of an application are served."""
+        """Return middleware that records when requests of an application are served."""
 
         @web.middleware
         async def noted(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -225,7 +225,7 @@ class LimitListener:
     def _accept(self, listening: socket.socket) -> None:
         for turn in range(AT_ONCE):
             if len(self._open) >= self._limits.connections:
-                if turn == 0:  # then a connection is ready to be accepted
+                if turn == 0:  # the event loop has reported a ready connection
                     self._free_connection()
                 return
             try:
@@ -238,7 +238,7 @@ class LimitListener:
             self._open_connection(accepted)
 
     def _free_connection(self) -> None:
-        """Stop accepting until a connection is closed, and close the longest waiting connection, now or soon."""
+        """Stop accepting until a connection is closed. Close the longest waiting connection, immediately or soon."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         if not any(connection.is_cut for connection in self._open.values()):
@@ -266,13 +266,13 @@ class LimitListener:
         opening.add_done_callback(self._openings.discard)
 
     async def _serve(self, peer: socket.socket, connection: "_Connection") -> None:
-        """Do the handshake and hand the connection to a protocol."""
+        """Perform the TLS handshake and pass the connection to a protocol."""
         handshake = min(HANDSHAKE_SECONDS, self._limits.headers) if self._context is not None else None
         try:
             connection.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
                 self._factory, peer, ssl=self._context, ssl_handshake_timeout=handshake
             )
-        except (OSError, ValueError) as error:  # a failed handshake concerns only the client
+        except (OSError, ValueError) as error:  # a failed handshake affects only its client
             log.debug("connection ended", server=self._name, error=str(error))
             connection.cut()
 
@@ -286,7 +286,7 @@ class LimitListener:
             self._accept_again()
 
     def _pause(self, error: OSError) -> None:
-        """Pause accepting, because the system has no descriptor or memory for a connection."""
+        """Pause accepting, because the system has no file descriptor or memory for a connection."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         self._resuming = loop.call_later(PAUSE_SECONDS, self._resume)
@@ -325,7 +325,7 @@ class LimitListener:
             asyncio.get_running_loop().remove_reader(listener)
 
     async def _accept_each(self, listener: socket.socket) -> None:
-        """Accept on event loops that cannot watch a socket. Connections that exceed the limit are closed."""
+        """Accept connections on event loops that cannot watch a socket. Connections above the limit are closed."""
         while True:
             try:
                 accepted, _ = await asyncio.get_running_loop().sock_accept(listener)
@@ -344,7 +344,7 @@ class LimitListener:
 
 
 class _Connection:
-    """The state of a connection: whether it waits, and until when it may wait."""
+    """The state of a connection: whether it is waiting, and until when it may wait."""
 
     def __init__(self, peer: socket.socket, number: int) -> None:
         self._peer = peer
@@ -356,11 +356,11 @@ class _Connection:
         self._idle_at = 0.0
 
     def is_idle(self, now: float) -> bool:
-        """Return whether the connection waits, and its last response has been sent."""
+        """Return whether the connection is waiting, and its last response has been sent."""
         return self.is_waiting and now >= self._idle_at
 
     def wait(self, seconds: float, *, grace: float = 0.0) -> None:
-        """Start to wait for a request, for at most `seconds`."""
+        """Start waiting for a request, for at most `seconds`."""
         loop = asyncio.get_running_loop()
         self.is_waiting = True
         self._idle_at = loop.time() + grace
@@ -382,10 +382,10 @@ class _Connection:
         self.is_cut = True
         self.end()
         self._timer = asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._abort)
-        with suppress(OSError):  # the client has closed it already
+        with suppress(OSError):  # the client has already closed it
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def _abort(self) -> None:
-        """Abort a connection that was neither read nor written since its shutdown."""
+        """Abort a connection without reads or writes since its shutdown."""
         if self.transport is not None and self._peer.fileno() >= 0:
             abort(self.transport)

@@ -1,4 +1,4 @@
-"""Metrics with the names of controller-runtime and client-go, so that their dashboards and alerts work.
+"""Exports metrics with the names of controller-runtime and client-go, so that existing dashboards and alerts work.
 
 One `Metrics` per process owns a registry. Its parts observe controllers' queues and workers, a transport, webhooks,
 leader election and certificate files. They only count, and never block. `render` returns the text that Prometheus
@@ -27,11 +27,11 @@ WEBHOOK_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 API_REQUESTS: Final = "kuberuntime_api_requests_total"
 
 UNREACHABLE: Final = "<error>"
-"""The code under which client-go counts a request without a response."""
+"""The status code with which client-go counts a request without a response."""
 
 
 class Metrics:
-    """The registry of a process, and its metrics.
+    """The metrics registry of a process, and its metrics.
 
     `api_requests` names the metric of requests by verb and resource, which no Go library has.
     """
@@ -89,11 +89,11 @@ class Metrics:
         return ControllerObserver(self._controllers, name)
 
     def register(self, collector: Collector) -> None:
-        """Add metrics that are computed when they are scraped."""
+        """Register metrics that are computed during a scrape."""
         self._registry.register(collector)
 
     def unregister(self, collector: Collector) -> None:
-        """Remove metrics that `register` added."""
+        """Remove metrics that were added by `register`."""
         self._registry.unregister(collector)
 
     def prepare_webhook(self, path: str) -> None:
@@ -102,7 +102,7 @@ class Metrics:
         self._webhook_seconds.labels(path)
 
     def webhook_answered(self, path: str, code: int, seconds: float) -> None:
-        """Count one admission request; safe from any thread."""
+        """Count one admission request. This method is thread-safe."""
         self._webhook_requests.labels(path, str(code)).inc()
         self._webhook_seconds.labels(path).observe(seconds)
 
@@ -112,7 +112,7 @@ class Metrics:
         self._calls.labels(*verb_and_resource(request)).inc()
 
     def throttled(self, seconds: float) -> None:
-        """Record how long a request waited for the client's own limit."""
+        """Record how long the client-side rate limit delayed a request."""
         self._throttled.observe(seconds)
 
     def leadership(self, name: str) -> "LeadershipObserver":
@@ -120,18 +120,18 @@ class Metrics:
         return LeadershipObserver(self._master.labels(name))
 
     def read_certificate(self, *, failed: bool) -> None:
-        """Count one reading of certificate files."""
+        """Count one read of certificate files."""
         self._certificates.inc()
         if failed:
             self._certificate_errors.inc()
 
     def render(self) -> bytes:
-        """Return all metrics as text."""
+        """Return all metrics in the Prometheus text format."""
         return prometheus_client.generate_latest(self._registry)
 
 
 class LeadershipObserver:
-    """Exports whether this process leads."""
+    """Exports whether this process is the leader."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
@@ -186,7 +186,7 @@ class _ControllerMetrics:
 
 
 class ControllerObserver:
-    """Counts the steps of keys through one controller's queue."""
+    """Exports metrics of the work queue and the workers of one controller."""
 
     def __init__(self, metrics: _ControllerMetrics, name: str) -> None:
         self._waiting: dict[Hashable, float] = {}
@@ -202,7 +202,7 @@ class ControllerObserver:
         self._worked = metrics.worked.labels(name, name)
 
     def queued(self, key: Hashable) -> None:
-        """Count an addition; the time in the queue begins."""
+        """Count an added key, and start measuring its time in the queue."""
         self._waiting[key] = asyncio.get_running_loop().time()
         self._adds.inc()
 
@@ -211,13 +211,13 @@ class ControllerObserver:
         self._retries.inc()
 
     def taken(self, key: Hashable) -> None:
-        """Record the end of the time in the queue; processing begins."""
+        """Record the time in the queue, and start measuring the processing time."""
         now = asyncio.get_running_loop().time()
         self._waited.observe(now - self._waiting.pop(key, now))
         self._working[key] = now
 
     def finished(self, key: Hashable, result: Result) -> None:
-        """Count a result and its duration."""
+        """Count a result and record its duration."""
         now = asyncio.get_running_loop().time()
         seconds = now - self._working.pop(key, now)
         self._worked.observe(seconds)
@@ -228,7 +228,7 @@ class ControllerObserver:
 
 
 class ObservedTransport:
-    """A transport whose requests are counted."""
+    """A transport that counts requests."""
 
     def __init__(self, inner: Transport, host: str, metrics: Metrics) -> None:
         self._inner = inner
@@ -236,7 +236,7 @@ class ObservedTransport:
         self._metrics = metrics
 
     async def request(self, request: Request) -> Response:
-        """Send and count."""
+        """Send and count a request."""
         try:
             response = await self._inner.request(request)
         except KubeError:
@@ -247,7 +247,7 @@ class ObservedTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Open a stream and count its opening."""
+        """Open and count a stream."""
         opened = False
         try:
             async with self._inner.stream(request) as response:

@@ -1,4 +1,4 @@
-"""Permissions for leader election, in one namespace, and for authorizing readers of metrics."""
+"""Permissions for leader election in one namespace, and for authorizing metrics clients."""
 
 from typing import Final
 
@@ -9,5 +9,5 @@ METRICS: Final = (Permission(TOKEN_REVIEWS, ("create",)), Permission(SUBJECT_ACC
 
 
 def leader_election(lease: str) -> tuple[Permission, ...]:
-    """Return the permissions for leader election on one lease; a role cannot restrict `create` to a name."""
+    """Return the permissions for leader election with one lease. A role cannot restrict `create` by name."""
     return (Permission(LEASES, ("create",)), Permission(LEASES, ("get", "update"), names=(lease,)))

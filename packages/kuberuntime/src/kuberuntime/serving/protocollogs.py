@@ -1,4 +1,4 @@
-"""Log lines about requests that any client can cause: few of them."""
+"""Limits the number of log lines about requests that any client can cause."""
 
 import logging
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from aiohttp.http_exceptions import HttpProcessingError
 
 LOG_SECONDS: Final = 60.0
-"""The minimum seconds between two log lines about malformed requests, or about failures to accept."""
+"""The minimum interval in seconds between log lines about malformed requests, or about failed accepts."""
 
 
 class LogRateLimit(logging.Filter):
-    """Drops log lines about requests that aiohttp answers with 400; other lines pass once per `LOG_SECONDS`."""
+    """Drops log lines about requests that aiohttp rejects with 400. Other lines pass once per `LOG_SECONDS`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class LogRateLimit(logging.Filter):
 
 
 def protocol_logger(name: str) -> logging.Logger:
-    """Return the logger for aiohttp's lines about malformed or incomplete requests, which any client can cause."""
+    """Return the logger for aiohttp messages about malformed or incomplete requests, which any client can cause."""
     logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
     if not logger.filters:
         logger.addFilter(LogRateLimit())

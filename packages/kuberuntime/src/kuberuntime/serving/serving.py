@@ -1,4 +1,4 @@
-"""Serving HTTP: TLS contexts whose certificate can be replaced, a listener, probes.
+"""Serves HTTP with replaceable TLS certificates, a listener, and probes.
 
 Only HTTP/1.1 is served (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
 """
@@ -19,23 +19,23 @@ from kuberuntime.serving.limitlistener import ConnectionLimits, LimitListener, b
 from kuberuntime.serving.protocollogs import protocol_logger
 
 SHUTDOWN_SECONDS: Final = 3.0
-"""Seconds for running requests to complete when the server stops."""
+"""The time in seconds for requests in progress to complete when the server stops."""
 
 
 CONNECTIONS: Final = 64
 SHARE: Final = 1 / 16
-"""Limits for probes and metrics: open connections, and their fraction of the process's file descriptors."""
+"""Limits for probes and metrics, as a connection count and a fraction of the process's file descriptors."""
 
 
 class TLSSettings(Struct, frozen=True):
-    """The minimum TLS version, and the TLS 1.2 cipher suites as an OpenSSL list (empty for the default)."""
+    """The minimum TLS version, and the TLS 1.2 cipher suites in OpenSSL format (empty for the default)."""
 
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
 
 
 def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSLContext:
-    """Build a server context. `chain` is the certificate and the private key as PEM."""
+    """Build a server context. `chain` contains the certificate and the private key in PEM format."""
     settings = settings or TLSSettings()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = settings.minimum_version
@@ -47,7 +47,7 @@ def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSL
 
 
 def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
-    """Use a new certificate for new connections.
+    """Use a different certificate for new connections.
 
     Call this in the serving thread, because handshakes must not use an incomplete certificate.
 
@@ -64,7 +64,7 @@ def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
 
 
 class Listener:
-    """Serves an application in the context, with plain HTTP if there is no TLS context."""
+    """Serves an application. Plain HTTP is used if there is no TLS context."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Listener:
             application,
             access_log=None,
             shutdown_timeout=SHUTDOWN_SECONDS,
-            lingering_time=0.0,  # no request has a body to wait for
+            lingering_time=0.0,  # requests to these paths have no body
             logger=protocol_logger(name),
         )
         self._address = address
@@ -109,7 +109,7 @@ Check: TypeAlias = Callable[[], bool]
 
 
 def application(*, liveness: str, readiness: str, checks: Mapping[str, Check]) -> web.Application:
-    """Build the application for probes. `liveness` and `readiness` are its paths.
+    """Build the application for probes. `liveness` and `readiness` are the paths.
 
     This process is live if its event loop responds, and ready if every check passes. The response names the checks that
     failed, so that `kubectl describe pod` shows them.
@@ -130,7 +130,7 @@ def application(*, liveness: str, readiness: str, checks: Mapping[str, Check]) -
 
 
 def path_of(name: str) -> str:
-    """Return an endpoint's path, even if it was written without its slash.
+    """Return the path of an endpoint with a leading slash.
 
     >>> path_of("readyz"), path_of("/healthz")
     ('/readyz', '/healthz')

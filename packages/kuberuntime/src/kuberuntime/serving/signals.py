@@ -1,4 +1,4 @@
-"""Signals that stop a command. SIGINT, SIGTERM and SIGHUP set an event; a second SIGINT exits immediately."""
+"""Handles stop signals. SIGINT, SIGTERM and SIGHUP set an event. A second SIGINT exits immediately."""
 
 import asyncio
 import os
@@ -11,16 +11,16 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 @asynccontextmanager
 async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set by a stop signal. `at_once` is called before a second signal exits the process."""
+    """Yield an event that a signal sets. `at_once` is called before a second signal terminates the process."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         if stopped.is_set():
-            with suppress(Exception):  # no error may keep the process from ending
+            with suppress(Exception):  # an error must not prevent the process from exiting
                 if at_once is not None:
                     at_once()
-            os._exit(130)  # the second signal: end at once
+            os._exit(130)  # the second signal exits immediately
         stopped.set()
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
@@ -35,4 +35,4 @@ async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncItera
         for number in SIGNALS:
             with suppress(NotImplementedError):
                 loop.remove_signal_handler(number)
-            signal.signal(number, before[number])  # the loop leaves the default
+            signal.signal(number, before[number])  # the event loop restores the default handler

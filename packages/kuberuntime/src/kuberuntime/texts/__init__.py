@@ -1,1 +1,1 @@
-"""Text for users: cleaned and masked text of tenants and programs, and differences of objects. Pure."""
+"""Pure functions that prepare text for users: cleaning, masking, and differences between objects."""

@@ -1,4 +1,4 @@
-"""The edge around one object that is shown: if it cannot be read, its error is shown in its place. Pure.
+"""Handles errors when one object is displayed. The error message is displayed instead of the object. Pure.
 
 Anything may be stored in an object. So each set, rank, event and diagnosis is read behind this edge. An error in it neither
 ends a command nor hides the other objects.
@@ -12,11 +12,11 @@ from kuberuntime.objects import untrustedtext
 T = TypeVar("T")
 
 LONGEST: Final = 200
-"""The maximum characters of an error that is shown: it may quote the object."""
+"""The maximum number of characters of a displayed error, which can quote the object."""
 
 
 def attempt(read: Callable[[], T], instead: Callable[[str], T]) -> T:
-    """Return the result of `read`; if it raises an error, return `instead` of a text about it.
+    """Return the result of `read`. If it raises an error, call `instead` with the error message.
 
     >>> attempt(lambda: int("x"), str)
     "cannot be shown: ValueError: invalid literal for int() with base 10: 'x'"
@@ -28,7 +28,7 @@ def attempt(read: Callable[[], T], instead: Callable[[str], T]) -> T:
 
 
 def describe(error: Exception) -> str:
-    r"""Return the type and the message of an error on one line.
+    r"""Return the type and message of an error on one line.
 
     >>> describe(ValueError("a\nb")), describe(RecursionError())
     ('ValueError: a b', 'RecursionError')

@@ -1,4 +1,4 @@
-"""The fields in which two objects differ, formatted for users.
+"""Compares two objects, and formats the different fields for users.
 
 In: an object before and after a change. Out: one `FieldChange` for each field; its lines show the difference, also in
 long texts and in texts of several lines.
@@ -15,20 +15,20 @@ from kuberuntime.objects import patch
 from kuberuntime.objects.meta import JSON, JSONObject
 
 FIELDS_SHOWN: Final = 30
-"""The maximum number of lines for fields. Machine-readable output contains all fields."""
+"""The maximum number of field lines. Machine-readable output contains all fields."""
 
 LINES_SHOWN: Final = 20
-"""The maximum number of lines for the changes of one text."""
+"""The maximum number of lines for the changes in one multi-line value."""
 
 LONGEST_VALUE: Final = 60
 CONTEXT: Final = 16
-"""Characters before the first difference of two long values."""
+"""The number of characters before the first difference of two long values."""
 
 NEWLINE: Final = "\n"
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A changed field. None means an absent field."""
+    """A changed field. None represents a missing field."""
 
     path: str
     before: JSON
@@ -38,7 +38,7 @@ class FieldChange(msgspec.Struct, frozen=True):
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the change as text. For multi-line texts, yield the changed lines."""
+        """Yield the lines of the change. For multi-line values, yield only the changed lines."""
         old, new = _text(self.before), _text(self.after)
         if "\n" in old and "\n" in new:
             yield f"{self.path}:"
@@ -67,7 +67,7 @@ def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
 
 
 def verdict(changes: Sequence[FieldChange], *, is_new: bool) -> str:
-    """Summarize the change of the object in a few words."""
+    """Return a short summary of the change."""
     if is_new:
         return "created"
     return f"{_counted(len(changes), 'field')} would change" if changes else "unchanged"
@@ -95,7 +95,7 @@ def _differences(path: str, old: JSON, new: JSON) -> Iterator[FieldChange]:
 
 
 def _members(value: JSON) -> dict[str, JSON] | None:
-    """Return the members of an object or a list by their path suffix, or None for other values."""
+    """Return the members of an object or list by path suffix, or None for other values."""
     if isinstance(value, dict):
         return {f"[{name}]" if "." in name or "/" in name else f".{name}": inner for name, inner in value.items()}
     if not isinstance(value, list):
@@ -111,7 +111,7 @@ def _text(value: JSON) -> str:
 
 
 def _changed_lines(old: str, new: str) -> Iterator[str]:
-    r"""Yield the removed and the added lines of a text, at most `LINES_SHOWN`.
+    r"""Yield the removed and added lines, at most `LINES_SHOWN`.
 
     >>> list(_changed_lines("exec server\n  --port 80\n", "exec server\n  --port 81\n"))
     ['-   --port 80', '+   --port 81']
@@ -130,7 +130,7 @@ def _changed_lines(old: str, new: str) -> Iterator[str]:
 
 
 def _cut(old: str, new: str) -> tuple[str, str]:
-    """Cut both texts to `LONGEST_VALUE` so that they contain the first difference.
+    """Shorten both strings to `LONGEST_VALUE` characters that include the first difference.
 
     >>> _cut("run " + "-a " * 30 + "--len 1", "run " + "-a " * 30 + "--len 2")
     ('…-a -a -a --len 1', '…-a -a -a --len 2')
@@ -138,7 +138,7 @@ def _cut(old: str, new: str) -> tuple[str, str]:
     pairs = enumerate(zip(old, new, strict=False))
     same = next((at for at, (left, right) in pairs if left != right), min(len(old), len(new)))
     start = max(0, same - CONTEXT) if max(len(old), len(new)) > LONGEST_VALUE and same > CONTEXT else 0
-    start = max(start, old.find(" ", start, same) + 1) if start else 0  # begin with a whole word
+    start = max(start, old.find(" ", start, same) + 1) if start else 0  # start with a complete word
     before, after = (_clipped(text, start) for text in (old, new))
     return before, after
 

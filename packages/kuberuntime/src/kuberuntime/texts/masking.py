@@ -1,4 +1,4 @@
-"""The one place that text of tenants and programs passes before it is shown or stored: cleaned, without secrets. Pure.
+"""Cleans text of tenants and applications, and masks secrets, before it is displayed or stored. Pure.
 
 `masked` is for one message: bounded, cleaned (`untrustedtext.py`) and masked. `Mask` is for several texts with known values,
 of any length. Both are linear in the length of the text, and neither recurses into it.
@@ -33,33 +33,33 @@ from kuberuntime.texts.secretpatterns import (
 
 MASK: Final = "[masked]"
 SHORTEST: Final = 6
-"""The minimum characters of a secret. Shorter values are usually ordinary words and numbers."""
+"""The minimum number of characters of a secret. Shorter values are usually ordinary words and numbers."""
 
 SHORTEST_PIN: Final = 4
 LONGEST_COUNT: Final = 8
-"""The minimum digits of a secret number, and of one whose name has the word `token`, which often counts tokens."""
+"""The minimum digits of a secret number, and of a number named `token`, which is often a token count."""
 
 LONGEST_NAME: Final = 60
-"""The characters that are read before a word such as `token`, for the rest of its name."""
+"""The number of characters before a word such as `token` that are read to find the start of the name."""
 
 LONGEST_PATH: Final = 256
 
 WORD: Final = re.compile(PHRASE, re.IGNORECASE)
 CHOSEN: Final = re.compile(LIKELY)
-"""A word that is followed by a password in a list of words, and the password."""
+"""A list element that precedes a password, and the password."""
 
 BEFORE: Final = re.compile(r"(?:\b[a-z]{1,10} )?[\w.-]*\Z", re.IGNORECASE)
 
 
 class Mask:
-    """Masks texts. `count` is the number of replaced values."""
+    """Masks secrets in text. `count` is the number of replaced values."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
         self.count = 0
 
     def text(self, text: str) -> str:
-        """Clean the text, and mask values that look like secrets."""
+        """Clean the text, and mask possible secrets."""
         text = untrustedtext.clean(text)
         for value in self._values:
             if occurrences := text.count(value):
@@ -72,11 +72,11 @@ class Mask:
         return text
 
     def lines(self, lines: Iterable[str]) -> list[str]:
-        """Mask the lines of a text. A key that spans several lines becomes one line."""
+        """Mask the lines of a text. A key that spans several lines is replaced with one line."""
         return self.text("\n".join(lines)).splitlines()
 
     def object(self, value: Any) -> Any:
-        """Return an API object without such values: in texts, in variables, and after options in lists of words."""
+        """Return an API object with masked text, environment variables, and option values in lists."""
         match value:
             case str():
                 return self.text(value)
@@ -90,7 +90,7 @@ class Mask:
         return value
 
     def data(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Return the data of a ConfigMap without the values of keys with a secret name."""
+        """Return the data of a ConfigMap, and mask the values of keys with a secret name."""
         return {key: self.text(value) if not _is_secret(key, value) else MASK for key, value in data.items()}
 
     def _word(self, before: Any, word: Any) -> Any:
@@ -108,7 +108,7 @@ class Mask:
         return MASK
 
     def _without(self, form: NamedValue, text: str) -> str:
-        """Return the text without the values after the names of one form: each name and each value is read once."""
+        """Return the text without values after secret names. Each name and each value is read once."""
         pieces: list[str] = []
         at = begin = 0
         while head := form.head.search(text, begin):
@@ -135,13 +135,13 @@ def _is_harmless(name: str) -> bool:
 
 
 def _is_about_path(text: str, head: re.Match[str], value: str) -> bool:
-    """Return whether a name is the end of a path, and the words after it, apart from it, are about that file."""
+    """Return whether a name is the last element of a path, and the next words describe that file."""
     before = text[max(0, head.start() - LONGEST_PATH) : head.start()]
     return head[0][-1].isspace() and bool(OF_PATHS.fullmatch(value)) and bool(PATH.search(before))
 
 
 def _is_plain(name: str, value: str) -> bool:
-    """Return whether a value is not secret under a name: a count of tokens has fewer digits than a password."""
+    """Return whether a value is not secret despite its name, such as a token count with few digits."""
     if value.isdecimal():
         return len(value) < (LONGEST_COUNT if "token" in name.lower() else SHORTEST_PIN)
     return bool(PLAIN.fullmatch(value))
@@ -153,7 +153,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def masked(text: str) -> str:
-    """Shorten and clean a message of an application or tenant, and mask values that look like secrets.
+    """Shorten and clean a message of an application or tenant, and mask possible secrets.
 
     >>> masked("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
@@ -162,7 +162,7 @@ def masked(text: str) -> str:
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
-    """Yield the values of Secrets, plain and in base64, and of the pods' variables with a secret name.
+    """Yield the values of Secrets, plain and base64-encoded, and of environment variables with a secret name.
 
     A multi-line value is yielded line by line, as applications print it.
     """
@@ -172,7 +172,7 @@ def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator
             try:
                 text = base64.b64decode(encoded).decode()
             except (binascii.Error, ValueError, TypeError):
-                continue  # it is not text: nothing that a program prints in a line of its log
+                continue  # not text that a process prints in a log line
             yield from map(str.strip, text.splitlines())
     for pod in pods:
         spec = meta.spec(pod)

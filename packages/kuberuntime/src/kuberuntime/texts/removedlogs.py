@@ -13,7 +13,7 @@ LOST: Final = re.compile(
 
 
 def is_lost(text: bytes) -> bool:
-    r"""Return whether a log consists only of the kubelet's message that there is no log.
+    r"""Return whether a log consists only of the kubelet's message about a removed log.
 
     >>> is_lost(b"unable to retrieve container logs for containerd://0a1b"), is_lost(b"unable to retrieve it\n")
     (True, False)

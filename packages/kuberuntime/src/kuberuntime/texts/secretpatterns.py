@@ -13,18 +13,18 @@ WORDS: Final = (
     r"|session[_-]?id|apikey)"
 )
 NAMED: Final = re.compile(WORDS, re.IGNORECASE)
-"""Names of variables, options and fields whose values are secret."""
+"""Names of variables, options and fields with secret values."""
 
 PHRASE: Final = r"(?:passwo?r?d|passphrase|passcode)"
 LIKELY: Final = r"(?=[^\s\d]{0,64}\d)[^\s\"'<>(:;,]{6,256}"
-"""A name, and a value that may follow it as the next word: ordinary words have no digit."""
+"""A name that can be followed by a value. Ordinary words in this position do not contain digits."""
 
 HARMLESS: Final = re.compile(
     r"(?:\b|_)(?:bos|cls|each|eos|end|first|image|last|mask|next|pad|per|sep|special|start|stop|unexpected|unk)[ _-]?token$"
     r"|(?:count|dir|endpoint|expiry|file|id|index|kind|len|length|limit|name|path|ref|ttl|type|uri|url|version)s?$",
     re.IGNORECASE,
 )
-"""Names whose values are not secret: tokens of language models, and places of secrets."""
+"""Names of values that are not secret, such as language model tokens and locations of secrets."""
 
 HARMLESS_EXCEPT: Final = re.compile(r"session[_-]?id$", re.IGNORECASE)
 
@@ -33,13 +33,13 @@ PLAIN: Final = re.compile(
     r"|(?:not|too|empty|expired|incorrect|invalid|missing|required|unset|wrong)[.!]?",
     re.IGNORECASE,
 )
-"""Values that are not secret under any name: numbers, as in `token=17`, references, and words of errors."""
+"""Values that are not secret, regardless of their name: numbers as in `token=17`, references, and error words."""
 
 PATH: Final = re.compile(r"(?:\A|[\s\"'=(])/[\w./-]{0,256}\Z")
-"""The end of a text before a name that is the last part of an absolute path, as in `/etc/passwd`."""
+"""The end of the text before a name that is the last element of an absolute path, as in `/etc/passwd`."""
 
 OF_PATHS: Final = re.compile(r"[a-z/-]+")
-"""A word of a message about a file, after its path: `permission`, `no`, `mount`."""
+"""A word that follows a path in a message about a file, such as `permission`, `no` or `mount`."""
 
 _QUOTE: Final = r"\\{0,7}[\"']"
 _QUOTED: Final = (
@@ -50,7 +50,7 @@ _TAIL: Final = r"[\w.-]{0,40}"
 
 
 class NamedValue(NamedTuple):
-    """The patterns of a name, of the value that follows it, and of both."""
+    """The patterns of a name, of its value, and of both."""
 
     head: "re.Pattern[str]"
     value: "re.Pattern[str]"
@@ -65,7 +65,7 @@ _VALUE: Final = rf"(?:{_QUOTED}|{_BARE})"
 _REST: Final = r"(?P<bare>[^\"'\n\\]{4,4096})"
 
 NAMED_VALUES: Final = (
-    # headers of HTTP: the value is the rest of the line
+    # HTTP headers: the value is the rest of the line
     _form(r"authorization[ \t]{0,4}:[ \t]{0,4}(?:digest|aws4-hmac-sha256)[ \t]{1,4}", r"(?P<bare>[^\n]{4,4096})"),
     _form(
         rf"authorization(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
@@ -73,20 +73,20 @@ NAMED_VALUES: Final = (
         _REST,
     ),
     _form(rf"\b(?:set-)?cookie(?:{_QUOTE})?[ \t]{{0,4}}:[ \t]{{0,4}}(?:{_QUOTE})?", _REST),
-    # a variable whose name and value are fields, as in YAML and JSON
+    # a variable whose name and value are separate fields, as in YAML and JSON
     _form(
         rf"\bname(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?[\w.-]{{0,40}}{WORDS}{_TAIL}(?:{_QUOTE})?[\s,]{{1,40}}"
         rf"(?:{_QUOTE})?value(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}",
         _VALUE,
     ),
-    # a passphrase has spaces
+    # a passphrase can contain spaces
     _form(rf"passphrase{_TAIL}[ \t]{{0,4}}[:=][ \t]{{0,4}}(?=[^\s\"'\\])", r"(?P<bare>[^\n\"',;]{1,4096})"),
-    # an option and its value, as two words, or as two items of a list
+    # an option and its value, as two words or as two list items
     _form(
         rf"(?<![\w-])--?[\w-]{{0,40}}?{WORDS}[\w-]{{0,20}}(?:(?:{_QUOTE})?,\s{{0,20}}|(?:{_QUOTE})?\n[ \t]{{0,20}}-[ \t]{{1,4}}|[ \t]{{1,20}})(?![-|&])",
         _VALUE,
     ),
-    # programs whose next word, or the word after an option, is a token or a password
+    # commands that are followed by a token or password, or by an option with one
     _form(
         r"\b(?:wandb|vault|hf|comet|clearml)[ \t]{1,4}login[ \t]{1,4}(?:--?[\w-]{1,20}(?:[= ]https?://\S{1,256})?[ \t]{1,4}){0,4}(?=[^\s\d]{0,64}\d)(?=[^\s]{6})(?![-|&])",
         _VALUE,
@@ -109,7 +109,7 @@ NAMED_VALUES: Final = (
         r"(?P<bare>[^\s\"',;|]{4,256}|[\"'][^\"'\n]{4,256}[\"'])",
     ),
     _form(r"-pass(?:in|out)[ \t]{1,4}pass:", _VALUE),
-    # a row of a table, and an arrow
+    # a table row, or an arrow
     _form(
         rf"(?:^|[|\u2502 \t]){_TAIL}{WORDS}{_TAIL}[ \t]{{0,80}}(?:[|\u2502]|->|\u2192)[ \t]{{1,80}}(?=[^\s\d]{{0,64}}\d|[^\s|]{{16}})(?![-|&])",
         r"(?P<bare>[^\s|\u2502]{4,4096})",
@@ -119,7 +119,7 @@ NAMED_VALUES: Final = (
     _form(r"\b(?:mysql|mariadb)\w{0,10}[ \t][^\n]{0,200}?(?<=[ \t])-p(?=\S)", _VALUE),
     _form(r"\bredis-cli\b[^\n]{0,200}?[ \t]-a[ \t]{1,4}", _VALUE),
     _form(r"\bcurl\b[^\n]{0,200}?[ \t](?:-u|--user)[ \t]{0,4}(?=[\"']?[\w.-]{0,64}:)", _VALUE),
-    # short names of passwords, and names of variables: a value with a digit, as other words follow these names also
+    # short password names and variable names: the value must contain a digit, because ordinary words can follow
     _form(rf"(?<![\w.-])(?:pass|pwd)[ \t]{{0,4}}[:=][ \t]{{0,4}}(?={LIKELY})(?=[^\s]{{0,64}}[a-z])", _VALUE),
     _form(
         rf"\b[A-Z]\w{{0,40}}_(?:PASSWORD|TOKEN|SECRET|KEY)[ \t]{{1,4}}(?={LIKELY})(?=[^\s]{{12}})(?=[^\s]{{0,64}}[a-z])",
@@ -127,7 +127,7 @@ NAMED_VALUES: Final = (
     ),
     _form(r"\bhtpasswd\b[^\n]{0,40}?[ \t]-\w{0,4}b\w{0,4}[ \t]{1,4}\S{1,256}[ \t]{1,4}\S{1,64}[ \t]{1,4}", _VALUE),
     _form(r"--from-literal[= ][\"']?[\w.-]{1,64}=", _VALUE),
-    # prose: a word with a digit, as other words follow these names also
+    # prose: the value must contain a digit, because ordinary words can follow
     _form(rf"\b{PHRASE}[ \t]{{1,4}}(?={LIKELY})", r"(?P<bare>[^\s\"',;]{1,4096})"),
     _form(
         r"\b(?:token|(?:api|access|secret|private)[ _-]?key)[ \t]{1,4}(?=[^\s\d]{0,64}\d)(?=[^\s\"'<>(:]{12})(?=\d{0,64}[a-z])",
@@ -146,21 +146,21 @@ NAMED_VALUES: Final = (
     ),
     _form(r"\bidentified by[ \t]{1,4}", _VALUE),
     _form(r"\bmachine[ \t]\S{1,256}[ \t]{1,4}login[ \t]\S{1,256}[ \t]{1,4}password[ \t]{1,4}", _VALUE),
-    # XML, queries of URLs, registries' credentials, storage accounts
+    # XML, URL queries, registry credentials, storage accounts
     _form(rf"<[\w:.-]{{0,40}}{WORDS}{_TAIL}(?:\s[^>\n]{{0,80}})?>", r"(?P<bare>[^<\n]{1,4096})(?=</)"),
     _form(
         r"(?:[?&](?:sig|signature|key|auth|code)|\bSharedAccessSignature [^\s]{0,256}?\bsig|\bx-(?:amz|goog)-(?:signature|credential|security-token))=",
         r"(?P<bare>[^&\s\"'#]{4,4096})",
     ),
     _form(rf"{_QUOTE}auth{_QUOTE}[ \t]{{0,4}}:[ \t]{{0,4}}(?={_QUOTE}[\w+/]{{8}})", _VALUE),
-    # a name, and its value in whatever quotes, also of JSON in JSON; as a block of YAML
+    # name and quoted value, including nested JSON and YAML block scalars
     _form(
         rf"{WORDS}{_TAIL}(?:\x1b\[[\d;]{{0,12}}m)?(?:{_QUOTE})?(?:\[\d{{0,3}})?(?:\])?[ \t]{{0,40}}(?:=>|:=|[:=\uff1a]|%3[AD])(?:\x1b\[[\d;]{{0,12}}m)?[ \t]{{0,40}}"
         r"(?:(?:[|>][-+]?)?\n[ \t]{1,40}(?![\w.-]{1,64}:(?:\s|\Z)|-[ \t]))?",
         _VALUE,
     ),
 )
-"""Values after a name: the groups are `quoted` (within `quote`) or `bare`."""
+"""Values after a name. The groups are `quoted` (within `quote`) or `bare`."""
 
 _BASE64_LINE: Final = r"(?=[^\n]{0,76}[A-Z])(?=[^\n]{0,76}[a-z])[A-Za-z0-9+/]{60,76}={0,2}"
 _PRIVATE: Final = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -174,13 +174,13 @@ _PREFIXES: Final = (
 FORMS: Final = tuple(
     re.compile(form, re.DOTALL)
     for form in (
-        # private keys over lines: whole, without their end, and what is left of one whose first lines are cut
+        # multi-line private keys: complete, without the last line, or without the first lines
         rf"{_PRIVATE}.*?(?:{_END}|\Z)",
         rf"\A(?:[A-Za-z0-9+/=]{{1,76}}\s{{1,2}}){{0,200}}{_END}",
         rf"(?P<kept>-----BEGIN (?:TRUSTED )?(?:CERTIFICATE|PUBLIC KEY)-----[^-]{{1,65536}}-----END)|(?<![^\n]){_BASE64_LINE}(?:\r?\n{_BASE64_LINE}){{1,400}}(?:\r?\n[A-Za-z0-9+/]{{1,76}}={{1,2}})?(?![^\r\n])",
         r"\bLS0tLS1CRUdJTi[\w+/=]{40,16384}",
         r"(?i:(?<=bearer )|(?<=basic ))(?=[a-z]{0,64}[^a-z\s])[\w.~+/=-]{8,4096}",
-        # users and passwords in URLs and in data source names of Go
+        # users and passwords in URLs and in Go data source names
         r"(?<=://)[^/\s:@\[\]\"']{0,256}:(?!\d{1,5}(?:[/\s]|$))[^\s\"'<>]{1,256}(?=@[\w\[])",
         r"(?<=://)[\w-]{16,256}(?=@)",
         r"(?<![\w.:/])[\w.-]{1,64}:[^\s\"'@]{1,256}(?=@(?:tcp|unix)\()",
@@ -193,11 +193,11 @@ FORMS: Final = tuple(
         r"\b[\w~.-]{3}\dQ~[\w~.-]{31,34}",
         r"\bLTAI[0-9A-Za-z]{12,24}\b",
         r"\bdo[opr]_v1_[0-9a-f]{64}\b",
-        # JSON web tokens, password hashes, keys of age
+        # JSON web tokens, password hashes, age keys
         r"(?<![\w-])eyJ[\w-]{8,2000}+\.[\w-]{8,2000}+\.[\w-]{8,2000}",
         r"\$(?:2[abxy]|5|6|y|apr1|argon2[a-z]{1,2})\$[\w./$,=+-]{16,256}",
         r"\bAGE-SECRET-KEY-1[0-9A-Z]{40,64}",
-        # services with a prefix
+        # tokens with a service prefix
         rf"\b(?:{_PREFIXES})[\w=.-]{{16,512}}",
         r"\bSG\.[\w-]{16,64}\.[\w-]{16,64}",
         r"(?<=hooks\.slack\.com/services/)[\w/]{16,128}",
@@ -205,4 +205,4 @@ FORMS: Final = tuple(
         r"(?<![\w:])\d{8,10}:AA[\w-]{33}(?![\w-])",
     )
 )
-"""Values that are secret by their form; the group `kept` is not secret."""
+"""Values with the form of a secret. The group `kept` is not secret."""

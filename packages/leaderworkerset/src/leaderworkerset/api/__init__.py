@@ -1,1 +1,1 @@
-"""The API types: kinds, labels and CRDs. Pure: no I/O, no clock, no randomness."""
+"""The API types, including kinds, labels and CRDs. Pure: no I/O, no clock, no randomness."""

@@ -1,4 +1,4 @@
-"""The conditions of a LeaderWorkerSet, one row for each.
+"""The condition types of a LeaderWorkerSet.
 
 Status, definition, metrics, `lws wait --for` and the health checks for other tools are built from the rows. A row has
 no defaults, so that the type checker names the missing parts of a new condition.
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class ObjectHealth(StrEnum):
-    """The meaning of a condition for tools that wait for an object to become healthy (Argo CD, Flux)."""
+    """The meaning of a condition for tools that wait until an object is healthy (Argo CD, Flux)."""
 
     HEALTHY = "Healthy"
     PROGRESSING = "Progressing"
@@ -17,23 +17,23 @@ class ObjectHealth(StrEnum):
     REQUIRED = "Required"
     """The object is progressing while the condition is False."""
     NEUTRAL = "Neutral"
-    """The condition does not affect the health."""
+    """The condition does not affect the health status."""
 
 
 class ConditionOutcome(NamedTuple):
-    """A condition that can become True, with its type, and its reason and message when it is True (R-STAT-11)."""
+    """A condition that can become True, with its type, reason and message (R-STAT-11)."""
 
     type: str
     reason: str
     message: str
     description: str
     excludes: frozenset[str]
-    """The condition types that cannot be True at the same time (R-STAT-12)."""
+    """The condition types that are mutually exclusive (R-STAT-12)."""
     health: ObjectHealth
     wait_words: tuple[str, ...]
-    """The keywords of `lws wait --for` for the condition. `condition=TYPE` waits for any condition."""
+    """The `lws wait --for` keywords for the condition. `condition=TYPE` waits for any condition."""
     exhausted_message: str | None
-    """The message while the condition is False because groups are exhausted (N-ST-12).
+    """The message of a False condition if groups are exhausted (N-ST-12).
 
     None if exhausted groups do not change the message.
     """
@@ -117,7 +117,8 @@ MOVE_IN_PROGRESS: Final = ConditionOutcome(
     "Groups have to leave nodes",
     "groups are to leave their nodes, and are moved as the budget allows; absent until the first one is",
     excludes=frozenset(),
-    # A group that leaves a node is Progressing by itself. Until then it serves, and a sync must not wait for a drain.
+    # A group that is moved from a node becomes Progressing by itself. Until then it serves traffic, and a sync must
+    # not wait for a drain.
     health=ObjectHealth.NEUTRAL,
     wait_words=(),
     exhausted_message=None,
@@ -132,16 +133,15 @@ CONDITIONS: Final = (
     WORKLOAD_SCHEDULING_CREATED,
     MOVE_IN_PROGRESS,
 )
-"""All conditions. If several have the same health, tools show the message of the last one, which is the most specific.
-"""
+"""All conditions. Tools show the message of the last, most specific condition with the same health status."""
 
 WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome.wait_words}
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
-"""The reason and message of `DEGRADED` while it is False (N-ST-11)."""
+"""The reason and message of `DEGRADED` if it is False (N-ST-11)."""
 
 NOT_MOVING: Final = ("AsExpected", "No group has to leave a node")
-"""The reason and message of `MOVE_IN_PROGRESS` after it becomes False."""
+"""The reason and message of `MOVE_IN_PROGRESS` after it changes to False."""
 
 FORMER: Final = "RestartsExhausted"
-"""A condition of earlier versions, which is no longer set."""
+"""A condition of earlier versions that is no longer set."""

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of LeaderWorkerSet (R-API-1 to R-API-8), built from the field tables.
+"""Builds the CustomResourceDefinition of LeaderWorkerSet from the field tables (R-API-1 to R-API-8).
 
 The same object is written to `deploy/crds/` by `deploy/generate.py` and loaded by the embedded cluster.
 """
@@ -11,7 +11,7 @@ from leaderworkerset.api import schema
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
-"""An annotation that tools use to compare installed definitions (R-API-1)."""
+"""An annotation with which tools compare installed CRDs (R-API-1)."""
 
 COLUMNS: tuple[JSONObject, ...] = (
     {
@@ -41,11 +41,11 @@ SUBRESOURCES: JSONObject = {
 
 
 DEFAULT_STRATEGY: JSONObject = {"type": "RollingUpdate"}
-"""The strategy that the API server adds if a manifest has none. The webhook adds its other defaults (R-DEF-2)."""
+"""The default strategy that the API server sets. The webhook sets the other defaults (R-DEF-2)."""
 
 
 def leaderworkerset_crd() -> JSONObject:
-    """Return the CRD. Its parts are shared, so do not modify it."""
+    """Return the CRD. Do not modify it, because its parts are shared."""
     version = {
         "additionalPrinterColumns": list(COLUMNS),
         "subresources": SUBRESOURCES,
@@ -61,7 +61,7 @@ def leaderworkerset_crd() -> JSONObject:
 def define(
     resource: Resource, names: JSONObject, version: JSONObject, annotations: Mapping[str, str] | None = None
 ) -> JSONObject:
-    """Return a CRD. `names` are additional names of the kind, and `version` has columns, subresources and schema."""
+    """Return a CRD. `names` are additional names of the kind. `version` has columns, subresources and schema."""
     own: JSONObject = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
@@ -95,7 +95,7 @@ def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
 
 
 def _with_strategy(spec: JSONObject) -> JSONObject:
-    """Set a strategy in every LeaderWorkerSet before admission, because Kueue would write an invalid one (R-KQ-10)."""
+    """Set a default strategy before admission, because Kueue would otherwise write an invalid one (R-KQ-10)."""
     fields = spec["properties"]
     return spec | {
         "properties": fields | {"rolloutStrategy": fields["rolloutStrategy"] | {"default": DEFAULT_STRATEGY}}

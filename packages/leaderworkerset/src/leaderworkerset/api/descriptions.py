@@ -1,4 +1,4 @@
-"""The descriptions of the full CRD, which `kubectl explain` shows (docs/adr/0005-installation.md).
+"""Adds descriptions for `kubectl explain` to the CRDs (docs/adr/0005-installation.md).
 
 This module describes the fields that LeaderWorkerSets define. The descriptions of pod templates and claims come from
 the OpenAPI document of an API server, which is a parameter. Only descriptions are copied, never types. The full and the
@@ -21,7 +21,7 @@ ROOTS: Final = (
     "io.k8s.api.core.v1.PersistentVolumeClaim",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
 )
-"""The definitions in the document from which all required definitions can be reached."""
+"""The schemas in the document that reference all required schemas, directly or indirectly."""
 
 OWN_ONLY: Final[JSONObject] = {
     "components": {
@@ -31,7 +31,7 @@ OWN_ONLY: Final[JSONObject] = {
         }
     }
 }
-"""A document without descriptions. It describes only the fields that LeaderWorkerSets define."""
+"""A document without descriptions, so that only the fields of LeaderWorkerSets are described."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "The desired groups.",
@@ -165,7 +165,7 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
     root = version["schema"]["openAPIV3Schema"]
     envelope = definitions["PersistentVolumeClaim"]["properties"]
     properties = dict(root["properties"])
-    for name in ("apiVersion", "kind"):  # an API server refuses a description of `metadata`
+    for name in ("apiVersion", "kind"):  # API servers reject descriptions of `metadata`
         properties[name] = _with(properties[name], envelope[name].get("description"))
     for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
         child = _describe(root["properties"][name], struct, definitions)
@@ -178,7 +178,7 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
 
 
 def described_type(shape: JSONObject, go_type: str, document: JSONObject) -> JSONObject:
-    """Return the schema of a type in the field tables, with descriptions."""
+    """Return the schema of a type in the field tables with descriptions."""
     definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
     return _describe(shape, go_type, definitions)
 
@@ -199,7 +199,7 @@ def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject)
 
 
 def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
-    """Add descriptions to the fields and items below a schema whose path is `path`."""
+    """Add descriptions to the fields and items below a schema at `path`."""
     result = dict(shape)
     prefix = f"{path}." if path else ""
     if "properties" in shape:
@@ -234,7 +234,7 @@ def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONO
 
 
 def _words(struct: str, field: str, definitions: JSONObject) -> str | None:
-    """Return the description of a field, or None if it has none."""
+    """Return the description of a field, or None if there is none."""
     own = TEXTS.get((struct, field))
     if own is not None or struct not in definitions:
         return own

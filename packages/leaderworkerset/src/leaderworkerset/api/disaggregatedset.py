@@ -1,4 +1,4 @@
-"""The DisaggregatedSet as frozen structs (R-DS-3, R-DS-5), and its labels and annotations (R-DS-15).
+"""Defines DisaggregatedSets as frozen structs (R-DS-3, R-DS-5), with their labels and annotations (R-DS-15).
 
 Fields that may be absent are None, because the contract distinguishes an absent field from 0. For example, an absent
 `rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata stay JSON objects; the revision and the
@@ -30,7 +30,7 @@ REVISION: Final = PREFIX + "revision"
 APP: Final = "app"
 
 INITIAL_REPLICAS: Final = PREFIX + "initial-replicas"
-"""An annotation of LeaderWorkerSets that stores their number of groups when the rollout that replaces them started."""
+"""A LeaderWorkerSet annotation with the number of groups before the current rollout."""
 
 MIN_ROLES: Final = 2
 MAX_ROLES: Final = 10
@@ -38,7 +38,7 @@ MAX_SLICES: Final = 100
 
 
 class ScalingMode(StrEnum):
-    """Where the number of groups of a role is set, either in `spec.replicas` or by its DisaggregatedSetRoleScaler."""
+    """The source of a role's number of groups, which is `spec.replicas` or its DisaggregatedSetRoleScaler."""
 
     STATIC = "Static"
     EXTERNAL = "External"
@@ -59,12 +59,12 @@ EXTERNAL: Final = tuple(mode for mode in ScalingMode if mode.is_external)
 
 
 def has_scaler(role: JSONObject) -> bool:
-    """Return whether a scaler sets the number of groups of a role of the spec."""
+    """Return whether a scaler sets the number of groups of a role."""
     return (role.get("scaling") or {}).get("mode") in EXTERNAL
 
 
 class PlacementType(StrEnum):
-    """Whether each slice has its own topology domains, or each DisaggregatedSet."""
+    """Whether each slice or each DisaggregatedSet has separate topology domains."""
 
     NONE = "None"
     EXCLUSIVE_SLICE = "ExclusiveSlice"
@@ -72,7 +72,7 @@ class PlacementType(StrEnum):
 
     @property
     def excludes_sets(self) -> bool:
-        """Return whether pods of other DisaggregatedSets are also excluded from the topology domain of a slice."""
+        """Return whether the topology domain of a slice also excludes pods of other DisaggregatedSets."""
         match self:
             case PlacementType.EXCLUSIVE_TOPOLOGY:
                 return True
@@ -83,7 +83,7 @@ class PlacementType(StrEnum):
 
     @property
     def is_exclusive(self) -> bool:
-        """Return whether pods get affinity terms."""
+        """Return whether affinity terms are added to pods."""
         match self:
             case PlacementType.EXCLUSIVE_SLICE | PlacementType.EXCLUSIVE_TOPOLOGY:
                 return True
@@ -115,7 +115,7 @@ class RoleRolloutStrategy(Base, frozen=True, kw_only=True):
 
 
 class RoleSpec(Base, frozen=True, kw_only=True):
-    """`spec.roles[].spec`, the spec of a LeaderWorkerSet, with only the fields that a DisaggregatedSet reads."""
+    """`spec.roles[].spec`, which is a LeaderWorkerSet spec, with only the fields that a DisaggregatedSet uses."""
 
     replicas: Int32 | None = None
     rollout_strategy: RoleRolloutStrategy | None = None
@@ -125,7 +125,7 @@ class RoleSpec(Base, frozen=True, kw_only=True):
 
 
 class RoleMetadata(Base, frozen=True, kw_only=True):
-    """`spec.roles[].metadata`, the labels and annotations of the role's LeaderWorkerSets."""
+    """`spec.roles[].metadata`, which contains the labels and annotations of the role's LeaderWorkerSets."""
 
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -147,23 +147,23 @@ class Role(Base, frozen=True, kw_only=True):
 
     @property
     def replicas(self) -> int:
-        """Return the number of groups per slice in the spec, which applies without a scaler (R-DS-25)."""
+        """Return the number of groups per slice in the spec, which is used if there is no scaler (R-DS-25)."""
         return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
 
     @property
     def replacement(self) -> GroupReplacementPolicy:
-        """Return when the replacement of a group may be scheduled. This is only relevant for groups with random keys."""
+        """Return when a replacement group can be scheduled. This applies only to groups with random keys."""
         policy = None if self.spec is None else self.spec.group_replacement_policy
         return policy or GroupReplacementPolicy.POST_TERMINATION
 
     @property
     def termination(self) -> PodTerminationPolicy | None:
-        """Return how groups terminate, or None if an annotation specifies it."""
+        """Return the pod termination policy, or None if an annotation specifies it."""
         return None if self.spec is None else self.spec.pod_termination_policy
 
     @property
     def rolling_update(self) -> RoleRollingUpdate | None:
-        """Return the rolling update settings, or None if they are absent."""
+        """Return the rolling update configuration, or None if it is absent."""
         strategy = None if self.spec is None else self.spec.rollout_strategy
         return None if strategy is None else strategy.rolling_update_configuration
 
@@ -176,7 +176,7 @@ class PlacementPolicy(Base, frozen=True, kw_only=True):
 
     @property
     def is_exclusive(self) -> bool:
-        """Return whether pods get affinity terms."""
+        """Return whether affinity terms are added to pods."""
         return self.type is not None and self.type.is_exclusive
 
 
@@ -206,7 +206,7 @@ class DisaggregatedSetStatus(Base, frozen=True, kw_only=True):
 
 
 class DisaggregatedSet(Base, frozen=True, kw_only=True):
-    """A DisaggregatedSet. `metadata` stays a JSON object, which the properties read."""
+    """A DisaggregatedSet. `metadata` is a JSON object, which the properties read."""
 
     metadata: JSONObject | None = None
     spec: DisaggregatedSetSpec | None = None
@@ -214,7 +214,7 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Return the namespace and name."""
+        """Return the namespace and name of the object."""
         return meta.key({"metadata": self.metadata})
 
     @property
@@ -239,7 +239,7 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
     @property
     def slices(self) -> int:
-        """Return the number of slices, each of which contains all roles."""
+        """Return the number of slices. Each slice contains all roles."""
         return 1 if self.spec is None or self.spec.slices is None else self.spec.slices
 
     @property
@@ -249,7 +249,7 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
 
 def decode(obj: JSONObject) -> DisaggregatedSet:
-    """Decode a DisaggregatedSet. A null field counts as absent. A `DecodeError` names a field of the wrong type."""
+    """Decode a DisaggregatedSet. Null fields count as absent. A `DecodeError` contains the invalid field."""
     present = {name: obj[name] for name in ("metadata", "spec", "status") if name in obj}
     try:
         return msgspec.convert(present, DisaggregatedSet)

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of DisaggregatedSet and DisaggregatedSetRoleScaler (R-DS-1 to R-DS-6).
+"""Builds the CRDs of DisaggregatedSet and DisaggregatedSetRoleScaler (R-DS-1 to R-DS-6).
 
 A role's `spec` has the schema of a LeaderWorkerSet's. The `describe_…` functions add descriptions; those of a role's
 `spec` come from `descriptions.py`.
@@ -28,7 +28,7 @@ ZERO_RULE: JSONObject = {
     ),
     "message": "replicas must be zero for all non-External roles, or non-zero for all of them",
 }
-"""The validation rule that roles scale to zero only together (R-DS-4)."""
+"""The validation rule that all roles must be scaled to zero together (R-DS-4)."""
 
 SCALER_COLUMNS: tuple[JSONObject, ...] = (
     {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
@@ -89,13 +89,13 @@ SCALER_TEXTS: dict[str, str] = {
 
 
 def disaggregatedset_crd() -> JSONObject:
-    """Return the CRD of DisaggregatedSets. Its parts are shared, so do not modify it."""
+    """Return the CRD of DisaggregatedSet. Do not modify it, because its parts are shared."""
     version = {"subresources": {"status": {}}, "schema": {"openAPIV3Schema": _set_schema()}}
     return define(DISAGGREGATED_SETS, {}, version, GENERATOR_ANNOTATION)
 
 
 def role_scaler_crd() -> JSONObject:
-    """Return the CRD of role scalers. Its parts are shared, so do not modify it."""
+    """Return the CRD of DisaggregatedSetRoleScaler. Do not modify it, because its parts are shared."""
     version = {
         "additionalPrinterColumns": list(SCALER_COLUMNS),
         "subresources": SCALER_SUBRESOURCES,
@@ -105,7 +105,7 @@ def role_scaler_crd() -> JSONObject:
 
 
 def describe_disaggregatedset(document: JSONObject) -> JSONObject:
-    """Return the CRD of DisaggregatedSets with descriptions. `document` is the OpenAPI document of core/v1."""
+    """Return the DisaggregatedSet CRD with descriptions. `document` is the OpenAPI document of core/v1."""
     crd = disaggregatedset_crd()
     root = descriptions.with_texts(_root_of(crd), TEXTS, document)
     roles = root["properties"]["spec"]["properties"]["roles"]
@@ -117,7 +117,7 @@ def describe_disaggregatedset(document: JSONObject) -> JSONObject:
 
 
 def describe_role_scaler(document: JSONObject) -> JSONObject:
-    """Return the CRD of role scalers with descriptions."""
+    """Return the DisaggregatedSetRoleScaler CRD with descriptions."""
     crd = role_scaler_crd()
     return _with_root(crd, descriptions.with_texts(_root_of(crd), SCALER_TEXTS, document))
 
@@ -212,7 +212,7 @@ def _with_root(crd: JSONObject, root: JSONObject) -> JSONObject:
 
 
 def _replaced(shape: JSONObject, path: tuple[str, ...], value: JSONObject) -> JSONObject:
-    """Return the schema of an object with a different schema for the field at `path`."""
+    """Return an object schema in which the schema of the field at `path` is replaced."""
     if not path:
         return value
     child = _replaced(shape["properties"][path[0]], path[1:], value)

@@ -1,4 +1,4 @@
-"""An episode describes one failure of a group, with the logs of its ranks, for use after the pods are deleted.
+"""Describes a failure of a group, with the logs of its ranks, for analysis after the pods are deleted.
 
 Pure. Times are RFC 3339 texts. Secrets are masked in all text that containers and users write.
 """
@@ -9,27 +9,27 @@ from typing import Final, assert_never
 import msgspec
 
 ON_REQUEST: Final = "ended on request"
-"""The termination reason of a container whose pod was deleted."""
+"""The termination reason of a container in a deleted pod."""
 
 LINES: Final = 200
-"""The maximum number of log lines that are kept for each run of a container."""
+"""The maximum number of stored log lines per container run."""
 
 MOST_EVENTS: Final = 100
 MOST_CHANGES: Final = 50
 
 
 class Outcome(StrEnum):
-    """The outcome for the failed group."""
+    """The outcome of the failure for the group."""
 
     FAILED = "failed"
-    """The group is waiting for its recreation, or its policy does not recreate groups."""
+    """The group is waiting to be recreated, or its restart policy does not recreate it."""
     RECREATED = "recreated"
     EXHAUSTED = "exhausted"
-    """The group is not recreated, because it has no restarts left."""
+    """The group is not recreated, because its restarts are exhausted."""
 
     @property
     def words(self) -> str:
-        """Return a description of what happened to the group, in the past tense."""
+        """Return a past-tense description of the outcome."""
         match self:
             case Outcome.FAILED:
                 return "failed"
@@ -42,11 +42,11 @@ class Outcome(StrEnum):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base class of the parts of an episode. Field names are the same as in the API."""
+    """The base class for parts of an episode. Field names match those of the API."""
 
 
 class RunEnd(Record, frozen=True, kw_only=True):
-    """How one run of a container terminated."""
+    """The termination of one container run."""
 
     exit_code: int
     reason: str = ""
@@ -54,7 +54,7 @@ class RunEnd(Record, frozen=True, kw_only=True):
 
 
 class ContainerEnd(Record, frozen=True, kw_only=True):
-    """A container with its restart count, its last terminations, and the last log lines of each run, the oldest first."""
+    """A container with its restart count, last terminations, and last log lines of each run (oldest first)."""
 
     name: str
     restarts: int = 0
@@ -73,7 +73,7 @@ class RankEnd(Record, frozen=True, kw_only=True):
 
 
 class EpisodeEvent(Record, frozen=True, kw_only=True):
-    """An event of the API."""
+    """An API event."""
 
     time: str
     object: str
@@ -84,7 +84,7 @@ class EpisodeEvent(Record, frozen=True, kw_only=True):
 
 
 class Revision(Record, frozen=True, kw_only=True):
-    """The revision of the group, and its changes from the previous revision."""
+    """The revision of the group, and the changes since the previous revision."""
 
     number: int
     key: str
@@ -94,7 +94,7 @@ class Revision(Record, frozen=True, kw_only=True):
 
 
 class Episode(Record, frozen=True, kw_only=True):
-    """A failure of a group. `number` counts the episodes of the group, and is assigned by the store."""
+    """A failure of a group. `number` is the sequence number of the episode in its group, which the store assigns."""
 
     namespace: str
     lws: str
@@ -103,11 +103,11 @@ class Episode(Record, frozen=True, kw_only=True):
     time: str
     number: int = 0
     first_rank: int | None = None
-    """The rank that failed first, or None if it is unknown or no container exited with an error."""
+    """The rank that failed first, or None if it is unknown or if no container failed."""
     failed_pod: str = ""
-    """The pod of `first_rank`. If that is unknown, the pod that caused the recreation of the group."""
+    """The pod of `first_rank`. If that is unknown, the pod that triggered the recreation."""
     failure: str = ""
-    """The state of the failed pod, in one sentence."""
+    """The state of the failed pod as one sentence."""
     recreations: int = 0
     """The number of consecutive failures, including this one."""
     recreate_after: str = ""
@@ -115,10 +115,10 @@ class Episode(Record, frozen=True, kw_only=True):
     ranks: tuple[RankEnd, ...] = ()
     events: tuple[EpisodeEvent, ...] = ()
     masked: int = 0
-    """The number of values that were masked because they look like secrets."""
+    """The number of masked values, which are possible secrets."""
     notes: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
-        """Return the label by which `lws history` shows the episode. It cannot be confused with a rank."""
+        """Return the episode label in the output of `lws history`. It does not look like a rank."""
         return f"{self.lws}/{self.group}#{self.number}"

@@ -1,4 +1,4 @@
-"""Converts an API server event (v1) to a value that can be displayed and stored. Pure."""
+"""Converts an API event (v1) to a value for display and storage. Pure."""
 
 from datetime import datetime
 from functools import partial
@@ -14,11 +14,11 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api.groupname import GroupName
 
 Place: TypeAlias = tuple[GroupName | None, int | None]
-"""The group and rank of an event. Both are empty if the event is about the LeaderWorkerSet."""
+"""The group and rank of an event. Both are empty for events about the LeaderWorkerSet itself."""
 
 
 class EventValue(Struct, frozen=True, kw_only=True):
-    """One event as it is displayed. `ident` does not change if only the count of the event increases."""
+    """An event for display. `ident` does not change if only the event count increases."""
 
     ident: str
     last: datetime
@@ -33,7 +33,7 @@ class EventValue(Struct, frozen=True, kw_only=True):
 
 
 def last_seen(event: JSONObject) -> datetime:
-    """Return when an event (v1) last occurred, or the minimum datetime if it has no time."""
+    """Return the last occurrence of an event (v1), or the minimum datetime if the event has no time."""
     series = event.get("series") or {}
     return max(
         map(timestamps.moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime")))
@@ -41,7 +41,7 @@ def last_seen(event: JSONObject) -> datetime:
 
 
 def happening(event: JSONObject, place: Place = (None, None)) -> EventValue:
-    """Convert an event with a known place. If the event is unreadable, its message is the error."""
+    """Convert an event with its group and rank. If the event is not readable, its message is the error."""
     return errorboundary.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
 
 

@@ -1,4 +1,4 @@
-"""The Go types of LeaderWorkerSets (`gotypes.json`), in addition to those of Kubernetes, for revisions and schemas."""
+"""The Go types of LeaderWorkerSets (`gotypes.json`) for revisions and schemas, in addition to Kubernetes types."""
 
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ TYPES: Final = GoTypes(Path(__file__).with_name("gotypes.json"), KUBERNETES)
 
 
 def round_trip(struct: str, value: JSON, path: str = "") -> JSONObject:
-    """Return `value` as the Go controller writes it. Raise a `GoTypeError` that names a field of the wrong type.
+    """Return `value` as written by the Go controller. Raise a `GoTypeError` for a field with an invalid type.
 
     >>> round_trip("NetworkConfig", {"subdomainPolicy": None})
     {'subdomainPolicy': None}

@@ -1,4 +1,4 @@
-"""The names of a group: its label, its leader pod, and the names of its workers and services.
+"""Computes the names of a group, including its label, its leader pod, its workers and its Services.
 
 | identity | label `group-index` | leader pod | host, worker StatefulSet, own service |
 |---|---|---|---|
@@ -19,33 +19,33 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 
 GroupName: TypeAlias = int | str
-"""The name of a group: its index, or the characters of its random key that are part of its host names."""
+"""The name of a group, which is its index, or the part of its random key that is used in host names."""
 
 HOST_CHARACTERS: Final = 8
-"""The number of characters of a random key that are part of host names."""
+"""The number of random key characters in host names."""
 
 KEY_CHARACTERS: Final = 40
-"""The number of characters of a random key, which is more than any index has."""
+"""The length of a random key, which exceeds the length of all indexes."""
 
 KEY: Final = re.compile(r"[0-9a-f]{8,40}")
-"""The pattern of a random key, or of the prefix of it that names the group. No index has as many digits."""
+"""The pattern of a random key, or of its prefix in the group name. All indexes are shorter."""
 
 GROUP_LABELS: Final = (labels.GROUP_INDEX, labels.GROUP_KEY)
-"""The labels of a group's pods, in addition to the label with the name of their LeaderWorkerSet."""
+"""The labels of the pods in a group, in addition to the LeaderWorkerSet name label."""
 
 
 def label(obj: JSONObject) -> str:
-    """Return the label value that a pod and all objects of its group share, or an empty string if it is absent."""
+    """Return the group label of a pod or another object of the group, or an empty string if it is absent."""
     return meta.labels(obj).get(labels.GROUP_INDEX, "")
 
 
 def revision(obj: JSONObject) -> str:
-    """Return the revision key of an object or of a ControllerRevision, or an empty string if it is absent."""
+    """Return the revision key of an object or a ControllerRevision, or an empty string if it is absent."""
     return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
 def is_hash(pod: JSONObject) -> bool:
-    """Return whether the pod's group has a random key."""
+    """Return whether the group of the pod has a random key."""
     return meta.annotations(pod).get(labels.GROUP_IDENTITY) in WITH_RANDOM_KEYS
 
 
@@ -55,25 +55,25 @@ def is_hash_set(lws: JSONObject) -> bool:
 
 
 def is_exhausted(leader: JSONObject) -> bool:
-    """Return whether the leader's group exhausted its restarts, so that its pods are kept (N-RB-4)."""
+    """Return whether the leader's group has exhausted its restarts, so that its pods are not deleted (N-RB-4)."""
     return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
 
 
 class GroupEnd(StrEnum):
-    """How a group that runs to completion finished: its leader exited with code 0, or its deadline passed first."""
+    """The result of a group that runs to completion. Its leader exited with code 0, or its deadline passed before."""
 
     COMPLETE = "Complete"
     LATE = "DeadlineExceeded"
 
 
 def end_of(leader: JSONObject) -> GroupEnd | None:
-    """Return how the leader's group finished, or None if it did not run to completion."""
+    """Return the result of the leader's group, or None if it has not completed."""
     text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
     return GroupEnd(text) if text in tuple(GroupEnd) else None
 
 
 def is_over(leader: JSONObject) -> bool:
-    """Return whether the leader's group is finished, because it exhausted its restarts or ran to completion.
+    """Return whether the leader's group is finished, because it exhausted its restarts or completed.
 
     The leader of such a group is kept.
     """
@@ -81,12 +81,12 @@ def is_over(leader: JSONObject) -> bool:
 
 
 def host(leader: JSONObject) -> str:
-    """Return a leader's host name, from which the names of its worker StatefulSet, workers and service are built."""
+    """Return a leader's host name, which is part of the names of its worker StatefulSet, workers and Service."""
     return str(meta.spec(leader).get("hostname") or meta.name(leader))
 
 
 def subdomain(leader: JSONObject) -> str:
-    """Return a leader's subdomain, or an empty string if it has none."""
+    """Return a leader's subdomain, or an empty string if it is not set."""
     return str(meta.spec(leader).get("subdomain") or "")
 
 
@@ -96,7 +96,7 @@ def is_leader(pod: JSONObject) -> bool:
 
 
 def has_foreign_controller(pod: JSONObject) -> bool:
-    """Return whether a pod with the labels of a LeaderWorkerSet is controlled by an object other than its workloads.
+    """Return whether a pod with LeaderWorkerSet labels has a controller that is not one of its workloads.
 
     Leaders belong to the StatefulSet with the name of the LeaderWorkerSet, or to a ReplicaSet of its Deployment.
     """
@@ -108,12 +108,12 @@ def has_foreign_controller(pod: JSONObject) -> bool:
 
 
 def rank(pod: JSONObject) -> int | None:
-    """Return the rank of a pod in its group from its label, or None if the label is not a number."""
+    """Return the rank of a pod based on its label, or None if the label is not a number."""
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
 def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
-    """Return the group and rank of a pod from its labels, or None if they are missing or its controller is foreign."""
+    """Return the group and rank in the labels of a pod, or None if they are missing or the controller is foreign."""
     if has_foreign_controller(pod):
         return None
     group, number = name_of(label(pod)), rank(pod)
@@ -132,7 +132,7 @@ def name_of(text: str) -> GroupName | None:
 
 
 def leader_of(pod: JSONObject) -> str:
-    """Return the name of the leader of a pod's group, or the pod's own name if the pod does not specify a leader."""
+    """Return the leader name in a pod, or the name of the pod itself if it does not specify a leader."""
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
         return meta.name(pod)
     ordinal = ordinals.split(meta.name(pod))
@@ -141,7 +141,7 @@ def leader_of(pod: JSONObject) -> str:
 
 
 def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the StatefulSet that has the name of the leader's workers, or whose controller is the leader.
+    """Return the StatefulSet with the name of the leader's workers, or a StatefulSet controlled by the leader.
 
     Other versions of the controller name it after the leader pod (N-HASH-20). A StatefulSet with a different owner is
     not returned. A StatefulSet without a controller must select the pods of the group, for example if it was orphaned
@@ -153,18 +153,18 @@ def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSON
 
 
 def group_labels(leader: JSONObject) -> dict[str, str]:
-    """Return the labels by which the worker StatefulSet of a leader selects its pods (R-WSTS-3)."""
+    """Return the pod selector labels of a leader's worker StatefulSet (R-WSTS-3)."""
     copied = {key: value for key in GROUP_LABELS if (value := meta.labels(leader).get(key)) is not None}
     return {labels.NAME: meta.labels(leader).get(labels.NAME, "")} | copied
 
 
 def leader_labels(name: str) -> dict[str, str]:
-    """Return the labels by which the StatefulSet or Deployment for leaders selects its pods (R-LSTS-2)."""
+    """Return the pod selector labels of the leader StatefulSet or Deployment (R-LSTS-2)."""
     return {labels.NAME: name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
 
 
 def is_foreign(workload: JSONObject, owner: JSONObject, selected: dict[str, str]) -> bool:
-    """Return whether a StatefulSet or Deployment with our name is neither `owner`'s nor an orphan that it adopts.
+    """Return whether a workload with this name belongs to a different owner, and cannot be adopted by `owner`.
 
     An orphan has no controller, and selects the pods with the labels `selected`. An object that belongs to a deleted
     owner of the same name is not foreign, because it is deleted soon.

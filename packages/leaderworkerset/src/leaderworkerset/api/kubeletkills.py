@@ -1,4 +1,4 @@
-"""Containers that a kubelet killed because a probe or hook failed, which only its events show. Pure.
+"""Finds containers that a kubelet killed after a failed probe or hook. Only events report this. Pure.
 
 Such a container exits after SIGTERM, often with code 0, so that its exit code does not describe the failure.
 """
@@ -14,18 +14,18 @@ from leaderworkerset.api.recreationrecord import RECORDED
 
 KILLING: Final = "Killing"
 PROBE: Final = re.compile(r"Container (?P<container>\S{1,253}) failed (?P<kind>liveness|startup) probe")
-"""The pattern of the message of an event with the reason Killing."""
+"""The message pattern of events with the reason Killing."""
 
 HOOK_FAILED: Final = "FailedPostStartHook"
 HOOK: Final = re.compile(r"for Container \"(?P<container>[^\"]+)\"")
-"""A part of the message of an event with that reason. Newer kubelets omit it."""
+"""A part of the message in these events. Later kubelets omit it."""
 
 READ: Final = 2000
-"""The number of characters of a message that are read."""
+"""The maximum number of message characters that are read."""
 
 
 class Kill(Struct, frozen=True):
-    """A killed container of a pod (empty if unnamed), the part that failed, such as `liveness probe`, and the event."""
+    """A killed container (empty if unknown), the failed probe or hook, such as `liveness probe`, and the event."""
 
     container: str
     what: str
@@ -44,7 +44,7 @@ class Kill(Struct, frozen=True):
 
 
 def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None:
-    """Return the kill that an event about the pod with this UID reports, or None if it reports no kill."""
+    """Return the kill reported by an event for the pod with this UID, or None if the event does not report a kill."""
     if reason == KILLING and (match := PROBE.match(message)):
         return Kill(match["container"], f"{match['kind']} probe", uid, message, last)
     if reason == HOOK_FAILED:
@@ -54,12 +54,12 @@ def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None
 
 
 def of_run(kills: Iterable[Kill], uid: str, container: str) -> Kill | None:
-    """Return the last kill of a container in the pod with this UID, or None if there is none."""
+    """Return the most recent container kill in the pod with this UID, or None if there is none."""
     own = (kill for kill in kills if uid and kill.uid == uid and kill.container in ("", container))
     return max(own, key=lambda kill: kill.last, default=None)
 
 
 def of_failure(kills: Iterable[Kill], uid: str, failure: str) -> Kill | None:
-    """Return the last kill of the container that a recorded failure names, or None if there is none."""
+    """Return the most recent kill of the container in a recorded failure, or None if there is none."""
     ended = RECORDED.fullmatch(failure)
     return of_run(kills, uid, ended["container"]) if ended else None

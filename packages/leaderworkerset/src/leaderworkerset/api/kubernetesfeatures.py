@@ -1,4 +1,4 @@
-"""Kubernetes features that this project uses and that some versions lack, and the effects of a missing feature.
+"""Kubernetes features that this project uses, the versions without them, and the effects of a missing feature.
 
 Controllers never check the version: they detect which kinds the API server serves, and which fields it keeps. This
 table is for the log of the manager, `lws doctor`, the documentation, and the test expectations for each version.
@@ -12,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.objects import decimals
 
 TESTED: Final = (34, 35, 36, 37)
-"""The minor versions on which the integration tests were run (docs/reference/compatibility.md, "What ran")."""
+"""The minor versions that were tested by the integration tests (docs/reference/compatibility.md, "What ran")."""
 
 SUPPORTED: Final = 34
 """The oldest minor version that upstream supports."""
@@ -26,7 +26,7 @@ class Version(NamedTuple):
 
 
 def parse(text: str) -> Version | None:
-    """Return the version of an API server, or None if the text does not contain a version.
+    """Return the version of an API server, or None if the string does not contain a version.
 
     >>> parse("v1.36.3"), parse("v1.35.0-gke.1"), parse("v1.27+")
     (Version(minor=36, patch=3), Version(minor=35, patch=0), Version(minor=27, patch=0))
@@ -39,17 +39,17 @@ def parse(text: str) -> Version | None:
 
 
 class Feature(Struct, frozen=True):
-    """A Kubernetes feature that some versions enable by default."""
+    """A Kubernetes feature that is enabled by default in some versions."""
 
     name: str
     since: Version
     without: str
-    """The effect on versions without the feature, described for administrators."""
+    """The effect of a missing feature, described for administrators."""
     apart_from: tuple[Version, Version] | None = None
-    """A range of later versions that lack the feature. The second version is excluded."""
+    """A range of later versions without the feature. The second version is excluded."""
 
     def is_in(self, version: Version) -> bool:
-        """Return whether a version has the feature by default."""
+        """Return whether the feature is enabled by default in a version."""
         lacks = self.apart_from is not None and self.apart_from[0] <= version < self.apart_from[1]
         return version >= self.since and not lacks
 
@@ -124,16 +124,16 @@ FEATURES: Final = (
 )
 
 OLDEST: Final = START_ORDINAL.since.minor
-"""The first minor version in which groups can be created."""
+"""The first minor version that supports the creation of groups."""
 
 
 def missing(version: Version) -> list[Feature]:
-    """Return the features that a version lacks by default."""
+    """Return the features that are not enabled by default in a version."""
     return [feature for feature in FEATURES if not feature.is_in(version)]
 
 
 def too_old(text: str) -> str:
-    """Return why the manager cannot run on a version, or an empty string if it can.
+    """Return the reason why the manager does not support a version, or an empty string if it does.
 
     >>> too_old("v1.26.3")
     'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which every group needs: upgrade the cluster to 1.27 or newer'
@@ -145,7 +145,7 @@ def too_old(text: str) -> str:
 
 
 def untested(text: str) -> str:
-    """Return a note that a version is not tested, or an empty string if it is tested.
+    """Return a note for an untested version, or an empty string for a tested version.
 
     >>> untested("v1.36.3")
     ''
@@ -159,7 +159,7 @@ def untested(text: str) -> str:
 
 
 def degraded(text: str) -> list[str]:
-    """Return the features that a version lacks compared with the oldest supported version, and the effects.
+    """Return the missing features of a version, compared with the oldest supported version, and the effects.
 
     >>> [text.partition(":")[0] for text in degraded("v1.33.2")]
     ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']

@@ -1,4 +1,4 @@
-"""Every label, annotation and environment variable of the contract (tables 1.4 to 1.6), defined only here."""
+"""Defines all labels, annotations and environment variables of the contract (tables 1.4 to 1.6)."""
 
 from typing import Final
 
@@ -15,17 +15,17 @@ SUBGROUP_KEY: Final = PREFIX + "subgroup-key"
 ROLE: Final = PREFIX + "role"
 SCHEDULING_LEVEL: Final = PREFIX + "scheduling-level"
 
-# A label of Kubernetes: the revision of a StatefulSet that a pod was made from.
+# A Kubernetes label: the StatefulSet revision from which a pod was created.
 STATEFULSET_REVISION: Final = "controller-revision-hash"
 
-# A label of Kueue: the queue that a LeaderWorkerSet waits in.
+# A Kueue label: the queue of a LeaderWorkerSet.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 
-# Annotations of Kueue: the group of a pod serves, and so never finishes; the pod is not made again when it has ended.
+# Kueue annotations: the group of a pod serves traffic and never finishes, and a terminated pod is not recreated.
 POD_GROUP_SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
 RETRIABLE_IN_GROUP: Final = "kueue.x-k8s.io/retriable-in-group"
 
-# Scheduling gates of Kueue: until there is quota, and until the nodes of a topology are chosen.
+# Kueue scheduling gates, which are removed when quota is available and when the nodes of a topology are assigned.
 QUOTA_GATE: Final = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
 
@@ -49,21 +49,22 @@ GROUP_RESTART_COUNTS: Final = PREFIX + "group-restart-counts"
 GROUP_RESTART_BUDGET_EXHAUSTED: Final = PREFIX + "group-restart-budget-exhausted"
 RECOVER: Final = PREFIX + "recover"
 
-# Annotations of Kubernetes: which pods a ReplicaSet deletes first, and what delegates scheduling to a larger Workload.
+# Kubernetes annotations: the pod deletion cost in ReplicaSets, and the delegation of scheduling to the Workload of an
+# owner.
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 GROUP_TEMPLATE_NAME: Final = "scheduling.k8s.io/group-template-name"
 PARENT_COMPOSITE_POD_GROUP: Final = "scheduling.k8s.io/parent-compositepodgroup"
 
-# The finalizer of the pods of a group that used up its restarts, the readiness gate of leaders whose workers count, and
-# the scheduling gate of leaders that may have to wait for the end of another group.
+# The finalizer of pods whose group exhausted its restarts, the readiness gate of leaders that depend on their
+# workers, and the scheduling gate of leaders that may have to wait for the deletion of a previous group.
 GROUP_RESTART_BUDGET_CLEANUP: Final = PREFIX + "group-restart-budget-cleanup"
 GROUP_READY: Final = PREFIX + "group-ready"
 REPLACEMENT_GATE: Final = PREFIX + "group-replacement"
 
-# An annotation of our own: the leader of the group that a new leader replaces.
+# An annotation of this project: the leader of the group that a new leader replaces.
 REPLACES: Final = PREFIX + "replaces"
 
-# Annotations of our own: the record of a group's recreations (docs/adr/0003-recreation-backoff.md).
+# Annotations of this project that record the recreations of a group (docs/adr/0003-recreation-backoff.md).
 RECREATIONS: Final = PREFIX + "recreations"
 RECREATED_LEADER: Final = PREFIX + "recreated-leader"
 RECREATE_AFTER: Final = PREFIX + "recreate-after"
@@ -78,7 +79,7 @@ FAILURE_ORIGIN: Final = PREFIX + "failure-origin"
 DELETED_AT: Final = PREFIX + "deleted-at"
 RESUMED: Final = PREFIX + "resumed"
 
-# Annotations of our own: how the groups of one LeaderWorkerSet are recreated (docs/how-to/restarts.md).
+# Annotations of this project that configure group recreation in a LeaderWorkerSet (docs/how-to/restarts.md).
 RESTART_BACKOFF: Final = PREFIX + "restart-backoff"
 RESTART_FIRST_DELAY: Final = PREFIX + "restart-first-delay"
 RESTART_LONGEST_DELAY: Final = PREFIX + "restart-longest-delay"
@@ -87,14 +88,14 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
-# Annotations of our own: how long a pod may take that restarts all its containers in place, and, on a pod, how often it did
-# (docs/adr/0027-restarts-of-all-containers.md).
+# Annotations of this project for in-place restarts of all containers: the time limit of a pod, and on a pod, the
+# number of restarts (docs/adr/0027-restarts-of-all-containers.md).
 IN_PLACE_RESTARTS: Final = PREFIX + "in-place-restarts"
 RESTARTED_IN_PLACE: Final = PREFIX + "restarted-in-place"
 
-# Annotations of our own: whether groups are updated in place (docs/adr/0024-update-in-place.md); on a leader, the revision
-# that its group is brought to, that of the leader StatefulSet that belongs to it, and the one that it cannot come to; on a
-# pod, what it ran before, and the CPU and memory that it shall have.
+# Annotations of this project for in-place updates (docs/adr/0024-update-in-place.md): the setting; on a leader, the
+# target revision of its group, the corresponding leader StatefulSet revision, and a revision that cannot be reached;
+# on a pod, its previous containers, and its desired CPU and memory.
 IN_PLACE: Final = PREFIX + "in-place"
 IN_PLACE_REVISION: Final = PREFIX + "in-place-revision"
 IN_PLACE_STATEFULSET_REVISION: Final = PREFIX + "in-place-statefulset-revision"
@@ -102,28 +103,30 @@ IN_PLACE_REFUSED: Final = PREFIX + "in-place-refused"
 IN_PLACE_BEFORE: Final = PREFIX + "in-place-before"
 IN_PLACE_RESOURCES: Final = PREFIX + "in-place-resources"
 
-# Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
+# Annotations of this project for the termination of groups and the placement of new ones
+# (docs/how-to/places-and-ends.md).
 POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"
 STAY_ON_NODES: Final = PREFIX + "stay-on-nodes"
 
-# Annotations of our own: the nodes that a group had, by rank, of which leader, and the one that it shall avoid.
+# Annotations of this project: the previous nodes of a group by rank, their leader, and the node to avoid.
 FORMER_NODES: Final = PREFIX + "former-nodes"
 FORMER_LEADER: Final = PREFIX + "former-leader"
 AVOIDED_NODE: Final = PREFIX + "avoided-node"
 
-# An annotation of our own: how many groups evictions may take away at once (docs/how-to/drain.md).
+# An annotation of this project: the number of groups that evictions can make unavailable at the same time
+# (docs/how-to/drain.md).
 DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
 
-# Annotations of our own: that autoscalers leave a group alone while it starts, and the pods that are marked for that.
+# Annotations of this project that protect starting groups from autoscalers, and mark the protected pods.
 DO_NOT_DISRUPT: Final = PREFIX + "do-not-disrupt"
 MARKED_STARTING: Final = PREFIX + "marked-starting"
 
-# Annotations of others, with which cluster autoscaler and Karpenter leave a pod alone.
+# Annotations that prevent Cluster Autoscaler and Karpenter from evicting a pod.
 SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KARPENTER_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
-# Annotations of our own: what a LeaderWorkerSet asks for about its progress and its end, and what its leader pods say of it
-# (docs/adr/0026-progress-and-completion.md).
+# Annotations of this project for progress and completion: the settings of a LeaderWorkerSet, and the reports of its
+# leader pods (docs/adr/0026-progress-and-completion.md).
 FOLLOW_PROGRESS: Final = PREFIX + "follow-progress"
 PROGRESS_TIMEOUT: Final = PREFIX + "progress-timeout"
 ON_HANG: Final = PREFIX + "on-hang"
@@ -134,35 +137,35 @@ PROGRESS: Final = PREFIX + "progress"
 HANG: Final = PREFIX + "hang"
 GROUP_ENDED: Final = PREFIX + "group-ended"
 
-# Maintenance of nodes (docs/adr/0023-moves.md): whether the groups of a set are moved off nodes that are closed; on a leader,
-# that its group shall leave its nodes now; the key of the taint of nodes to which such a group shall not return meanwhile.
+# Node maintenance (docs/adr/0023-moves.md): whether the groups of a set are moved from closed nodes; on a leader, the
+# request to move its group; the key of the taint on nodes to which such a group must not return during the move.
 MOVE_OFF_CLOSED_NODES: Final = PREFIX + "move-off-closed-nodes"
 MOVE_GROUP: Final = PREFIX + "move-group"
 MOVING: Final = PREFIX + "moving"
 
-# The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
-# it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
+# The revision history (docs/adr/0012-revision-history.md): the label of retained revisions that no group uses, and
+# the LeaderWorkerSet annotation with the maximum number of these revisions.
 HISTORY_OF: Final = PREFIX + "history-of"
 REVISION_HISTORY_LIMIT: Final = PREFIX + "revision-history-limit"
 
-# An annotation of a LeaderWorkerSet whose rollout is paused: the previous partition.
+# The annotation with the previous partition of a LeaderWorkerSet whose rollout is paused.
 PAUSED_PARTITION: Final = PREFIX + "paused-partition"
 
-# An annotation of kubectl's: the change cause, as the user wrote it.
+# The change cause annotation of kubectl, with the user's text.
 CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 
-# Annotations of our own: the gang scheduler that a LeaderWorkerSet chooses and its pods are marked for, and the name of
-# their group's object.
+# Annotations of this project: the gang scheduler of a LeaderWorkerSet and of its pods, and the name of their group
+# object.
 GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"
 GANG_GROUP: Final = PREFIX + "gang-group"
 
-# A scheduling gate of our own: the pod waits until its whole group fits on the nodes.
+# A scheduling gate of this project: the pod waits until its whole group fits on the nodes.
 GANG_GATE: Final = PREFIX + "gang"
 
 # An annotation of the manager's own pods.
 CONFIGURATION_HASH: Final = PREFIX + "configuration-hash"
 
-# An annotation of the policy that admits pods, and of its binding: the digest of their spec, as the manager wrote it.
+# An annotation of the pod admission policy and its binding: the digest of the spec that the manager wrote.
 SPEC_DIGEST: Final = PREFIX + "spec-digest"
 
 # Environment variables, in the order of injection (R-ENV-1).
@@ -174,7 +177,7 @@ ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
 POD_LABELS: Final = frozenset(
     {NAME, TEMPLATE_REVISION_HASH, GROUP_INDEX, WORKER_INDEX, GROUP_KEY, SUBGROUP_INDEX, SUBGROUP_KEY}
 )
-"""The pod labels that only controllers and admission set. They are ignored in a pod template."""
+"""Pod labels that only controllers and admission set. They are ignored in pod templates."""
 
 POD_ANNOTATIONS: Final = frozenset(
     {
@@ -184,28 +187,28 @@ POD_ANNOTATIONS: Final = frozenset(
         *(FORMER_NODES, FORMER_LEADER, AVOIDED_NODE, MARKED_STARTING, PROGRESS, HANG, MOVE_GROUP),
     }
 )
-"""The pod annotations that only the controllers and admission set."""
+"""Pod annotations that only controllers and admission set."""
 
 LEADER: Final = "leader"
 WORKER: Final = "worker"
 """The values of `ROLE`."""
 
 LEADER_WORKER_INDEX: Final = "0"
-"""The value of `WORKER_INDEX` that makes a pod a leader (R-ADM-2)."""
+"""The value of `WORKER_INDEX` for leaders (R-ADM-2)."""
 
 FIELD_MANAGER: Final = "lws"
-"""The field manager of server-side apply. If it changed, fields removed from a template would stay (R-LSTS-1)."""
+"""The field manager of server-side apply. If it changed, removed template fields would persist (R-LSTS-1)."""
 
 SCALE_MANAGER: Final = "lws-scale"
-"""The field manager for scaling. `lws apply` may take over its fields, because the same user wrote both."""
+"""The field manager for scaling. `lws apply` can take ownership of its fields, because both act for a user."""
 
 PLACES_MANAGER: Final = "lws-places"
-"""The field manager of the nodes in the recreation record. The record's other fields belong to `FIELD_MANAGER`."""
+"""The field manager of nodes in the recreation record. `FIELD_MANAGER` owns its other fields."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
-"""`reportingController` of every event (contract 8.3)."""
+"""The `reportingController` of all events (contract 8.3)."""
 
-# The labels and annotations of the ConfigMaps that the recorder keeps episodes in; the label NAME is the other label.
+# The labels and annotations of ConfigMaps with recorded episodes. The label NAME is a different label.
 EPISODE: Final = PREFIX + "episode"
 EPISODE_GROUP: Final = PREFIX + "episode-group"
 EPISODE_NUMBER: Final = PREFIX + "episode-number"

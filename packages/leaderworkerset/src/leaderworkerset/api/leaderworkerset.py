@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and their conversion from and to JSON.
+"""Defines LeaderWorkerSets as frozen structs (contract 1.2 and 1.3), and converts them from and to JSON.
 
 Decoding sets the defaults of the contract, so that the core uses effective values. An absent or null `replicas` is 1,
 and an absent `networkConfig` is `Shared`. Fields whose absence has a separate meaning stay None: `leader_template`,
@@ -41,14 +41,14 @@ class SubGroupPolicy(Base, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimRetentionPolicy(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy`. An unset key is empty."""
+    """`spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy`. An absent field is empty."""
 
     when_deleted: str = ""
     when_scaled: str = ""
 
 
 class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate`, the templates and size of a group."""
+    """`spec.leaderWorkerTemplate`, which contains the templates and the size of a group."""
 
     leader_template: JSONObject | None = None
     worker_template: JSONObject = msgspec.field(default_factory=dict)
@@ -82,7 +82,7 @@ class NetworkConfig(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
-    """`spec`. If `pod_termination_policy` is absent, an annotation applies, so that no default is stored."""
+    """`spec`. If `pod_termination_policy` is absent, an annotation is used, so no default is stored."""
 
     replicas: Int32 = 1
     startup_policy: StartupPolicy = StartupPolicy.LEADER_CREATED
@@ -118,7 +118,7 @@ class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSet(Base, frozen=True, kw_only=True):
-    """A LeaderWorkerSet. `metadata` stays a JSON object, which the properties read."""
+    """A LeaderWorkerSet. `metadata` is a JSON object, which the properties read."""
 
     api_version: str = API_VERSION
     kind: str = KIND
@@ -138,7 +138,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        """Return the namespace and name."""
+        """Return the namespace and name of the object."""
         return ObjectKey(self.namespace, self.name)
 
     @property
@@ -173,18 +173,18 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def rolling_update(self) -> RollingUpdateConfiguration:
-        """Return the rolling update settings."""
+        """Return the rolling update configuration."""
         return self.spec.rollout_strategy.rolling_update_configuration
 
     @property
     def leader_template(self) -> JSONObject:
-        """Return the pod template of leaders. If there is no leader template, return the worker template."""
+        """Return the pod template of leaders, which is the worker template if there is no leader template."""
         template = self.spec.leader_worker_template
         return template.worker_template if template.leader_template is None else template.leader_template
 
 
 class DecodeError(ValueError):
-    """Raised if JSON is not a LeaderWorkerSet because a field has the wrong type. `error` names the field."""
+    """The JSON is not a LeaderWorkerSet, because a field has an invalid type. `error` contains the field."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -192,7 +192,7 @@ class DecodeError(ValueError):
 
 
 def decode(obj: JSONObject) -> LeaderWorkerSet:
-    """Decode a LeaderWorkerSet. A null field counts as absent. A `DecodeError` names a field of the wrong type."""
+    """Decode a LeaderWorkerSet. Null fields count as absent. A `DecodeError` contains the invalid field."""
     present = _without_nulls(obj, _STRUCTS)
     try:
         return msgspec.convert(present, LeaderWorkerSet)
@@ -201,7 +201,7 @@ def decode(obj: JSONObject) -> LeaderWorkerSet:
 
 
 def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
-    """Return the JSON object without default values, except for fields that identify the object."""
+    """Return the JSON object without default values, except for identifying fields."""
     body: JSONObject = msgspec.to_builtins(leaderworkerset, str_keys=True)
     return {"apiVersion": leaderworkerset.api_version, "kind": leaderworkerset.kind} | body
 
@@ -213,7 +213,7 @@ def encode_status(status: LeaderWorkerSetStatus) -> JSONObject:
 
 
 def _structs(struct: type[Base]) -> dict[str, Any]:
-    """Return the names of the fields that are structs, each with the struct fields below it."""
+    """Return the names of all struct fields, each with its nested struct fields."""
     return {
         field.encode_name: _structs(part)
         for field in msgspec.structs.fields(struct)

@@ -1,4 +1,4 @@
-"""Names and labels of installed objects (contract 12.3 to 12.6), equal to the Go manager's for in-place upgrades."""
+"""Names and labels of installed objects (contract 12.3 to 12.6). They match the Go manager for in-place upgrades."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,11 +20,11 @@ LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubern
 SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}
 
 OLDEST_KUBERNETES: Final = f"1.{OLDEST}.0"
-"""The first Kubernetes version in which worker StatefulSets can be created."""
+"""The first Kubernetes version that supports the creation of worker StatefulSets."""
 
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:
-    """Build an object with our labels. `fields` are its fields in addition to the metadata."""
+    """Build an object with the labels of this project. `fields` are added after the metadata."""
     own: JSONObject = {"name": name, "labels": dict(LABELS)}
     if namespace:
         own["namespace"] = namespace
@@ -32,10 +32,10 @@ def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) 
 
 
 def labeled(obj: JSONObject) -> JSONObject:
-    """Add our labels to an object that was built elsewhere."""
+    """Add the labels of this project to an object."""
     return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
 
 
 def is_installed(obj: JSONObject) -> bool:
-    """Return whether a live object has our labels, so that we may remove it."""
+    """Return whether an object in the cluster has the labels of this project, so that it can be removed."""
     return LABELS.items() <= meta.labels(obj).items()

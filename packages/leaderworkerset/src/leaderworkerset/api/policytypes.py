@@ -1,4 +1,4 @@
-"""The policies that the fields of a LeaderWorkerSet select by name (contract 1.2), and the effects of each policy."""
+"""The policies that LeaderWorkerSet fields select by name (contract 1.2), and their effects."""
 
 from enum import StrEnum
 from typing import Final, assert_never
@@ -23,11 +23,11 @@ class StartupPolicy(StrEnum):
 
 
 AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
-"""The message about workers that wait for their leader."""
+"""The message for workers that are waiting for their leader."""
 
 
 class RestartPolicy(StrEnum):
-    """The reaction to a failed pod of a group. `DEFAULT` is an old name of `NONE`."""
+    """The response to a failed pod in a group. `DEFAULT` is the previous name of `NONE`."""
 
     RECREATE_GROUP_ON_POD_RESTART = "RecreateGroupOnPodRestart"
     RECREATE_GROUP_AFTER_START = "RecreateGroupAfterStart"
@@ -36,7 +36,7 @@ class RestartPolicy(StrEnum):
 
     @property
     def recreates(self) -> bool:
-        """Return whether a failure ever recreates the group (R-POD-3)."""
+        """Return whether failures can recreate the group (R-POD-3)."""
         match self:
             case RestartPolicy.RECREATE_GROUP_ON_POD_RESTART | RestartPolicy.RECREATE_GROUP_AFTER_START:
                 return True
@@ -58,7 +58,7 @@ class RestartPolicy(StrEnum):
 
     @property
     def current(self) -> "RestartPolicy":
-        """Return the current name of a policy that may have an old name."""
+        """Return the current name of a policy, which can be specified by a previous name."""
         match self:
             case RestartPolicy.NONE | RestartPolicy.DEFAULT:
                 return RestartPolicy.NONE
@@ -69,7 +69,7 @@ class RestartPolicy(StrEnum):
 
 
 class SubdomainPolicy(StrEnum):
-    """Whether all groups share one headless Service, or each group has its own."""
+    """Whether all groups share one headless Service, or each group has a separate one."""
 
     SHARED = "Shared"
     UNIQUE_PER_REPLICA = "UniquePerReplica"
@@ -87,7 +87,7 @@ class SubdomainPolicy(StrEnum):
 
 
 class SubGroupPolicyType(StrEnum):
-    """Whether the leader is a member of the first subgroup."""
+    """Whether the leader belongs to the first subgroup."""
 
     LEADER_WORKER = "LeaderWorker"
     LEADER_EXCLUDED = "LeaderExcluded"
@@ -105,14 +105,14 @@ class SubGroupPolicyType(StrEnum):
 
 
 class GroupIdentity(StrEnum):
-    """How groups are identified: by the ordinals of a leader StatefulSet, or by random keys of a leader Deployment."""
+    """The identity of groups, which is an ordinal (leader StatefulSet) or a random key (leader Deployment)."""
 
     ORDINAL = "Ordinal"
     HASH = "Hash"
 
     @property
     def is_hash(self) -> bool:
-        """Return whether groups have random keys, and their leaders belong to a Deployment."""
+        """Return whether groups have random keys and a leader Deployment."""
         match self:
             case GroupIdentity.HASH:
                 return True
@@ -123,7 +123,7 @@ class GroupIdentity(StrEnum):
 
 
 class GroupReplacementPolicy(StrEnum):
-    """When the replacement of a group may be scheduled."""
+    """When a replacement group can be scheduled."""
 
     IMMEDIATE = "Immediate"
     POST_TERMINATION = "PostTermination"
@@ -141,14 +141,14 @@ class GroupReplacementPolicy(StrEnum):
 
 
 class PodTerminationPolicy(StrEnum):
-    """When the workers of a group terminate: after their leader, or together with it."""
+    """When the workers of a group are terminated, either after the leader or at the same time."""
 
     DEFAULT = "Default"
     PARALLEL = "Parallel"
 
     @property
     def is_parallel(self) -> bool:
-        """Return whether the workers terminate together with their leader."""
+        """Return whether workers are terminated at the same time as the leader."""
         match self:
             case PodTerminationPolicy.PARALLEL:
                 return True
@@ -159,7 +159,7 @@ class PodTerminationPolicy(StrEnum):
 
 
 class RolloutStrategyType(StrEnum):
-    """How a new template is rolled out."""
+    """How a template change is rolled out."""
 
     ROLLING_UPDATE = "RollingUpdate"
 
@@ -173,7 +173,8 @@ class RolloutStrategyType(StrEnum):
                 assert_never(self)
 
 
-# The values with which these questions are answered from JSON. They are tuples: a value that cannot be hashed is not an error.
+# The JSON values for which these properties are true. They are tuples, because a value that cannot be hashed must not
+# cause an error.
 AWAITING_LEADER: Final = tuple(policy for policy in StartupPolicy if policy.awaits_leader)
 NOT_RECREATING: Final = tuple(policy for policy in RestartPolicy if not policy.recreates)
 WITH_OWN_SERVICES: Final = tuple(policy for policy in SubdomainPolicy if not policy.is_shared)

@@ -1,4 +1,4 @@
-"""The progress reports of a training program, and what is known about a hang: values and their text forms. Pure.
+"""Parses and formats progress reports of training processes and hang reports. Pure.
 
 A program writes lines `::lws progress step=120 total=5000 loss=2.1`. The latest report is stored in an annotation of
 the leader pod, in the same format, with the time of the line (`at`) and the steps per second (`rate`). A hang is stored
@@ -16,20 +16,20 @@ import msgspec
 from kuberuntime.objects import decimals, timestamps
 
 MARK: Final = "::lws progress "
-"""The prefix of a progress line."""
+"""The prefix of a progress report."""
 
 LONGEST: Final = 2000
-"""The maximum number of characters of a line after its prefix. Longer lines are ignored."""
+"""The maximum number of characters after the prefix. Longer lines are ignored."""
 
 MOST_METRICS: Final = 16
 
 MOST_RANKS: Final = 8
-"""The maximum number of ranks in a hang. The rank that has been silent for the longest time is first."""
+"""The maximum number of ranks in a hang report. The longest silent rank is first."""
 
 LONGEST_HANG: Final = 8000
 LONGEST_WORDS: Final = 200
 LONGEST_NAME: Final = 253
-"""The maximum number of characters of a stored hang, of what one rank waits for, and of a pod's name."""
+"""The maximum number of characters of a stored hang report, of one rank's reason, and of a pod name."""
 
 _PAIR: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_./-]{0,62})=([^\s=]{1,40})", re.ASCII)
 _METRIC: Final = re.compile(r"[+-]?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,3})?|inf|nan)%?", re.ASCII)
@@ -39,7 +39,7 @@ _RESERVED: Final = frozenset({"step", "total", "at", "rate"})
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of a program: its step, the total number of steps if known, and the reported metrics.
+    """The progress of a training process, with its step, the total steps if known, and the reported metrics.
 
     `at` is the time of the report, or None if the line has no time. `rate` is the number of steps per second before it,
     or 0 if it is unknown.
@@ -53,11 +53,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float | None:
-        """Return the completed share, from 0 to 1, or None if the total is unknown."""
+        """Return the completed fraction from 0 to 1, or None if the total is unknown."""
         return None if not self.total else min(self.step / self.total, 1.0)
 
     def left(self, now: datetime) -> timedelta | None:
-        """Return the remaining time at this rate, at least 0, or None if it is unknown."""
+        """Return the remaining time at the current rate, or None if it is unknown."""
         if self.total is None or self.at is None or self.rate <= 0:
             return None
         seconds = (self.total - self.step) / self.rate - (now - self.at).total_seconds()
@@ -65,7 +65,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_line(line: str) -> Progress | None:
-    """Parse a line of a program. Return None if the line is not a progress report.
+    """Parse a log line. Return None if the line is not a progress report.
 
     >>> of_line("::lws progress step=120 total=5000 loss=2.1")
     Progress(step=120, total=5000, metrics=(('loss', '2.1'),), at=None, rate=0.0)
@@ -78,7 +78,7 @@ def of_line(line: str) -> Progress | None:
 
 
 def of_annotation(text: str) -> Progress | None:
-    """Parse the annotation of a leader pod. Return None if it is missing or invalid."""
+    """Parse the annotation of a leader pod. Return None if the annotation is missing or invalid."""
     pairs = _pairs(text) if len(text) <= LONGEST else {}
     progress, at = _read(pairs), timestamps.read(pairs.get("at", ""))
     if progress is None or at is None:
@@ -88,7 +88,7 @@ def of_annotation(text: str) -> Progress | None:
 
 
 def render(progress: Progress) -> str:
-    """Return the annotation value that `of_annotation` parses."""
+    """Return an annotation value that `of_annotation` can parse."""
     own = {"step": str(progress.step)} | ({} if progress.total is None else {"total": str(progress.total)})
     time = {} if progress.at is None else {"at": progress.at.isoformat()}
     rate = {"rate": f"{progress.rate:.6f}"} if progress.rate > 0 else {}
@@ -109,7 +109,7 @@ def _read(pairs: Mapping[str, str]) -> Progress | None:
 
 
 class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
-    """A rank of a hanging group, the time since which its log is silent, and what it waits for, if known."""
+    """A rank of a hanging group, the time of its last log line, and what it waits for, if known."""
 
     pod: str
     uid: str
@@ -119,7 +119,7 @@ class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hang(msgspec.Struct, frozen=True, kw_only=True):
-    """A group that has made no progress for some time. The first of its `ranks` has been silent for the longest time."""
+    """A group without progress. The first of its `ranks` has been silent for the longest time."""
 
     since: datetime
     ranks: tuple[SilentRank, ...]
@@ -144,7 +144,7 @@ class _StoredHang(msgspec.Struct, frozen=True):
 
 
 def render_hang(hang: Hang) -> str:
-    """Return the annotation value that `hang_of` parses. If there are too many ranks, it contains only the first ones."""
+    """Return an annotation value that `hang_of` can parse. It contains only the first ranks if there are too many."""
     ranks = [
         _StoredRank(rank.pod, rank.uid, rank.rank, rank.since.isoformat(), rank.waits[:LONGEST_WORDS])
         for rank in hang.ranks[:MOST_RANKS]
@@ -153,7 +153,7 @@ def render_hang(hang: Hang) -> str:
 
 
 def hang_of(text: str) -> Hang | None:
-    """Parse the annotation of a leader pod. Return None if it is missing or invalid."""
+    """Parse the annotation of a leader pod. Return None if the annotation is missing or invalid."""
     if not text or len(text) > LONGEST_HANG:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The record of a group's last recreation: its content, and its format (docs/adr/0003). Pure.
+"""The format of recreation records, which describe the last recreation of a group (docs/adr/0003). Pure.
 
 It is a ControllerRevision without revision key, so that it is not treated as a revision, and is named after the leader
 pod. Its content is stored in annotations. Other users may be allowed to write ControllerRevisions, so an unreadable
@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 
 SUFFIX: Final = "-recreations"
-"""The suffix of a record's name, after the name of the leader pod."""
+"""The suffix of a record name after the leader pod name."""
 
 UNKNOWN: Final = UID("")
 
@@ -29,7 +29,7 @@ RECORDED: Final = re.compile(
 
 
 class RecreationState(StrEnum):
-    """The progress of a recreation. It becomes `RECREATED` before the leader is deleted, to count the deletion."""
+    """The progress of a recreation, which is `RECREATED` before the leader is deleted, to count the deletion."""
 
     WAITING = "waiting"
     RECREATED = "recreated"
@@ -37,18 +37,18 @@ class RecreationState(StrEnum):
 
 
 class Origin(StrEnum):
-    """The origin of a pod failure. Only failures of containers and kubelets delay the recreation of a group."""
+    """The origin of a pod failure. Only container and kubelet failures delay the recreation of a group."""
 
     PROGRAM = "program"
-    """A container terminated or restarted, or the kubelet evicted or rejected the pod."""
+    """A container terminated or was restarted, or the kubelet evicted or rejected the pod."""
     DISRUPTION = "disruption"
-    """The pod was evicted, preempted or deleted with its node, and Kubernetes recorded the reason."""
+    """The pod was evicted, preempted, or deleted with its node, and Kubernetes recorded the reason."""
     DELETION = "deletion"
     """The pod was deleted for an unknown reason."""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """The failure of a pod. `what` describes it, and is empty if nothing is known.
+    """A pod failure. `what` is its description, or empty if the failure is unknown.
 
     `longest_run` is the longest of the consecutive failed runs, in seconds, or None if no run is known.
     """
@@ -62,7 +62,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class Recreation(Struct, frozen=True, kw_only=True):
-    """A recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
+    """A group recreation, with its leader, revision, consecutive number, earliest time, and the failure.
 
     `resumed` is the text of the settings at the time of the decision. `used` is the number of restarts that the group
     has used, including this one. It is None until the recreation is due, and if restarts are not counted. `deletions`
@@ -82,22 +82,22 @@ class Recreation(Struct, frozen=True, kw_only=True):
 
 
 def name_of(leader: JSONObject) -> str:
-    """Return the name of the recreation record for the group with this leader."""
+    """Return the name of the recreation record for the group of this leader."""
     return f"{meta.name(leader)}{SUFFIX}"
 
 
 def name_of_replaced(leader: JSONObject) -> str:
-    """Return the record name of the group that the leader's group replaces, or an empty string if it replaces none."""
+    """Return the record name of the group that the leader's group replaces, or an empty string if there is none."""
     return f"{meta.annotations(leader).get(labels.REPLACES, '')}{SUFFIX}"
 
 
 def leader_of(record: JSONObject) -> str:
-    """Return the name of the leader pod that a record is named after."""
+    """Return the leader pod name in a record name."""
     return meta.name(record).removesuffix(SUFFIX)
 
 
 def read(record: JSONObject | None) -> Recreation | None:
-    """Parse a record. Return None if it is unreadable or absent."""
+    """Parse a record. Return None if it is absent or invalid."""
     annotations = {} if record is None else meta.annotations(record)
     due = timestamps.read(annotations.get(labels.RECREATE_AFTER, ""))
     count = decimals.natural(annotations.get(labels.RECREATIONS, ""))
@@ -124,7 +124,7 @@ def read(record: JSONObject | None) -> Recreation | None:
 
 
 def condemns(record: JSONObject | None, leader: JSONObject) -> bool:
-    """Return whether the record requires the recreation of the leader's group, or marks it as exhausted.
+    """Return whether the record requires recreating the leader's group, or marks it as exhausted.
 
     The record must name the UID of the leader.
     """
@@ -159,10 +159,10 @@ def write(recreation: Recreation) -> Mapping[str, str]:
 
 
 def _origin(text: str) -> Origin:
-    """Parse an origin. A record without an origin is about a container."""
+    """Parse an origin. A record without an origin refers to a container."""
     return Origin(text) if text in tuple(Origin) else Origin.PROGRAM
 
 
 def _state(text: str) -> RecreationState:
-    """Parse a state. A record without a state was written by a version with only one state."""
+    """Parse a state. Earlier versions, which had only one state, did not record it."""
     return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED

@@ -1,4 +1,4 @@
-"""The resources of the API groups of LeaderWorkerSets, in addition to those of Kubernetes (`kuberuntime`)."""
+"""The resources of the LeaderWorkerSet API groups, in addition to those of Kubernetes (`kuberuntime`)."""
 
 from typing import Final
 
@@ -11,4 +11,4 @@ ROLE_SCALERS: Final = Resource(
 )
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
-"""A label of the many ControllerRevisions of StatefulSets, which copy the labels of our pods."""
+"""A label of the StatefulSets' ControllerRevisions, which also have the labels of the pod template."""

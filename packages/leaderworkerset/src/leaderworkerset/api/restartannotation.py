@@ -1,4 +1,4 @@
-"""The pod annotation about in-place restarts: `COUNT`, or `COUNT=SINCE` until the pod is ready again. Pure.
+"""The pod annotation for in-place restarts, `COUNT`, or `COUNT=SINCE` until the pod is ready again. Pure.
 
 Other users may be allowed to write pods, so an unreadable annotation counts as absent.
 """
@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 class RestartNote(NamedTuple):
-    """How often a pod restarted all its containers in place, and since when it is not ready (None if it is ready)."""
+    """The number of in-place restarts of all containers, and the start of the last one (None if the pod is ready)."""
 
     restarts: int = 0
     since: datetime | None = None
@@ -25,7 +25,7 @@ NOTHING: Final = RestartNote()
 
 
 def read(pod: JSONObject) -> RestartNote:
-    """Return the restart note of a pod.
+    """Return the in-place restarts in the annotation of a pod.
 
     >>> str(read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: "2=2026-11-25T12:00:00Z"}}}))
     '2=2026-11-25T12:00:00Z'

@@ -1,4 +1,4 @@
-"""The settings of a LeaderWorkerSet for progress tracking and completion, from annotations (docs/adr/0026).
+"""The annotation settings of a LeaderWorkerSet for progress tracking and completion (docs/adr/0026).
 
 In: annotations. Out: the settings, and the errors of invalid annotations. An invalid annotation that was stored without
 the webhook counts as absent. Without annotations, progress is not tracked, and groups do not complete.
@@ -23,7 +23,7 @@ DURATION: Final = f"must be a duration from 1s to {24 * LONGEST_DAYS}h"
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
-    """How progress is tracked, and when groups complete.
+    """The settings for progress tracking and completion.
 
     If `timeout` is set, a group that makes no progress for this duration hangs. It is recreated if `recreates` is set.
     If `completes` is set, a group is complete when its leader exits with code 0. `deadline` counts from the first pods
@@ -50,11 +50,11 @@ ANNOTATIONS: Final = (
 )
 
 _WORDS: Final = {labels.FOLLOW_PROGRESS: TRUE, labels.ON_HANG: RECREATE, labels.RUN_TO_COMPLETION: TRUE}
-"""The only keyword that each annotation accepts in addition to a duration."""
+"""The keyword that each annotation accepts in addition to a duration."""
 
 
 def read(annotations: Mapping[str, str]) -> RunSettings:
-    """Return the settings."""
+    """Return the settings in the annotations."""
     if annotations.keys().isdisjoint(ANNOTATIONS):
         return OFF
     timeout = _duration(annotations.get(labels.PROGRESS_TIMEOUT, ""))
@@ -86,7 +86,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
-    """Return the requirement of an annotation that the LeaderWorkerSet does not meet."""
+    """Return the unmet requirement of an annotation."""
     recreates = lws.spec.leader_worker_template.restart_policy.recreates
     match name:
         case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.annotations:

@@ -1,4 +1,4 @@
-"""`spec.scheduling`, which configures how kube-scheduler places pods as a group (N-API-10).
+"""`spec.scheduling`, which configures the scheduling of pods as a group by kube-scheduler (N-API-10).
 
 It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Only the level
 whose field is present is active. Absent fields stay None.
@@ -9,33 +9,33 @@ from leaderworkerset.api.structs import Base, Int32
 
 
 class CompositeGang(Base, frozen=True, kw_only=True):
-    """The gang of a level that contains both leaders and workers. Its members are always all of its pods."""
+    """The gang of a level that contains leaders and workers. All pods of the level are members."""
 
     min_group_count: Int32 | None = None
 
 
 class CompositePolicy(Base, frozen=True, kw_only=True):
-    """`schedulingPolicy` of the whole set or of a replica. Exactly one field is set."""
+    """The `schedulingPolicy` of the whole set or of a replica. Exactly one field is set."""
 
     basic: JSONObject | None = None
     gang: CompositeGang | None = None
 
 
 class RoleGang(Base, frozen=True, kw_only=True):
-    """The gang of leaders or workers. `min_count` must be equal to the number of their pods."""
+    """The gang of leaders or workers. `min_count` must be equal to the number of these pods."""
 
     min_count: Int32 | None = None
 
 
 class RolePolicy(Base, frozen=True, kw_only=True):
-    """`schedulingPolicy` of leaders or workers. Exactly one field is set."""
+    """The `schedulingPolicy` of leaders or workers. Exactly one field is set."""
 
     basic: JSONObject | None = None
     gang: RoleGang | None = None
 
 
 class TopologyConstraint(Base, frozen=True, kw_only=True):
-    """The node label whose value must be the same for all pods."""
+    """A node label with the same value for the nodes of all pods."""
 
     key: str = ""
 
@@ -47,14 +47,14 @@ class Constraints(Base, frozen=True, kw_only=True):
 
 
 class DisruptionMode(Base, frozen=True, kw_only=True):
-    """`disruptionMode`, whether pods are preempted individually or together. Exactly one field is set."""
+    """`disruptionMode`, which defines whether pods are preempted individually. Exactly one field is set."""
 
     single: JSONObject | None = None
     all: JSONObject | None = None
 
 
 class ResourceClaim(Base, frozen=True, kw_only=True):
-    """A claim that the pods of a role share. Exactly one of the two references is set."""
+    """A resource claim shared by the pods of a role. Exactly one of the two references is set."""
 
     name: str = ""
     resource_claim_name: str | None = None
@@ -71,7 +71,7 @@ class RoleScheduling(Base, frozen=True, kw_only=True):
 
 
 class ReplicaScheduling(Base, frozen=True, kw_only=True):
-    """`replica`, one leader with its workers, either together or by role."""
+    """`replica`, which contains a leader and its workers, either together or by role."""
 
     scheduling_policy: CompositePolicy | None = None
     scheduling_constraints: Constraints | None = None
@@ -81,7 +81,7 @@ class ReplicaScheduling(Base, frozen=True, kw_only=True):
 
 
 class Scheduling(Base, frozen=True, kw_only=True):
-    """`spec.scheduling`, for the whole LeaderWorkerSet or for its replicas."""
+    """`spec.scheduling`, which applies to the whole LeaderWorkerSet or to each replica."""
 
     scheduling_policy: CompositePolicy | None = None
     scheduling_constraints: Constraints | None = None

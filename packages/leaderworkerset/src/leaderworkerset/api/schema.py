@@ -1,4 +1,4 @@
-"""The OpenAPI schema of the types reachable from a LeaderWorkerSet, for its CRD.
+"""Builds the OpenAPI schema of the LeaderWorkerSet types for the CRD.
 
 Types come from the field tables (`fieldtypes`). The tables here add the missing parts: fields that may be absent
 although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), atomic objects, and the rules of the
@@ -49,7 +49,7 @@ EMBEDDED_METADATA: JSONObject = {
         "finalizers": {"type": "array", "items": {"type": "string"}},
     },
 }
-"""The schema for the metadata of templates (R-API-5). Other fields are pruned."""
+"""The metadata schema of templates (R-API-5). Other fields are pruned."""
 
 OPTIONAL = {
     ("GRPCAction", "service"),
@@ -58,7 +58,7 @@ OPTIONAL = {
     ("TypedLocalObjectReference", "apiGroup"),
     ("TypedObjectReference", "apiGroup"),
 }
-"""Fields that Go always writes, but that may be absent."""
+"""Optional fields that Go always writes."""
 
 REQUIRED = {
     ("ContainerRestartRule", "action"),
@@ -66,7 +66,7 @@ REQUIRED = {
     ("PodCertificateProjection", "keyType"),
     ("PodCertificateProjection", "signerName"),
 }
-"""Fields that are required although Go omits them if they are empty."""
+"""Required fields that Go omits if they are empty."""
 
 ATOMIC = {
     "ConfigMapKeySelector",
@@ -80,7 +80,7 @@ ATOMIC = {
     "SecretKeySelector",
     "TypedLocalObjectReference",
 }
-"""Objects that one field manager owns as a whole."""
+"""Objects that are atomic in server-side apply."""
 
 LIST_KEYS = {
     "Condition": ("type",),
@@ -100,7 +100,7 @@ LIST_KEYS = {
     "VolumeMount": ("mountPath",),
     "WorkloadResourceClaim": ("name",),
 }
-"""The fields that identify an item in a list of this type. Lists of other types are atomic."""
+"""The map keys of lists with items of this type. Other lists are atomic."""
 
 
 def _enum(values: type[StrEnum]) -> JSONObject:
@@ -159,12 +159,12 @@ RULES: dict[tuple[str, str], JSONObject] = {
     ("WorkloadGangSchedulingPolicy", "minCount"): {"minimum": 1},
     ("WorkloadSchedulingConstraints", "topology"): {"maxItems": 1},
 }
-"""The validation rules of a field's schema in addition to its type."""
+"""Validation rules of a field in addition to its type."""
 
 
 @lru_cache(maxsize=256)
 def schema_of(go_type: str) -> JSONObject:
-    """Return the schema of a type in Go notation: a scalar, `[]T`, `map[string]T` or a struct of the field tables.
+    """Return the schema of a type in Go notation, which is a scalar, `[]T`, `map[string]T` or a struct.
 
     >>> schema_of("[]string")
     {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'atomic'}

@@ -1,4 +1,4 @@
-"""The base class of the API structs."""
+"""The base class of API structs."""
 
 from typing import Annotated, TypeAlias
 
@@ -8,4 +8,4 @@ Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Base(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The base class of all API structs. It uses camel-case names in JSON, and omits defaults."""
+    """The base class of all API structs. JSON field names are in camel case, and defaults are omitted."""

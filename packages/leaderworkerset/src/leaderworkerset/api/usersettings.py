@@ -1,4 +1,4 @@
-"""The annotations of a LeaderWorkerSet that users set, one row for each.
+"""The LeaderWorkerSet annotations that users can set.
 
 Classes of stability, the comparison with other projects, `lws describe` and the Python client are built from the rows.
 """
@@ -9,7 +9,7 @@ from leaderworkerset.api import labels
 
 
 class Setting(NamedTuple):
-    """An annotation, its purpose, and its page below `docs`. `is_ours` is true if upstream does not have it."""
+    """An annotation, its purpose, and its page in `docs`. `is_ours` is true if it does not exist upstream."""
 
     annotation: str
     description: str

@@ -1,1 +1,1 @@
-"""Capabilities in addition to the upstream contract. Each has a folder and a row of the table in `enabled.py`."""
+"""Capabilities beyond the upstream contract. Each one has a directory and a row in the table in `enabled.py`."""

@@ -1,4 +1,4 @@
-"""A capability: its additions to the upstream contract.
+"""Defines a capability and its additions to the upstream contract.
 
 In: the functions and settings of a folder. Out: a row of the table (`enabled.py`). An unused extension point costs
 nothing. Decisions are pure: controllers read the additional state that a capability needs.
@@ -8,7 +8,7 @@ from leaderworkerset.core.extensions import Extensions
 
 
 class Capability(Extensions, frozen=True, kw_only=True):
-    """A capability: its name, its page, the annotations it reads, and its functions at each extension point.
+    """A capability with its name, documentation page, annotations, and functions for each extension point.
 
     If `wakes_groups` is set, a change of its settings triggers a decision about each group of the LeaderWorkerSet.
     `pod_marks` and `statefulset_marks` are annotations, and `conditions` are condition types. Its decisions read them

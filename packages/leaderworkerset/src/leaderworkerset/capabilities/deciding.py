@@ -1,4 +1,4 @@
-"""Combines the upstream decisions with all capabilities that concern an object, for all callers that decide for users."""
+"""Combines the upstream rules with all capabilities that apply to an object."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -23,51 +23,51 @@ from leaderworkerset.core.policies.policy import LiveGroup
 
 
 def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
-    """Decide about a LeaderWorkerSet."""
+    """Reconcile a LeaderWorkerSet."""
     return of_set.decide(observed, now, gang, concerning_set(observed))
 
 
 def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
-    """Decide about a LeaderWorkerSet, and return only the plan."""
+    """Reconcile a LeaderWorkerSet, and return only the plan."""
     return decide(observed, now, gang).plan
 
 
 def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
-    """Decide about a group."""
+    """Reconcile a group."""
     return of_group.reconcile(group, gang, concerning_group(group))
 
 
 def nodes_of(group: LiveGroup) -> set[str]:
-    """Return the names of the nodes that the decision about a group depends on."""
+    """Return the names of the nodes that are required to reconcile a group."""
     return {*concerning_group(group).nodes_of(group), *filter(None, [of_group.wants_node(group)])}
 
 
 def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
-    """Return all errors of a new object, or only the additional errors if it updates `old`."""
+    """Return all errors of a new object, or only the additional errors of an update to `old`."""
     return admission.validate_leaderworkerset(lws, old, gang, EXTENSIONS)
 
 
 def warnings(lws: LeaderWorkerSet) -> list[str]:
-    """Return admission warnings, each with its field."""
+    """Return admission warnings with their fields."""
     own = (*templatewarnings.warnings(lws), *namelengths.warnings(lws), *admission.queue_warnings(lws))
     own += (*annotationvalues.warnings(lws),)
     return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.annotations))]
 
 
 def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:
-    """Return errors that are reported only at creation, not for updates."""
+    """Return errors that are reported only for new objects."""
     return admission.stored_errors(lws, EXTENSIONS)
 
 
 def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
-    """Return the pod of a LeaderWorkerSet as a member of its group. Other pods are returned unchanged."""
+    """Return the pod as a member of its group. Pods without a LeaderWorkerSet are unchanged."""
     return of_pod.admit_pod(pod, gang, request, EXTENSIONS)
 
 
 def describe(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
-    """Describe a group from its leader pod and the StatefulSet with the same name."""
+    """Describe a group based on its leader pod and the StatefulSet with the same name."""
     return groupstate.describe(leader, workers, EXTENSIONS.extend, is_condemned=is_condemned)
 
 
@@ -78,5 +78,5 @@ def is_condemned(
     record: JSONObject | None,
     suspects: Collection[JSONObject],
 ) -> bool:
-    """Return whether a failed group must be recreated, or is exhausted (`core/policies/condemned.py`)."""
+    """Return whether a group must be recreated after a failure, or is exhausted (`core/policies/condemned.py`)."""
     return condemned.is_condemned(obj, leader, workers, record, suspects, EXTENSIONS.excuses)

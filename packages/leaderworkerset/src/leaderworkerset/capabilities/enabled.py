@@ -1,4 +1,4 @@
-"""The capabilities of this product, in the order in which they are called. A new capability adds a row.
+"""The capabilities of this project, in the order in which they are called. To add a capability, add a row.
 
 The order within one place matters as little as possible; `tests/property/test_capabilities.py` compares each pair.
 """
@@ -33,10 +33,10 @@ ENABLED: Final[tuple[Capability, ...]] = (
 
 
 EXTENSIONS: Final = together({capability.name: capability for capability in ENABLED})
-"""All capabilities together."""
+"""All capabilities combined."""
 
 WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)
-"""The LeaderWorkerSet annotations whose change triggers a decision about each group."""
+"""The LeaderWorkerSet annotations that trigger a reconciliation of each group if they change."""
 
 WAKING_FIELDS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.fields)
-"""The spec fields whose change triggers a decision about each group."""
+"""The spec fields that trigger a reconciliation of each group if they change."""

@@ -1,4 +1,4 @@
-"""The names of capabilities with settings in the manager's configuration. Their observed state has the same names."""
+"""The names of capabilities with manager settings. Their observed state uses the same names."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Selects the capabilities that are called for a LeaderWorkerSet or a group, which are those with a sign of use.
+"""Selects the capabilities that are used by a LeaderWorkerSet or a group.
 
 Signs of use are the settings and fields of a capability, its marks on a leader or worker StatefulSet, the conditions
 that it reports, and its configuration or observed state. So a capability that has started is called until it is
@@ -20,7 +20,7 @@ from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSe
 from leaderworkerset.core.policies.policy import LiveGroup
 
 STEPS: Final = ("set_ends", "set_folds", "find_route", "set_steps", "group_steps", "fault_finders", "nodes")
-"""The extension points of each decision. Other extension points are used only on demand, with all capabilities."""
+"""The extension points of each reconciler. Other extension points are always called for all capabilities."""
 
 POD_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.pod_marks)
 
@@ -46,7 +46,7 @@ ALL_SIGNS: Final = frozenset(chain.from_iterable(SIGNS.values()))
 
 
 def concerning_set(observed: ObservedLeaderWorkerSet) -> Extensions:
-    """Return the extensions for a decision about a LeaderWorkerSet."""
+    """Return the extensions for reconciling a LeaderWorkerSet."""
     obj, folded = observed.leaderworkerset or {}, observed.folded
     conditions = (kind for kind in CONDITIONS if meta.find_condition(obj, kind) is not None)
     facts = (name for name, value in observed.facts.items() if value)
@@ -55,7 +55,7 @@ def concerning_set(observed: ObservedLeaderWorkerSet) -> Extensions:
 
 
 def concerning_group(group: LiveGroup) -> Extensions:
-    """Return the extensions for a decision about a group."""
+    """Return the extensions for reconciling a group."""
     of_leader, sets = meta.annotations(group.leader), map(meta.annotations, group.objects.statefulsets)
     spec = meta.spec(group.obj)
     marks = [mark for mark in POD_MARKS if mark in of_leader] + [field for field in FIELDS if field in spec]

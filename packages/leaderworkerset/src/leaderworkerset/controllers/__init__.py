@@ -1,1 +1,1 @@
-"""One thin driver for each kind. It declares watches, observes objects, calls the core, and returns the plan."""
+"""A thin driver for each kind, which declares watches, observes objects, calls the core, and returns the plan."""

@@ -1,4 +1,4 @@
-"""The fields of objects that the caches keep: only the fields that decisions, indexes and events read.
+"""Declares the object fields to cache, which are the fields that reconciliations, indexes and events read.
 
 Capabilities declare the fields that only they read. If a decision reads a field that is not declared, the field is
 absent. `test_cachedfields.py` records every path that decisions read, and fails if a path is not declared. Equal parts of kept
@@ -26,8 +26,7 @@ LEADERWORKERSET: Final = Projection(
     "spec",
     "status",
 )
-"""Most fields of a LeaderWorkerSet, because the status is written back with it, and the time of the last status write.
-"""
+"""Most LeaderWorkerSet fields, including the complete status, which is updated as a whole."""
 
 TPU_REQUESTS: Final = tuple(
     f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"
@@ -49,7 +48,7 @@ CONTAINER_ENDS: Final = tuple(
         ),
     )
 )
-"""The restart counts of containers, and how they terminated."""
+"""The restart counts and the termination states of containers."""
 
 POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -87,7 +86,7 @@ POD: Final = Projection(
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.pod_marks),
     *(path for capability in ENABLED for path in capability.pod_fields),
 )
-"""Leaders and workers: whether they are ready or failed, and their node, group and revision."""
+"""Leader and worker pods: readiness, failures, node, group and revision."""
 
 _ROLLED: Final = (
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.statefulset_marks),
@@ -105,10 +104,10 @@ _ROLLED: Final = (
 )
 
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
-"""The worker StatefulSet of a group: its readiness and its revision."""
+"""Worker StatefulSets: readiness and revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector", "status.currentReplicas")
-"""The leader StatefulSet: its rollout, and the fields that distinguish its states (`edition.Identity`)."""
+"""Leader StatefulSets: rollout state, and fields that identify a state (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(
     "metadata.labels",
@@ -123,7 +122,7 @@ DEPLOYMENT: Final = Projection(
     "status.conditions[].status",
     "status.conditions[].lastTransitionTime",
 )
-"""The leader Deployment of groups with random keys."""
+"""Leader Deployments of groups with random keys."""
 
 PLACED_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -142,10 +141,10 @@ PLACED_POD: Final = Projection(
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
     "spec.tolerations",
 )
-"""Any pod of the cluster, for the built-in gate: its node and its requests (`core.gang.gate`)."""
+"""All pods for the built-in gate: node and resource requests (`core.gang.gate`)."""
 
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
-"""A node, for the built-in gate: its allocatable resources, and the fields that exclude pods."""
+"""Nodes for the built-in gate: allocatable resources, and fields that exclude pods."""
 
 EVICTABLE_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -155,10 +154,10 @@ EVICTABLE_POD: Final = Projection(
     "spec.nodeName",
     "spec.tolerations",
 )
-"""A pod of a group with a disruption budget: whether its node is being drained."""
+"""Pods of groups with a disruption budget: whether the node is being drained."""
 
 CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
-"""A node, for disruption budgets and moves: whether it accepts pods."""
+"""Nodes for disruption budgets and moves: whether the node accepts pods."""
 
 DISRUPTION_BUDGET: Final = Projection(
     "metadata.labels",
@@ -168,33 +167,32 @@ DISRUPTION_BUDGET: Final = Projection(
     "status.disruptedPods",
     "status.currentHealthy",
 )
-"""The disruption budget of a group: whether it is open, and the API server's counts of the group's pods."""
+"""Disruption budgets of groups: whether the budget is open, and the pod counts in its status."""
 
 MOVABLE_POD: Final = Projection(
     f"metadata.annotations['{labels.MOVE_GROUP}']", "spec.nodeName", "spec.tolerations", "status.phase"
 )
-"""A pod of a group that may be moved off nodes: its node, and whether it must leave it."""
+"""Pods of groups that can be moved: the node, and whether the pod must be moved from it."""
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
-"""Services, which are created if absent and never changed. A user's Service is used if headless or selecting the pods.
-"""
+"""Services, which are created once. A Service of a user is used if it is headless or selects the pods."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
-"""Role Services: their slice and revision (`core.disaggregatedset.roleservices`)."""
+"""Role Services: slice and revision (`core.disaggregatedset.roleservices`)."""
 
 REVISION: Final = Projection(
     "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
 )
-"""Revisions, whose data are templates, and recreation records, whose data are annotations."""
+"""Revisions with templates as data, and recreation records with annotations as data."""
 
 
 GANG_OBJECT: Final = Projection("metadata.labels", "spec")
-"""Gang scheduler objects: their group. Objects for `spec.scheduling` are compared with their desired state."""
+"""Gang scheduler objects: the group, and the desired state for `spec.scheduling`."""
 
 
 def always(projection: Projection) -> Keep:
-    """Return the same kept fields for every object of a kind."""
+    """Return the same cached fields for all objects of a kind."""
     return lambda _obj: projection
 
 
@@ -202,6 +200,6 @@ leaderworkerset: Final = always(LEADERWORKERSET)
 
 
 def statefulset(obj: JSONObject) -> Projection:
-    """Return the kept fields of a StatefulSet. Fewer fields are kept for a worker StatefulSet, which a pod controls."""
+    """Return the cached fields of a StatefulSet, which are fewer for worker StatefulSets."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET

@@ -1,4 +1,4 @@
-"""Cache declarations, and the open caches of a process. A selection that several controllers read is watched once.
+"""Declares caches, and opens each selection once, even if several controllers read it.
 
 In: the declarations of all controllers. Out: one informer for each selection, with the indexes of all its readers.
 """
@@ -17,7 +17,7 @@ from kuberuntime.policyrules import Permission
 
 
 class Cache(Struct, frozen=True):
-    """Objects that are kept in memory, with the kept fields and the indexes.
+    """Objects that are cached, with the cached fields and the indexes.
 
     An `optional` cache is empty if the API server does not serve the kind; other caches wait for the kind. If `served`
     is given, the kind is requested again only while that event is set, by a controller that watches CRDs.
@@ -31,17 +31,17 @@ class Cache(Struct, frozen=True):
 
     @property
     def permission(self) -> Permission:
-        """Return the permission that is needed to fill the cache. For a single object, the permission names it."""
+        """Return the permission to list and watch the objects, restricted to a name if there is only one object."""
         return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if self.what.name else ())
 
     def open(self, client: Client) -> Informer:
-        """Return an informer that fills the cache while it runs."""
+        """Return an informer that maintains the cache while it runs."""
         return Informer(
             client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional, served=self.served
         )
 
     def united(self, other: "Cache") -> "Cache":
-        """Return a cache that serves the readers of this cache and of a second cache with the same selection."""
+        """Return a cache for the readers of both caches, which have the same selection."""
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
                 raise ValueError(
@@ -53,7 +53,7 @@ class Cache(Struct, frozen=True):
 
 
 class Caches:
-    """The open caches of a process: `caches[POD_CACHE]` is the informer for a declaration."""
+    """The open caches of a process. `caches[POD_CACHE]` is the informer for a declaration."""
 
     def __init__(self, client: Client, declared: Iterable[Cache]) -> None:
         by_selection: dict[Selection, Cache] = {}
@@ -66,5 +66,5 @@ class Caches:
         return self._informers[cache.what]
 
     def all(self) -> tuple[Informer, ...]:
-        """Return every informer, in the order of their declarations."""
+        """Return all informers in the order of their declarations."""
         return tuple(self._informers.values())

@@ -1,4 +1,4 @@
-"""Decides whether a decision takes so long that it must run in a thread instead of the event loop.
+"""Determines whether a reconciliation is so expensive that it must run in a thread.
 
 In: the JSON documents that the decision reads, and a number of small values. Out: whether their total size exceeds a
 limit. The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The
@@ -17,22 +17,22 @@ import msgspec
 from kuberuntime.objects.meta import JSON
 
 LIMIT: Final = 40_000
-"""The limit in bytes for all documents, which takes about 10 ms. A typical LeaderWorkerSet has 8,000 bytes."""
+"""The maximum total size of documents in bytes, which takes about 10 ms. A LeaderWorkerSet has about 8,000."""
 
 FACT: Final = 20
-"""The number of bytes that each small value counts as."""
+"""The assumed size of a small value in bytes."""
 
 MOST: Final = 64
-"""The maximum number of documents whose sizes are cached."""
+"""The maximum number of cached document sizes."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 _known: Final[dict[int, tuple[JSON, int]]] = {}
-"""Documents and their sizes by identity. Cached objects are never modified."""
+"""Document sizes by object identity. Cached objects are never modified."""
 
 
 def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:
-    """Return whether the documents and small values together exceed `LIMIT`.
+    """Return whether the total size of the documents and small values exceeds `LIMIT`.
 
     >>> is_large([{"a": [1, 2]}]), is_large([{"a": ["x" * 20] * 2_000}]), is_large([], facts=2_001)
     (False, True, True)
@@ -51,7 +51,7 @@ def _weigh(document: JSON) -> int:
         return known[1]
     try:
         weight = len(_ENCODER.encode(document))
-    except RecursionError:  # nested deeper than any API server accepts
+    except RecursionError:  # nested more deeply than any API server accepts
         return LIMIT + 1
     if weight <= LIMIT:
         if len(_known) >= MOST:

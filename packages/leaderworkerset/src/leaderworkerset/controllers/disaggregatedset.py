@@ -1,4 +1,4 @@
-"""The DisaggregatedSet controller: watches, observation, and the call of the core (one reconcile pass, R-DS-28).
+"""The DisaggregatedSet controller, which observes objects and calls the core (R-DS-28).
 
 Services are also watched, so that a deleted Service is recreated immediately, and a pass observes the writes of the
 previous pass. A scaler enqueues the set that needs its name, even if the set does not own the scaler.
@@ -33,17 +33,17 @@ BY_SCALER: Final = "scaler"
 
 
 def set_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the DisaggregatedSet that the object's label names."""
+    """Return the key of the DisaggregatedSet in the object's label."""
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(SET_NAME, ""))
 
 
 def set_values(obj: JSONObject) -> Iterable[str]:
-    """Index an object by the DisaggregatedSet that its label names."""
+    """Index an object by the DisaggregatedSet in its label."""
     return (str(set_key(obj)),) if SET_NAME in meta.labels(obj) else ()
 
 
 def scaler_values(obj: JSONObject) -> Iterable[str]:
-    """Index a set by the names of the scalers that it requires."""
+    """Index a set by the names of its required scalers."""
     namespace, name = meta.key(obj)
     return [
         str(ObjectKey(namespace, scaler_name(name, role.get("name") or "")))
@@ -76,7 +76,7 @@ class DisaggregatedSetDriver(Driver):
         self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one set. Large sets are decided in a thread, one after the other."""
+        """Reconcile one set. Large sets are processed in a thread, one after the other."""
         observed = self.observe(key)
         if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
             return reconcile(observed, self._clock.now())
@@ -84,7 +84,7 @@ class DisaggregatedSetDriver(Driver):
             return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
 
     def failed(self, key: ObjectKey) -> Actions:
-        """Report a failed decision in the status of the object."""
+        """Report a failed reconciliation in the status of the object."""
         return reconcilefailure.undecided(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
 
     def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
@@ -104,7 +104,7 @@ class DisaggregatedSetDriver(Driver):
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the sets that a change enqueues."""
+        """Return the watches, and the sets that are enqueued after changes."""
         return (
             Watch(self._sets, lambda change: (meta.key(change.object),)),
             Watch(self._leaderworkersets, keys_of_owned),
@@ -118,7 +118,7 @@ class DisaggregatedSetDriver(Driver):
 
 
 def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to the DisaggregatedSet that controls it, and to its previous controller."""
+    """Map an object to the current and previous DisaggregatedSet that control it."""
     owners = [meta.controller_of(obj) for obj in (change.old, change.new) if obj is not None]
     namespace = meta.namespace(change.object)
     return {
@@ -127,7 +127,7 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def build(caches: Caches, client: Client, clock: Clock) -> DisaggregatedSetDriver:
-    """Build the driver. All objects that it reads are cached."""
+    """Build the driver, for which all required objects are cached."""
     del client
     return DisaggregatedSetDriver(caches, clock)
 

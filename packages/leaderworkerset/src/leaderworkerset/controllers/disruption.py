@@ -1,4 +1,4 @@
-"""The disruption budget controller: watches, observation, and the call of the core (`capabilities/disruption/`).
+"""The disruption budget controller, which observes objects and calls the core (`capabilities/disruption/`).
 
 Its keys are LeaderWorkerSets. The status of a budget shows whether its group is whole, so only leaders and pods on
 closed nodes count. Before a budget is opened, the budgets are read from the API server, because the response to an
@@ -40,13 +40,13 @@ from leaderworkerset.core.leaderworkerset.groupstate import own_size
 
 NAME: Final = "disruption"
 PACE: Final = 0.001
-"""Seconds per group until the next decision.
+"""Seconds per group until the next reconciliation.
 
 A large set changes continuously while it starts, and one decision takes 50 µs per group.
 """
 
 TICK: Final = 0.0005
-"""The time in seconds that is too short to wait for, because a timer may fire early by less than this."""
+"""The minimum delay in seconds. Shorter delays are skipped, because timers can fire early."""
 
 BY_LWS: Final = "pods"
 MARKED: Final = "marked"
@@ -75,7 +75,7 @@ POD_CACHE: Final = Cache(
 
 
 class ClosedNodes:
-    """The nodes that are being drained, by name. Each change updates them."""
+    """The nodes that are being drained, by name. They are updated by watch events."""
 
     def __init__(self, nodes: Informer) -> None:
         self.by_name: dict[str, JSONObject] = {}
@@ -89,7 +89,7 @@ class ClosedNodes:
 
 
 class DisruptionDriver(Driver):
-    """Observes the budgets of a LeaderWorkerSet, and the evictions that wait for them."""
+    """Observes the budgets of a LeaderWorkerSet, and evictions that are waiting for them."""
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, settings: DisruptionSettings) -> None:
         self._sets = caches[indexes.LEADERWORKERSET_CACHE]
@@ -102,10 +102,10 @@ class DisruptionDriver(Driver):
         self._clock = clock
         self._settings = settings
         self._decided: dict[ObjectKey, float] = {}
-        """The monotonic time of the last decision about each LeaderWorkerSet."""
+        """The monotonic time of the last reconciliation of each LeaderWorkerSet."""
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet. A budget is opened only based on the current state of the API server."""
+        """Reconcile one LeaderWorkerSet. Budgets are opened only based on the current API server state."""
         obj = self._sets.store.get(key)
         if obj is None:
             self._decided.pop(key, None)
@@ -123,13 +123,13 @@ class DisruptionDriver(Driver):
         return await self._reconcile(replace(observed, budgets=listing.items))
 
     async def _reconcile(self, observed: ObservedDisruption) -> Plan:
-        """Decide, and use a thread if there are many groups."""
+        """Compute the plan, in a thread if there are many groups."""
         if is_large((observed.obj,), len(observed.leaders) + len(observed.budgets) + len(observed.pods)):
             return await asyncio.to_thread(reconcile, observed, self._settings)
         return reconcile(observed, self._settings)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        """Return the watches, and the LeaderWorkerSets that are enqueued after changes."""
         nodes = () if self._nodes is None else (Watch(self._nodes, self._keys_of_node),)
         return (
             Watch(self._sets, lambda change: (meta.key(change.object),)),
@@ -152,12 +152,12 @@ class DisruptionDriver(Driver):
         )
 
     def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
-        """Return all pods if some need a mark. Otherwise, return only the marked pods."""
+        """Return all pods if some must be marked. Otherwise, return only the marked pods."""
         pods = self._pods.store
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 
     def _groups_to_move(self, key: ObjectKey) -> frozenset[str]:
-        """Return the labels of the groups with a pod that its node no longer accepts."""
+        """Return the labels of groups with a pod that its node no longer accepts."""
         closed = {} if self._closed is None else self._closed.by_name
         return frozenset(
             groupname.label(pod)
@@ -167,7 +167,7 @@ class DisruptionDriver(Driver):
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a leader that was added, deleted or resized, or any pod on a closed node, to its LeaderWorkerSet."""
+        """Map an added, deleted or resized leader, or any pod on a closed node, to its LeaderWorkerSet."""
         closed = {} if self._closed is None else self._closed.by_name
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         has_moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
@@ -177,7 +177,7 @@ class DisruptionDriver(Driver):
         return (key,) if has_moved or has_news or starts else ()
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a node that was closed or reopened to the LeaderWorkerSets with pods on it."""
+        """Map a closed or reopened node to the LeaderWorkerSets with pods on it."""
         versions = [meta.spec(node) for node in (change.old, change.new) if node is not None]
         if len(versions) == 2 and versions[0] == versions[1]:
             return ()
@@ -185,7 +185,7 @@ class DisruptionDriver(Driver):
 
 
 def keys_of_record(change: Change) -> Iterable[ObjectKey]:
-    """Map a record that names a new leader to its LeaderWorkerSet, because that group failed."""
+    """Map a record with a new leader to its LeaderWorkerSet, because that group failed."""
     return (indexes.lws_key(change.object),) if indexes.has_other_leader(change) else ()
 
 
@@ -196,7 +196,7 @@ def _facts(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:
 
 
 def specify(settings: DisruptionSettings) -> ControllerSpec:
-    """Return the controller with these settings."""
+    """Return a controller with these settings."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> DisruptionDriver:
         return DisruptionDriver(caches, client, clock, settings)

@@ -1,4 +1,4 @@
-"""The controller of the built-in gate: watches, sums of requests, and the call of the core (`core/gang/gate.py`).
+"""The gang gate controller, which observes nodes and pods and calls the core (`core/gang/gate.py`).
 
 It has one key, because groups compete for the same nodes. So there is one decision at a time, and its writes are
 observed before the next. It watches all pods of the cluster that have not ended, and all nodes, and keeps few fields of
@@ -29,7 +29,7 @@ from leaderworkerset.core.gang.gate import ObservedCluster, group_name, is_gated
 
 NAME: Final = "ganggate"
 KEY: Final = ObjectKey("", "groups")
-"""The only key, which stands for all waiting groups."""
+"""The only key, which represents all waiting groups."""
 
 BY_STATE: Final = "state"
 UNBOUND: Final = "unbound"
@@ -38,7 +38,7 @@ BY_GANG: Final = "gang"
 
 
 def states(pod: JSONObject) -> Iterable[str]:
-    """Index pods that have no node, and pods that have the gate."""
+    """Index unbound pods, and pods with the gate."""
     if not meta.spec(pod).get("nodeName"):
         yield UNBOUND
         if is_gated(pod) and group_name(pod):
@@ -60,13 +60,13 @@ POD_CACHE: Final = Cache(
 
 
 class Usage:
-    """The sum of the requests of the bound pods, by the name of the node."""
+    """The total requests of bound pods by node name."""
 
     def __init__(self) -> None:
         self._sums: dict[str, Counter[str]] = {}
 
     def take(self, change: Change) -> None:
-        """Update the sums for a pod that was added, changed or deleted."""
+        """Update the totals for an added, changed or deleted pod."""
         if (
             change.old is not None
             and change.new is not None
@@ -79,7 +79,7 @@ class Usage:
                 self._add(node, fit.read_requests(pod), sign)
 
     def snapshot(self) -> Mapping[str, Mapping[str, int]]:
-        """Return the current sums."""
+        """Return the current totals."""
         return {node: dict(amounts) for node, amounts in self._sums.items()}
 
     def _add(self, node: str, requests: Mapping[str, int], sign: int) -> None:
@@ -91,7 +91,7 @@ class Usage:
 
 
 class GangGateDriver(Driver):
-    """Observes nodes, pods and the waiting groups."""
+    """Observes nodes, pods and waiting groups."""
 
     def __init__(self, caches: Caches) -> None:
         self._nodes, self._pods = caches[NODE_CACHE], caches[POD_CACHE]
@@ -99,7 +99,7 @@ class GangGateDriver(Driver):
         self._pods.subscribe(self._usage.take)
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Decide which groups may start. Use a thread if there are many pods or nodes."""
+        """Select the groups that can start. If there are many pods or nodes, use a thread."""
         gated = self._pods.store.by_index(BY_STATE, GATED)
         if not gated:
             return Plan()
@@ -122,7 +122,7 @@ class GangGateDriver(Driver):
 
 
 def keys_of_node(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key if a node was added or deleted, or its allocatable resources changed."""
+    """Enqueue the key after a node was added or deleted, or its allocatable resources changed."""
     parts = [
         None if node is None else (meta.labels(node), meta.spec(node), meta.status(node).get("allocatable"))
         for node in (change.old, change.new)
@@ -131,7 +131,7 @@ def keys_of_node(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key if a pod was added, was deleted, is terminating, lost a gate or got a node."""
+    """Enqueue the key after a pod was added, deleted, bound, starts to terminate, or lost a gate."""
     parts = [
         None if pod is None else (meta.uid(pod), meta.is_deleting(pod), meta.spec(pod))
         for pod in (change.old, change.new)
@@ -140,7 +140,7 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
 
 
 def build(caches: Caches, client: Client, clock: Clock) -> GangGateDriver:
-    """Build the driver. All objects that it reads are cached."""
+    """Build the driver, for which all required objects are cached."""
     del client, clock
     return GangGateDriver(caches)
 

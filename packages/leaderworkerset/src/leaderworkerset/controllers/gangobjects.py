@@ -1,4 +1,4 @@
-"""The objects of gang schedulers in memory: their caches, their indexes, and the permissions to write them.
+"""Caches, indexes, and permissions for gang scheduler objects.
 
 Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
 that is not served yet is watched as soon as it is served.
@@ -37,17 +37,17 @@ POD_GROUPS: Final = "pod groups"
 
 
 def owner_values(obj: JSONObject) -> Iterable[str]:
-    """Index the object of a group by the group, and a shared object by its LeaderWorkerSet."""
+    """Index a group object by the group, and a shared object by its LeaderWorkerSet."""
     return indexes.group_values(obj) if labels.GROUP_INDEX in meta.labels(obj) else indexes.lws_values(obj)
 
 
 def pod_group_values(obj: JSONObject) -> Iterable[str]:
-    """Index the PodGroups of `spec.scheduling` by their LeaderWorkerSet."""
+    """Index the PodGroups for `spec.scheduling` by their LeaderWorkerSet."""
     return indexes.lws_values(obj) if labels.SCHEDULING_LEVEL in meta.labels(obj) else ()
 
 
 def gang_caches(gang: Gang) -> tuple[Cache, ...]:
-    """Return the caches for the kinds that the gang schedulers use."""
+    """Return the caches for gang scheduler kinds."""
     return tuple(
         Cache(
             indexes.ours(resource),
@@ -60,7 +60,7 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
 
 
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
-    """Return the permissions to write the objects for gang schedulers."""
+    """Return the permissions to write gang scheduler objects."""
     own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
     patches = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
     return (*own, *patches, Permission(LEADERWORKERSETS, ("patch",), "status")) if patches else own
@@ -73,12 +73,12 @@ class GangObjects:
         self._informers = tuple(caches[cache] for cache in gang_caches(gang))
 
     def of_group(self, lws: ObjectKey, group_index: str) -> SchedulingObjects:
-        """Return the objects of a group, and the objects that it shares with other groups."""
+        """Return the objects of a group, including objects shared with other groups."""
         objects = (*self._filed(indexes.group_value(lws, group_index)), *self._filed(str(lws)))
         return SchedulingObjects(objects=objects, kinds=self._served())
 
     def shared_by(self, lws: ObjectKey, unused: Sequence[JSONObject] = ()) -> SchedulingObjects:
-        """Return the objects that the groups of a LeaderWorkerSet share, and the `unused` PodGroups of single groups."""
+        """Return the shared objects of a LeaderWorkerSet, and the `unused` PodGroups of single groups."""
         return SchedulingObjects(objects=self._filed(str(lws)), unused=unused, kinds=self._served())
 
     def pod_groups_of(self, lws: ObjectKey) -> Iterable[JSONObject]:
@@ -90,7 +90,7 @@ class GangObjects:
         return [informer.resource for informer in self._informers if informer.is_served]
 
     def watches(self, keys: Callable[[Change], Iterable[ObjectKey]]) -> Sequence[Watch]:
-        """Return the watches, with the keys that a change enqueues."""
+        """Return the watches, and the keys that are enqueued after changes."""
         return tuple(Watch(informer, keys) for informer in self._informers)
 
     def _filed(self, value: str) -> Sequence[JSONObject]:
@@ -98,11 +98,11 @@ class GangObjects:
 
 
 DEEPEST: Final = 8
-"""The maximum number of owners that are followed upwards."""
+"""The maximum length of an owner chain that is followed."""
 
 
 async def find_parent(client: Client, lws: JSONObject) -> Parent:
-    """Return the Workload of the nearest owner that has a Workload, or the reason why there is none.
+    """Return the Workload of the nearest owner that has one, or the reason why there is none.
 
     Raise `KubeError` if the API server does not respond.
     """
@@ -128,7 +128,7 @@ async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
 
 
 async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> JSONObject:
-    """Read an owner. Raise `ValueError` if its UID differs, or its kind is not served."""
+    """Read an owner. Raise `ValueError` if its UID is different or its kind is not served."""
     version, kind = owner["apiVersion"], owner["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     discovery = msgspec.json.decode((await client.send(Request("GET", base))).body, type=JSONObject)

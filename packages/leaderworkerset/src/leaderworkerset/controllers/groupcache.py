@@ -1,4 +1,4 @@
-"""The state of all groups, updated with each change, so that the reconciler of a LeaderWorkerSet does not read pods.
+"""The state of all groups, updated after each change, so that a reconciliation does not read pods.
 
 In: changes of pods, StatefulSets and recreation records. Out: the groups of one LeaderWorkerSet as values, and their
 summary. A change is processed only for its own group, regardless of the number of groups. The groups of a
@@ -33,22 +33,22 @@ class GroupCache:
         self._revisions = informers.revisions.store
         self._sets: dict[ObjectKey, Groups] = {}
         self._suspects: dict[ObjectKey, dict[str, JSONObject]] = {}
-        """The pods in each leader's group that restarted, or are being deleted."""
+        """Restarted or terminating pods in each leader's group."""
         self._losses: dict[ObjectKey, dict[ObjectKey, float]] = {}
-        """When a worker was lost whose group must be recreated, by LeaderWorkerSet and leader."""
+        """The time of a lost worker that requires recreating its group, by LeaderWorkerSet and leader."""
         self.altered_by: Change | None = None
-        """The last change of a failed or restored pod that altered the state of its group."""
+        """The last change to a failed or recovered pod that affected the state of its group."""
         informers.leaderworkersets.subscribe(self._policy_changed)
         informers.pods.subscribe(self._pod_changed)
         informers.statefulsets.subscribe(self._statefulset_changed)
         informers.revisions.subscribe(self._record_changed)
 
     def of(self, lws: ObjectKey) -> Mapping[str, GroupFacts]:
-        """Return the current groups of the LeaderWorkerSet with this key, by leader name."""
+        """Return the current groups of a LeaderWorkerSet by leader name."""
         return self._known(lws).by_leader.copy()
 
     def folded(self, lws: ObjectKey) -> GroupIndex:
-        """Return a summary of the current groups of the LeaderWorkerSet."""
+        """Return a summary of the current groups of a LeaderWorkerSet."""
         return self._known(lws).folded()
 
     def forget(self, lws: ObjectKey) -> None:
@@ -57,7 +57,7 @@ class GroupCache:
         self._losses.pop(lws, None)
 
     def last_loss(self, lws: ObjectKey) -> float:
-        """Return when the last worker was lost whose group is neither recreated nor recorded, or -inf if none was lost."""
+        """Return the time of the last lost worker whose group is not yet recreated or recorded, or -inf."""
         losses = self._losses.get(lws, {})
         for leader_key in list(losses):
             leader = self._pods.get(leader_key)
@@ -75,7 +75,7 @@ class GroupCache:
         return self._sets[lws]
 
     def _policy_changed(self, change: Change) -> None:
-        """Describe the groups with failed pods again if the restart policy, or an annotation about it, has changed."""
+        """Describe groups with failed pods again if the restart policy or a related annotation has changed."""
         groups = self._sets.get(meta.key(change.object))
         if groups is None or None in (change.old, change.new) or _policy(change.old) == _policy(change.new):
             return
@@ -100,7 +100,7 @@ class GroupCache:
             self.altered_by = change if has_news else self.altered_by
 
     def _note_suspect(self, change: Change) -> ObjectKey | None:
-        """Record whether a pod is suspect, and return its leader if it is or was suspect."""
+        """Record whether a pod is suspect. Return its leader if the pod is or was suspect."""
         is_suspect = change.new is not None and failures.has_failed(change.new)
         if not is_suspect and not self._suspects:
             return None
@@ -115,7 +115,7 @@ class GroupCache:
         return leader if was_suspect or is_suspect else None
 
     def _note_loss(self, change: Change) -> None:
-        """Record the deletion of a worker, which leaves no other trace, until its group is being recreated."""
+        """Record the deletion of a worker, which is not otherwise visible, until its group is recreated."""
         pod, was_deleting = change.object, change.old is None or meta.is_deleting(change.old)
         if is_leader(pod) or was_deleting or not meta.is_deleting(pod):
             return
@@ -145,7 +145,7 @@ class GroupCache:
         return describe(leader, workers, is_condemned=self._is_condemned(leader, workers))
 
     def _is_condemned(self, leader: JSONObject, workers: JSONObject | None) -> bool:
-        """Return whether the group failed. The result does not change while its leader is being deleted."""
+        """Return whether the group failed. The result does not change while its leader is terminating."""
         suspects = self._suspects.get(meta.key(leader), {}).values()
         lws = indexes.lws_key(leader)
         if meta.is_deleting(leader):
@@ -163,7 +163,7 @@ class GroupCache:
         return self._revisions.get(ObjectKey(meta.namespace(leader), recreationrecord.name_of(leader)))
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> bool:
-        """Record the new state of this leader's group, or None if the leader was deleted. Return whether it changed."""
+        """Record the new state of a group, or None if its leader was deleted. Return whether the state changed."""
         groups, name = self._sets.get(indexes.lws_key(leader)), meta.name(leader)
         if groups is None or groups.by_leader.get(name) == group:
             return False
@@ -177,5 +177,5 @@ def _policy(lws: JSONObject | None) -> tuple[object, object]:
 
 
 def _moved(old: JSONObject, new: JSONObject | None) -> bool:
-    """Return whether the leader was deleted, or no longer belongs to this LeaderWorkerSet."""
+    """Return whether the leader was deleted or no longer belongs to this LeaderWorkerSet."""
     return new is None or not indexes.is_own_leader(new) or indexes.lws_key(new) != indexes.lws_key(old)

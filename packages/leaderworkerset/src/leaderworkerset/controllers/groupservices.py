@@ -1,4 +1,4 @@
-"""The Services of one-pod groups, read from the API server if the cache does not show that they are ours.
+"""Reads the Services of groups without workers from the API server if their owner in the cache is different.
 
 A larger group whose own Service is in conflict gets no workers, so it is not ready. A group of one pod becomes ready
 without its Service. A Service with a different owner may lack the label that the cache selects.
@@ -19,7 +19,7 @@ NONE: Final[frozenset[str]] = frozenset()
 
 
 async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObject], cached: Store) -> frozenset[str]:
-    """Return the names of the ready leaders without workers whose group Service has a different owner.
+    """Return the names of ready leaders without workers whose group Service has a different owner.
 
     Raise `KubeError` if the API server does not respond.
     """

@@ -1,4 +1,4 @@
-"""The objects that the controllers of LeaderWorkerSets keep in memory: caches, indexes, keys.
+"""Caches, indexes and keys for the LeaderWorkerSet controllers.
 
 Every object of a LeaderWorkerSet has its name as a label, so one selector limits the watched objects. Memory usage
 depends on the pods of LeaderWorkerSets, not on all pods in the cluster. Objects are indexed by the LeaderWorkerSet that
@@ -34,12 +34,12 @@ KEPT: Final = "kept"
 
 
 def ours(resource: Resource, further: str = "") -> Selection:
-    """Select the objects that have the name of a LeaderWorkerSet as a label, and match additional label requirements."""
+    """Select objects with a LeaderWorkerSet name label and additional label requirements."""
     return Selection(resource, label_selector=labels.NAME + further)
 
 
 def lws_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the LeaderWorkerSet that the object's label names."""
+    """Return the key of the LeaderWorkerSet in the object's label."""
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
 
 
@@ -54,37 +54,37 @@ def lws_values(obj: JSONObject) -> Iterable[str]:
 
 
 def revision_values(revision: JSONObject) -> Iterable[str]:
-    """Index a revision by the LeaderWorkerSet in its label, if the LeaderWorkerSet owns it or it has no owner."""
+    """Index a revision by the LeaderWorkerSet in its label, unless it has a different owner."""
     owner = meta.controller_of(revision)
     is_own = owner is None or owner["kind"] == LEADERWORKERSETS.kind
     return lws_values(revision) if is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision) else ()
 
 
 def record_values(revision: JSONObject) -> Iterable[str]:
-    """Index a record of a group's recreations and nodes by its LeaderWorkerSet."""
+    """Index a recreation record by its LeaderWorkerSet."""
     own = meta.annotations(revision)
     return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
 
 
 def has_other_leader(change: Change) -> bool:
-    """Return whether a recreation record now names a different leader."""
+    """Return whether a recreation record now refers to a different leader."""
     versions = [{} if record is None else meta.annotations(record) for record in (change.old, change.new)]
     old, new = (annotations.get(labels.RECREATED_LEADER, "") for annotations in versions)
     return old != new
 
 
 def is_own_leader(pod: JSONObject) -> bool:
-    """Return whether a pod is a leader that no foreign controller has: others are neither counted nor deleted."""
+    """Return whether a pod is a leader without a foreign controller. Other pods are neither counted nor deleted."""
     return is_leader(pod) and not groupname.has_foreign_controller(pod)
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader pod by its LeaderWorkerSet. The manager never deletes pods of other controllers."""
+    """Index a leader pod by its LeaderWorkerSet. Pods of other controllers are never deleted."""
     return lws_values(pod) if is_own_leader(pod) else ()
 
 
 def kept_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod that the finalizer for exhausted groups keeps by its LeaderWorkerSet."""
+    """Index a pod with the finalizer for exhausted groups by its LeaderWorkerSet."""
     return lws_values(pod) if is_kept(pod) else ()
 
 
@@ -95,7 +95,7 @@ def group_values(obj: JSONObject) -> Iterable[str]:
 
 
 def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
-    """Return the worker StatefulSet of a leader. For a random key, other versions use a different name."""
+    """Return the worker StatefulSet of a leader. Other versions use a different name for random keys."""
     candidate = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
     own = groupname.find_workers(leader, () if candidate is None else (candidate,))
     if own is not None or not groupname.is_hash(leader):
@@ -106,7 +106,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
 
 
 def pod_group_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod by the Kubernetes PodGroup that it names."""
+    """Index a pod by its Kubernetes PodGroup."""
     name = linked(pod)
     return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
 
@@ -118,7 +118,7 @@ def node_values(pod: JSONObject) -> Iterable[str]:
 
 
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
-    """Return no key, for objects that are read and observed after writes, but whose changes do not affect decisions."""
+    """Return no keys, for objects whose changes do not require a reconciliation."""
     return ()
 
 
@@ -144,7 +144,7 @@ REVISION_CACHE: Final = Cache(
 DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=cachedfields.always(cachedfields.DEPLOYMENT))
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
-"""The caches for the LeaderWorkerSet and pod controllers. Each controller reads all of them."""
+"""The caches for the LeaderWorkerSet and pod controllers. Each controller uses all of them."""
 
 
 class Informers(Struct, frozen=True):
@@ -158,5 +158,5 @@ class Informers(Struct, frozen=True):
 
 
 def informers_of(caches: Caches) -> Informers:
-    """Select the caches for LeaderWorkerSets from the open caches."""
+    """Select the LeaderWorkerSet caches from the open caches."""
     return Informers(*(caches[cache] for cache in CACHES))

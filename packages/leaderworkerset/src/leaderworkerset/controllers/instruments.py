@@ -1,4 +1,4 @@
-"""The interface for controller metrics. The default implementation does not count anything.
+"""The interface for controller metrics. The default implementation does not record anything.
 
 Queues, events and caches report their values through it, so that they do not import a metrics library.
 """
@@ -22,24 +22,24 @@ class Meter(Protocol):
         """Return the observer for one controller."""
 
     def register(self, collector: Any) -> None:
-        """Add a collector for the metrics library."""
+        """Register a metrics collector."""
 
     def unregister(self, collector: Any) -> None:
-        """Remove a collector."""
+        """Unregister a metrics collector."""
 
 
 class KindMetrics(Protocol):
     """The metrics of one kind."""
 
     def recorded(self, event: Event) -> None:
-        """Count an event of this kind that is about to be written."""
+        """Count an event of this kind before it is written."""
 
     def following(self, caches: Caches) -> AbstractContextManager[None]:
-        """Report the content of these caches, and count their changes, while the context is active."""
+        """Export metrics about the content and changes of these caches while the context is active."""
 
 
 class Instruments:
-    """The instruments of a process for every controller, and the metrics of its kinds.
+    """The metrics of a process for all controllers and kinds.
 
     If there is no meter, nothing is counted.
     """
@@ -53,13 +53,13 @@ class Instruments:
         return SILENCE if self._meter is None else self._meter.controller(name)
 
     def recorded(self, event: Event) -> None:
-        """Pass an event to the metrics of every kind."""
+        """Pass an event to the metrics of all kinds."""
         for kind in self._kinds:
             kind.recorded(event)
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
-        """Report the content of these caches to the metrics of every kind while the context is active."""
+        """Export metrics of all kinds about the content of these caches while the context is active."""
         with ExitStack() as stack:
             for kind in self._kinds:
                 stack.enter_context(kind.following(caches))

@@ -1,4 +1,4 @@
-"""Reads from the API server for five decisions about leaders if the caches are stale or empty.
+"""Reads the current state of leaders from the API server if cached data is insufficient.
 
 An update first holds all groups back. Groups that the previous update released may have been deleted just before that.
 Because two watches are not ordered relative to each other, the cache may show the leader StatefulSet as held, but not
@@ -32,11 +32,11 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 
 PAGE: Final = 100
-"""The number of leaders per request. Decoding a page of large pods blocks the event loop for some milliseconds."""
+"""The page size for listing leaders. Decoding a page of large pods blocks the event loop for some milliseconds."""
 
 
 async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, GroupFacts]) -> bool:
-    """Return whether all leaders that should stay exist and are not being deleted.
+    """Return whether all required leaders exist and are not terminating.
 
     Raise `KubeError` if the API server does not respond.
     """
@@ -51,7 +51,7 @@ async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, Grou
 
 
 async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, cached: JSONObject | None) -> bool:
-    """Return whether the leader StatefulSet or Deployment has the revision that the cache shows.
+    """Return whether the leader workload has the same revision as in the cache.
 
     Raise `KubeError` if the API server does not respond.
     """
@@ -60,23 +60,23 @@ async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, c
 
 
 async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObject:
-    """Return the leader StatefulSet or Deployment with all fields, or an empty object if it is deleted.
+    """Return the complete leader StatefulSet or Deployment, or an empty object if it is deleted.
 
     Raise `KubeError` if the API server does not respond.
     """
     selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
-    keepers = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
+    keepers = (await client.list_page(selection)).items  # list, because the roles of earlier versions do not allow get
     return keepers[0] if keepers else {}
 
 
 async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
-    """Return whether this leader exists and is not being deleted. Raise `KubeError` if there is no response."""
+    """Return whether this leader exists and is not terminating. Raise `KubeError` if there is no response."""
     selection = Selection(PODS, leader.namespace, field_selector=f"metadata.name={leader.name}")
     pods = (await client.list_page(selection)).items
     return any(meta.uid(pod) == uid and not meta.is_deleting(pod) for pod in pods)
 
 
 async def is_namespace_ending(client: Client, name: str) -> bool:
-    """Return whether the namespace is deleted or being deleted. Raise `KubeError` if there is no response."""
+    """Return whether the namespace is deleted or terminating. Raise `KubeError` if there is no response."""
     namespace = await client.find(NAMESPACES, ObjectKey("", name))
     return namespace is None or meta.is_deleting(namespace)

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet controller: watches, observation, and the call of the core (a thin driver, R-ARC-7).
+"""The LeaderWorkerSet controller, a thin driver that observes objects and calls the core (R-ARC-7).
 
 In addition to the watches of the Go controller, it watches leader pods and revisions. Two watches are not ordered
 relative to each other, so a count after a change of the StatefulSet can be based on older pods. A change that does not
@@ -55,44 +55,43 @@ from leaderworkerset.core.restarts import retention
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
-"""The kinds that manage the leaders. The controller writes one object of one of these kinds for each LeaderWorkerSet.
-"""
+"""The leader workload kinds. The controller creates one object of one of these kinds for each LeaderWorkerSet."""
 
 QUIET: Final = 0.2
-"""The seconds without further changes after which a status that only changes counts is written."""
+"""The delay in seconds before writing a status whose counts changed, unless there are further changes."""
 
 PACE: Final = 1.0
-"""The seconds between two such writes while the counts continue to change."""
+"""The maximum delay in seconds of such a status while the counts continue to change."""
 
 STARTING_PACE: Final = 2.0
-"""The seconds between status writes that only change the numbers of existing or updated groups during a start.
+"""The interval in seconds between status writes for existing or updated groups during startup.
 
 A group soon becomes ready, which changes the status again.
 """
 
 REACTION: Final = 1.0
-"""The maximum seconds for which a status waits until the leader of a group with a lost worker is being deleted."""
+"""The maximum delay of a status in seconds until the leader of a group with a lost worker is terminating."""
 
 TICK: Final = 0.001
-"""The time in seconds that is too short to wait for, because a timer may fire early by less than this."""
+"""The minimum delay in seconds. Shorter delays are skipped, because timers can fire early."""
 
 BEHIND: Final = 1.0
-"""The seconds until the next decision if the caches were behind the API server."""
+"""The seconds until the next reconciliation if the caches were outdated."""
 
 
 class Memory(Struct):
-    """Results of earlier decisions about one LeaderWorkerSet, and the source of the current plan."""
+    """Results of earlier reconciliations of one LeaderWorkerSet, and the source of the current plan."""
 
     known: Known = NOTHING_KNOWN
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
-    """The status that is waiting to be written, or was written last."""
+    """A pending status, or the last written status."""
     changed_at: float = 0.0
     written_at: float = -inf
 
     def paced(self, plan: Plan, stored: JSONObject, now: float, last_loss: float = -inf) -> Plan:
-        """Delay a status that only changes counts of `stored` while more changes are likely, and decide again.
+        """Delay a status that only changes counts of `stored` while more changes are likely.
 
         A status that changes conditions (also the first status of a generation) is written immediately. However, every
         status waits until the groups that lost workers are being recreated, because a later manager needs the previous
@@ -121,7 +120,7 @@ def _ready(status: JSONObject) -> int:
 
 
 class LeaderWorkerSetDriver(Driver):
-    """Observes LeaderWorkerSets in the caches. Objects that only some rollout plans require are read on demand."""
+    """Observes LeaderWorkerSets in the caches. Objects that only some plans require are read on demand."""
 
     def __init__(
         self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any]
@@ -139,7 +138,7 @@ class LeaderWorkerSetDriver(Driver):
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet, and read all objects that the decision needs from the API server."""
+        """Reconcile one LeaderWorkerSet, and read all required objects from the API server."""
         known = self._memories.get(key, Memory()).known
         decision = await self._decide(key, known)
         if OnDemand.KEEPER in decision.needs:
@@ -163,13 +162,13 @@ class LeaderWorkerSetDriver(Driver):
         return decision.plan
 
     def failed(self, key: ObjectKey) -> Actions:
-        """Report a failed decision in the status of the object."""
+        """Report a failed reconciliation in the status of the object."""
         return reconcilefailure.undecided(
             LEADERWORKERSETS, self._informers.leaderworkersets.store.get(key), self._clock.now()
         )
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Remember the time of the status write, the source of the leader workload, and the API server's response."""
+        """Record the time of the status write, the source of the leader workload, and the API server's response."""
         memory = self._memories.get(key)
         for write in writes:
             if memory and isinstance(write, ObjectWrite) and write.resource == LEADERWORKERSETS:
@@ -184,7 +183,7 @@ class LeaderWorkerSetDriver(Driver):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
-        """Return whether the caches are older than the objects that a plan is based on."""
+        """Return whether the caches are older than the objects in a plan."""
         if OnDemand.LEADERS in needs:
             return not await leaderreads.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
@@ -194,7 +193,7 @@ class LeaderWorkerSetDriver(Driver):
         return False
 
     async def _decide(self, key: ObjectKey, known: Known) -> Decision:
-        """Decide about a large LeaderWorkerSet in a thread. Large LeaderWorkerSets are decided one after the other."""
+        """Reconcile a large LeaderWorkerSet in a thread. Only one thread is used at a time."""
         observed, parent = self.observe(key, known), None
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
@@ -216,7 +215,7 @@ class LeaderWorkerSetDriver(Driver):
         return await groupservices.unreachable(self._client, observed.leaderworkerset, pods, cached)
 
     def observe(self, key: ObjectKey, known: Known = NOTHING_KNOWN, parent: Parent = None) -> ObservedLeaderWorkerSet:
-        """Collect the objects of one LeaderWorkerSet from the caches."""
+        """Collect the cached objects of one LeaderWorkerSet."""
         lws = self._informers.leaderworkersets.store.get(key)
         if lws is None:
             self._groups.forget(key)
@@ -241,16 +240,16 @@ class LeaderWorkerSetDriver(Driver):
         )
 
     def _keys_of_failure(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a pod whose failure altered the state of its group to its LeaderWorkerSet."""
+        """Map a pod that affected the failure state of its group to its LeaderWorkerSet."""
         return (indexes.lws_key(change.object),) if change is self._groups.altered_by else ()
 
     def _keepers(self, key: ObjectKey) -> Informer:
-        """Return the cache of the leader workload for a LeaderWorkerSet."""
+        """Return the leader workload cache for a LeaderWorkerSet."""
         lws = self._informers.leaderworkersets.store.get(key) or {}
         return self._deployments if groupname.is_hash_set(lws) else self._informers.statefulsets
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the PodGroups of groups that no pod names. Workers may be created before these PodGroups (N-K8S-13)."""
+        """Return the PodGroups of groups without pods. Workers can be created before these PodGroups (N-K8S-13)."""
         pods = self._informers.pods.store
         return [
             pod_group
@@ -262,7 +261,7 @@ class LeaderWorkerSetDriver(Driver):
         ]
 
     def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the pods that the finalizer for exhausted groups keeps."""
+        """Return the pods with the finalizer for exhausted groups."""
         return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
@@ -276,7 +275,7 @@ class LeaderWorkerSetDriver(Driver):
         return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        """Return the watches, and the LeaderWorkerSets that are enqueued after changes."""
         return (
             Watch(self._informers.leaderworkersets, lambda change: (meta.key(change.object),)),
             Watch(self._informers.statefulsets, keys_of_statefulset),
@@ -291,7 +290,7 @@ class LeaderWorkerSetDriver(Driver):
 
 
 def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[str]) -> ObservedLeaderWorkerSet:
-    """Return the observed state in which the groups of these leaders are not ready."""
+    """Return the observed state, in which the groups of these leaders are marked as not ready."""
     if not leaders:
         return observed
     groups = groupstate.without_readiness(observed.groups, leaders)
@@ -299,7 +298,7 @@ def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[st
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
-    """Map a StatefulSet to the LeaderWorkerSet with its name, and to the LeaderWorkerSet that controls it.
+    """Map a StatefulSet to the LeaderWorkerSet with the same name, and to its controlling LeaderWorkerSet.
 
     A worker StatefulSet is not mapped if its counts change, but not its readiness.
     """
@@ -310,7 +309,7 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
 
 
 def is_worker_set(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet holds the workers of a group."""
+    """Return whether the StatefulSet contains the workers of a group."""
     return labels.GROUP_INDEX in meta.labels(statefulset) and keys_of_owned(Change(None, statefulset)) == ()
 
 
@@ -323,12 +322,12 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to its controlling LeaderWorkerSet, and a deleted object also to the LeaderWorkerSet with its name."""
+    """Map an object to its controlling LeaderWorkerSet, and a deleted object to the one with the same name."""
     return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map an added or deleted revision, and a record that names a new leader, to its LeaderWorkerSet.
+    """Map an added or deleted revision, and a record with a new leader, to its LeaderWorkerSet.
 
     This controller adds revisions itself. A new revision may be observed after the update was reverted, and would
     remain without a reconcile. If a record names a leader, its group counts as not ready.
@@ -339,11 +338,11 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet if its state changed.
+    """Map a changed leader pod to its LeaderWorkerSet.
 
     Also map kept pods, and a deleted pod that a new leader may wait for.
     """
-    # the PodGroup that a pod is linked to is deleted after it (N-K8S-13)
+    # the PodGroup that a pod references is deleted after the pod (N-K8S-13)
     is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
@@ -359,7 +358,7 @@ def _facts(leader: JSONObject | None) -> GroupFacts | None:
 
 
 def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
-    """Return the controller with these gang schedulers and capability settings."""
+    """Return a controller with these gang schedulers and capability settings."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
         return LeaderWorkerSetDriver(caches, client, clock, gang, capabilities)

@@ -1,4 +1,4 @@
-"""The nodes that are closed for maintenance, and the groups that must leave nodes. Used only if maintenance is enabled.
+"""Tracks nodes that are closed for maintenance and the groups that must be moved, if maintenance is enabled.
 
 Groups whose leader is marked leave their nodes, whether or not the nodes are closed. The separate declaration of the
 pods, which the controllers already read, adds an index and the tolerations.
@@ -21,7 +21,7 @@ MARKED: Final = "marked to move"
 
 
 def marked_values(pod: JSONObject) -> Iterable[str]:
-    """Index a leader whose group must move by its LeaderWorkerSet, until the move starts."""
+    """Index the leader of a group that must be moved by its LeaderWorkerSet, until the move starts."""
     is_marked = labels.MOVE_GROUP in meta.annotations(pod) and not meta.is_deleting(pod)
     return indexes.leader_values(pod) if is_marked else ()
 
@@ -36,7 +36,7 @@ CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)
 
 
 class MaintenanceNodes:
-    """The taints that close nodes, by node name. The map is updated from the node cache."""
+    """The taints that close nodes, by node name. They are updated from the node cache."""
 
     def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
         self._nodes, self._pods = caches[indexes.CLOSABLE_NODE_CACHE], caches[POD_CACHE]
@@ -46,7 +46,7 @@ class MaintenanceNodes:
         self._nodes.subscribe(self._node_changed)
 
     def observe(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
-        """Return the leaders of a LeaderWorkerSet's groups that must leave nodes, and the names of these nodes."""
+        """Return the leaders of groups that must be moved, and the names of the affected nodes."""
         key = meta.key(lws)
         nodes = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
         if not self._closed or not self._settings.moves(meta.annotations(lws)):
@@ -58,7 +58,7 @@ class MaintenanceNodes:
         return nodes
 
     def _is_of_living(self, pod: JSONObject) -> bool:
-        """Return whether a pod belongs to the current group. Workers of a replaced leader are about to be deleted."""
+        """Return whether a pod belongs to the current group. Workers of a replaced leader will be deleted."""
         if groupname.is_leader(pod):
             return True
         leader = self._pods.store.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
@@ -68,13 +68,13 @@ class MaintenanceNodes:
         return meta.is_controlled(pod, workers)
 
     def _nodes_of(self, leader: JSONObject) -> set[str]:
-        """Return the nodes of the pods in a marked leader's group."""
+        """Return the nodes of the pods in the group of a marked leader."""
         group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
         placed = (indexes.node_values(pod) for pod in self._pods.store.by_index(indexes.BY_GROUP, group))
         return {node for nodes in placed for node in nodes}
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        """Return the watches, and the LeaderWorkerSets that are enqueued after changes."""
         return (Watch(self._nodes, self._keys_of_node), Watch(self._pods, self._keys_of_pod))
 
     def _node_changed(self, change: Change) -> None:
@@ -85,14 +85,14 @@ class MaintenanceNodes:
             self._closed.pop(meta.name(change.object), None)
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a node that was closed or opened to the LeaderWorkerSets with pods on it."""
+        """Map a closed or opened node to the LeaderWorkerSets with pods on it."""
         old, new = (() if node is None else closing(node, self._settings.taint) for node in (change.old, change.new))
         if old == new:
             return ()
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a pod that was placed on a closed node, or a leader whose mark changed, to its LeaderWorkerSet."""
+        """Map a pod on a closed node, or a leader whose mark changed, to its LeaderWorkerSet."""
         after, before = ("" if pod is None else meta.spec(pod).get("nodeName") for pod in (change.new, change.old))
         marks, old_marks = (() if leader is None else marked_values(leader) for leader in (change.new, change.old))
         has_news = marks != old_marks or (after != before and after in self._closed)

@@ -1,4 +1,4 @@
-"""Metrics of LeaderWorkerSets, in addition to the metrics of every controller (`kuberuntime/serving/metrics.py`).
+"""Exports LeaderWorkerSet metrics, in addition to the metrics of controllers (`kuberuntime/serving/metrics.py`).
 
 Most metrics are computed from the cache when they are collected, so they have no cost between collections and cannot
 drift:
@@ -56,7 +56,7 @@ DELETED: Final = "pod-deleted"
 
 
 class LeaderWorkerSetMetrics:
-    """Counts the actions of the LeaderWorkerSet controllers (see `instruments.KindMetrics`)."""
+    """Counts the actions of the LeaderWorkerSet controllers (`instruments.KindMetrics`)."""
 
     def __init__(self, metrics: Meter, configured: Mapping[str, Any]) -> None:
         self._metrics, self._moves_by = metrics, configured.get(names.MOVES)
@@ -77,7 +77,7 @@ class LeaderWorkerSetMetrics:
         self._pods: Store | None = None
 
     def recorded(self, event: Event) -> None:
-        """Count a move or a recreation; the cause of a recreation is derived from the pods of the group."""
+        """Count a move or a recreation. The cause of a recreation is derived from the pods of the group."""
         if event.reason == decisionevents.MOVING_GROUP:
             self._moves.inc()
         if (
@@ -89,7 +89,7 @@ class LeaderWorkerSetMetrics:
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
-        """Report the content of these caches, and count their changes, while the context is active."""
+        """Export metrics about the content and changes of these caches while the context is active."""
         informers = indexes.informers_of(caches)
         collectors: tuple[Collector, ...] = (
             StatusCollector(informers.leaderworkersets.store),
@@ -117,7 +117,7 @@ class LeaderWorkerSetMetrics:
 
 
 class IgnoredCollector(Collector):
-    """Builds the metric for objects that caches ignored (`kuberuntime/cache/informer.py`)."""
+    """Builds the metric for ignored objects (`kuberuntime/cache/informer.py`)."""
 
     def __init__(self, informers: Iterable[Informer]) -> None:
         self._informers = tuple(informers)
@@ -136,7 +136,7 @@ class IgnoredCollector(Collector):
 
 
 class StatusCollector(Collector):
-    """Builds the metrics for all LeaderWorkerSets in a cache when they are collected."""
+    """Builds the metrics of all cached LeaderWorkerSets during a scrape."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -161,7 +161,7 @@ class StatusCollector(Collector):
 
 
 class RecreationCollector(Collector):
-    """Builds the metrics for groups that fail repeatedly from their records when they are collected.
+    """Builds the metrics of repeatedly failing groups from their records during a scrape.
 
     A LeaderWorkerSet has no such metric if it is deleted or its groups never failed. After a rollout, the values are 0,
     because alerts use the last value of a missing metric for some minutes.
@@ -195,7 +195,7 @@ class RecreationCollector(Collector):
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
-        """Parse the record of an existing group at its current revision. A wait must belong to the current leader."""
+        """Parse the record of an existing group at its current revision. A delay must refer to the current leader."""
         recreation = recreationrecord.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
         if recreation is None or leader is None:
@@ -210,7 +210,7 @@ class RecreationCollector(Collector):
 
 
 class MoveCollector(Collector):
-    """Builds the metric for groups that wait to be moved when it is collected, if a LeaderWorkerSet has such groups."""
+    """Builds the metric for groups that are waiting to be moved during a scrape."""
 
     def __init__(self, store: Store, nodes: MaintenanceNodes) -> None:
         self._store, self._nodes = store, nodes
@@ -239,7 +239,7 @@ def count_groups(lws: JSONObject) -> dict[str, int]:
 
 
 def progress_of(counts: dict[str, int]) -> float:
-    """Return the progress of a rollout from 0 to 1. It is 1 if no groups are desired.
+    """Return the rollout progress from 0 to 1. It is 1 if there are no desired groups.
 
     >>> progress_of({"desired": 4, "updated": 1}), progress_of({"desired": 0, "updated": 0})
     (0.25, 1.0)
@@ -248,7 +248,7 @@ def progress_of(counts: dict[str, int]) -> float:
 
 
 def seconds_to_ready(change: Change) -> float | None:
-    """Return how long a LeaderWorkerSet took to become available, or None if this change does not make it available."""
+    """Return the startup duration of a LeaderWorkerSet, or None if this change does not make it available."""
     old, new = change.old, change.new
     if old is None or new is None or meta.is_condition_true(old, AVAILABLE.type):
         return None
@@ -263,7 +263,7 @@ def seconds_to_ready(change: Change) -> float | None:
 
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
-    """Return why the group of this leader (a reference) is recreated, based on its pods."""
+    """Return the cause of a group recreation, based on the pods of the leader reference."""
     leader_pod = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if leader_pod is None:
         return DELETED

@@ -1,4 +1,4 @@
-"""The pod controller: watches, observation of a group, and the call of the core (a thin driver, R-ARC-8).
+"""The pod controller, a thin driver that observes groups and calls the core (R-ARC-8).
 
 Its keys are leader pods. Every change of a pod or StatefulSet in a group enqueues the group. The last state of deleted
 pods is kept until the group is observed, because a pod that is deleted without a grace period can no longer be read
@@ -37,11 +37,11 @@ from leaderworkerset.core.restarts import missingworkers
 NAME: Final = "pod"
 
 NONE: Final[Mapping[str, Any]] = {}
-"""The settings if no capability is configured."""
+"""The settings without configured capabilities."""
 
 
 class PodDriver(Driver):
-    """Observes groups in the caches. Nodes, which only few groups need, are read on demand."""
+    """Observes groups in the caches. Nodes are read on demand, because only few groups require them."""
 
     def __init__(
         self, caches: Caches, client: Client, clock: Clock, gang: Gang, capabilities: Mapping[str, Any] = NONE
@@ -55,7 +55,7 @@ class PodDriver(Driver):
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
         self._unobserved: set[ObjectKey] = set()
         self._bereft: dict[ObjectKey, UID] = {}
-        """Leaders whose worker StatefulSet was deleted before the leader, according to the caches."""
+        """Leaders whose worker StatefulSet was deleted before the leader."""
         self._last_statuses: dict[ObjectKey, missingworkers.LastStatus] = {}
         self._moments: dict[ObjectKey, Sequence[missingworkers.WholeTime]] = {}
         self._turn = asyncio.Lock()
@@ -64,7 +64,7 @@ class PodDriver(Driver):
         informers.statefulsets.subscribe(self._note_bereft)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about the group of the leader pod `key`.
+        """Reconcile the group of the leader pod `key`.
 
         Before lost workers are recreated, check that the leader exists.
         """
@@ -73,7 +73,7 @@ class PodDriver(Driver):
             isinstance(action, Create) and action.resource == STATEFULSETS for action in plan.actions
         ):
             if not await leaderreads.is_living(self._client, key, self._bereft[key]):
-                return Plan()  # the cache will say so soon
+                return Plan()  # the cache will soon contain the change
             self._bereft.pop(key, None)
         return plan
 
@@ -88,13 +88,13 @@ class PodDriver(Driver):
                 group = await self.observe(key)
                 if group is not None:
                     return self._settle(key, group, await asyncio.to_thread(reconcile_group, group, self._gang))
-        if group is None:  # workers that ended after their leader belong to no group any more
+        if group is None:  # workers that terminated after their leader no longer belong to a group
             self._gone.pop(key, None)
             return Plan()
         return self._settle(key, group, reconcile_group(group, self._gang))
 
     def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
-        """Forget the deleted pods if the plan does not depend on them, and return the plan.
+        """Return the plan, and discard the deleted pods if the plan does not depend on them.
 
         If the plan is an error, they are remembered until the LeaderWorkerSet is readable again.
         """
@@ -103,7 +103,7 @@ class PodDriver(Driver):
         return plan
 
     async def observe(self, key: ObjectKey) -> LiveGroup | None:
-        """Collect the objects of a group, or return None if its leader does not exist or is not ours."""
+        """Collect the objects of a group. Return None if its leader does not exist or has a different owner."""
         leader = self._informers.pods.store.get(key)
         if leader is None or groupname.has_foreign_controller(leader):
             return None
@@ -117,7 +117,7 @@ class PodDriver(Driver):
         return group
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the leader pods that a change enqueues."""
+        """Return the watches, and the leader pods that are enqueued after changes."""
         return (
             Watch(self._informers.pods, keys_of_pod),
             Watch(self._informers.statefulsets, keys_of_named),
@@ -156,7 +156,7 @@ class PodDriver(Driver):
         return next((record for record in records if record is not None), None)
 
     def _remember(self, change: Change) -> None:
-        """Remember a deleted worker until its group is observed. Forget a group whose leader was deleted."""
+        """Record a deleted worker until its group is observed. Discard a group with a deleted leader."""
         if change.new is not None:
             if change.old is None and groupname.is_leader(change.new):
                 self._unobserved.add(meta.key(change.new))
@@ -169,13 +169,13 @@ class PodDriver(Driver):
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
 
     def _note_bereft(self, change: Change) -> None:
-        """Record the leader of a worker StatefulSet that was deleted while the leader exists."""
+        """Record the leader of a worker StatefulSet that was deleted before the leader."""
         key, leader = meta.key(change.object), self._informers.pods.store.get(meta.key(change.object))
         if change.new is None and leader is not None and not meta.is_of_predecessor(change.object, leader):
             self._bereft[key] = meta.uid(leader)
 
     def _note_status(self, change: Change) -> None:
-        """Record the status of a LeaderWorkerSet when it is first read, before this manager changes it.
+        """Record the initial status of a LeaderWorkerSet, before this manager updates it.
 
         If reconciles fail, the status has not been Available since then, but groups have not been recreated.
         """
@@ -187,7 +187,7 @@ class PodDriver(Driver):
             self._last_statuses[key] = missingworkers.last_status(reconcilefailure.before_failure(change.new))
 
     def _add_unseen(self, key: ObjectKey) -> None:
-        """Add workers that were deleted while no manager was running, when a group is first observed."""
+        """When a group is first observed, add workers that were deleted while no manager was running."""
         self._unobserved.discard(key)
         leader = self._informers.pods.store.get(key)
         statefulset = None if leader is None else self._find_workers(leader)
@@ -201,7 +201,7 @@ class PodDriver(Driver):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.WholeTime]:
-        """Return when the groups that existed before this manager were complete, based on the first observed objects."""
+        """Return when the groups that existed before this manager were complete."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
             groups = [self._group(leader) for leader in leaders if not self._is_condemned(leader)]
@@ -220,7 +220,7 @@ class PodDriver(Driver):
         return meta.is_deleting(leader) or recreationrecord.condemns(self._find_record(leader), leader)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
-        """Forget observed pods if they do not require a write."""
+        """Discard observed pods if they do not require a write."""
         known = self._gone.get(key, {})
         for pod in gone:
             if known.get(meta.name(pod)) is pod:
@@ -229,7 +229,7 @@ class PodDriver(Driver):
             self._gone.pop(key, None)
 
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
-        """Map an added LeaderWorkerSet to its leader pods, which may have been observed before it.
+        """Map an added LeaderWorkerSet to its leader pods, which might have been observed before.
 
         A change of its restart settings may also end the wait of a group, or recreate an exhausted group. A change of
         the termination settings affects the workers of terminating leaders. A change of startupPolicy affects the
@@ -258,12 +258,12 @@ def _settings(lws: JSONObject) -> list[str | None]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a pod to its leader. The key of a pod without a leader is the pod itself, so that it is reported."""
+    """Map a pod to its leader. Without a leader, the key is the pod itself, so that it is reported."""
     return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 
 def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
-    """Map a worker StatefulSet, or a gang scheduler object, to the leader pod that controls it."""
+    """Map a worker StatefulSet or a gang scheduler object to its controlling leader pod."""
     owner = meta.controller_of(change.object)
     if owner is None or owner["kind"] != PODS.kind:
         return ()
@@ -287,7 +287,7 @@ def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
 
 
 def specify(gang: Gang = NO_GANG, capabilities: Mapping[str, Any] = NONE) -> ControllerSpec:
-    """Return the controller with these gang schedulers and capability settings."""
+    """Return a controller with these gang schedulers and capability settings."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> PodDriver:
         return PodDriver(caches, client, clock, gang, capabilities)

@@ -1,4 +1,4 @@
-"""The controller of the policy by which kube-apiserver admits pods (`core/admission/podpolicy.py`).
+"""The controller of the pod admission policy in kube-apiserver (`core/admission/podpolicy.py`).
 
 It has one key. It follows the policy, its binding, and the configuration of the webhooks. Only a manager whose
 configuration allows policies runs it; if the API server does not serve them, it does nothing.
@@ -31,7 +31,7 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 class PodPolicyDriver(Driver):
-    """Compares the stored objects with the built ones."""
+    """Compares the stored objects with the desired objects."""
 
     def __init__(self, caches: Caches, built: Objects) -> None:
         self._built = built
@@ -39,20 +39,20 @@ class PodPolicyDriver(Driver):
         self._stored = {kind: caches[cache] for kind, cache in POLICY_CACHES.items()}
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Write missing and edited objects, if the API server serves their kinds."""
+        """Write missing and modified objects, if the API server serves their kinds."""
         if not all(informer.is_served for informer in self._stored.values()):
             return Plan()
         stored = {kind: informer.store.get(podpolicy.KEY) for kind, informer in self._stored.items()}
         return podpolicy.reconcile(self._built, stored, self._configurations.store.get(CONFIGURATION))
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches; each change concerns the only key."""
+        """Return the watches. All changes enqueue the only key."""
         informers = (self._configurations, *self._stored.values())
         return [Watch(informer, lambda _: (podpolicy.KEY,)) for informer in informers]
 
 
 def specify(built: Objects) -> ControllerSpec:
-    """Return the controller that keeps these objects."""
+    """Return the controller for these objects."""
 
     def build(caches: Caches, _client: Client, _clock: Clock) -> PodPolicyDriver:
         return PodPolicyDriver(caches, built)

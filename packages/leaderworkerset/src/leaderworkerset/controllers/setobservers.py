@@ -1,4 +1,4 @@
-"""The additional state that controllers observe for capabilities of one LeaderWorkerSet.
+"""Observes additional state for the capabilities of one LeaderWorkerSet.
 
 The table has a row for each capability that needs objects other than those of the LeaderWorkerSet.
 """
@@ -14,17 +14,17 @@ from leaderworkerset.controllers.caches import Cache, Caches
 
 
 class SetObserver(Protocol):
-    """Reads the state for one capability from caches."""
+    """Reads the state of one capability from caches."""
 
     def observe(self, lws: JSONObject) -> Any:
-        """Return the observed state for one LeaderWorkerSet."""
+        """Return the observed state of one LeaderWorkerSet."""
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        """Return the watches, and the LeaderWorkerSets that are enqueued after changes."""
 
 
 class Observation(NamedTuple):
-    """The caches that a capability needs, from which permissions are derived, and a function that builds its observer."""
+    """The caches of a capability, from which permissions are derived, and a function that builds its observer."""
 
     caches: tuple[Cache, ...]
     build: Callable[[Caches, Any], SetObserver]
@@ -36,7 +36,7 @@ OBSERVATIONS: Final[Mapping[str, Observation]] = {
 
 
 def caches_of(configured: Mapping[str, Any]) -> tuple[Cache, ...]:
-    """Return the additional caches that the configured capabilities need."""
+    """Return the additional caches for the configured capabilities."""
     return tuple(
         cache
         for name, observation in OBSERVATIONS.items()
@@ -46,7 +46,7 @@ def caches_of(configured: Mapping[str, Any]) -> tuple[Cache, ...]:
 
 
 def observers(caches: Caches, configured: Mapping[str, Any]) -> Mapping[str, SetObserver]:
-    """Return the observers of the configured capabilities, by their names."""
+    """Return the observers of the configured capabilities by name."""
     return {
         name: observation.build(caches, configured[name])
         for name, observation in OBSERVATIONS.items()

@@ -1,4 +1,4 @@
-"""A controller as a value: its name, its caches, the function that builds its driver, and its permissions.
+"""A controller as a value, with its name, its caches, its driver factory, and its permissions.
 
 In: declarations. Out: the input of `manager/controllers.py`, which runs controllers, and of `lws install`, which builds
 roles.
@@ -20,7 +20,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 
 
 class Driver(Protocol):
-    """Observes the objects of one controller, and decides. A driver exists while the process is the leader."""
+    """Observes and reconciles the objects of one controller. A driver exists while the process is the leader."""
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for one key."""
@@ -30,11 +30,11 @@ class Driver(Protocol):
         return
 
     def failed(self, _key: ObjectKey) -> Actions:
-        """Return the actions that report a failed decision for a key. By default, return none."""
+        """Return the actions that report a failed reconciliation of a key. By default, return none."""
         return ()
 
     def watches(self) -> Sequence[Watch]:
-        """Return every cache that is read, and the keys that its changes enqueue.
+        """Return all caches that are read, and the keys that are enqueued after changes.
 
         After a write, a key waits until all of these caches show it. So caches whose changes do not enqueue a key are
         also listed.
@@ -42,11 +42,11 @@ class Driver(Protocol):
 
 
 Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
-"""Builds a driver. The client is for the few objects that are not cached."""
+"""Builds a driver. The client reads the few objects that are not cached."""
 
 
 class ControllerSpec(Struct, frozen=True, kw_only=True):
-    """A controller. `writes` are its permissions in addition to those for its caches."""
+    """A controller. `writes` contains its permissions in addition to those for its caches."""
 
     name: str
     caches: tuple[Cache, ...]
@@ -60,7 +60,7 @@ class ControllerSpec(Struct, frozen=True, kw_only=True):
 
 
 class AdditionalCaches(Struct, frozen=True, kw_only=True):
-    """A component that runs next to the controllers and reads the same caches, with additional fields.
+    """A component that runs with the controllers and reads the same caches, with additional fields.
 
     Reconciliation does not depend on it.
     """

@@ -1,4 +1,4 @@
-"""The terminating groups with random keys. They have or may still get pods, but their leader is terminating or deleted.
+"""Finds terminating groups with random keys, whose leaders are terminating or deleted.
 
 In: all changes of pods and of worker StatefulSets, whose controller may create pods while they exist. Out: the leader
 names of such groups of a LeaderWorkerSet, and the time by which the last pod of each group must have exited. Only
@@ -16,11 +16,11 @@ from leaderworkerset.controllers import indexes
 from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"
-"""The end time of a pod that is not yet being deleted, which is later than any other time."""
+"""The end time of a pod without a deletion timestamp, which is later than any other time."""
 
 
 class TerminatingGroups:
-    """The end times of the pods of each group, by LeaderWorkerSet, leader and pod (empty for a StatefulSet)."""
+    """The end times by LeaderWorkerSet, leader, and pod (empty for a StatefulSet)."""
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._sets: dict[ObjectKey, dict[str, dict[str, str]]] = {}
@@ -28,7 +28,7 @@ class TerminatingGroups:
         statefulsets.subscribe(self._workers_changed)
 
     def of(self, lws: ObjectKey, staying: Collection[str]) -> Mapping[str, str]:
-        """Return the end times of the groups of a LeaderWorkerSet that have no remaining leader."""
+        """Return the end times of groups without a remaining leader."""
         groups = self._sets.get(lws, {})
         return {leader: max(pods.values()) for leader, pods in groups.items() if leader not in staying}
 
@@ -64,12 +64,12 @@ def _holds_capacity(pod: JSONObject) -> bool:
 
 
 def _leader_of_workers(statefulset: JSONObject) -> str:
-    """Return the leader of the group with a random key that a StatefulSet belongs to, or an empty string for others."""
+    """Return the leader of a worker StatefulSet in a group with a random key, or an empty string."""
     owner = meta.controller_of(statefulset)
     is_keyed = len(groupname.label(statefulset)) == groupname.KEY_CHARACTERS
     return str(owner["name"]) if owner is not None and owner["kind"] == PODS.kind and is_keyed else ""
 
 
 def _name(obj: JSONObject) -> str:
-    """Return a key that differs for a pod and a StatefulSet with the same name."""
+    """Return a key that distinguishes a pod from a StatefulSet with the same name."""
     return f"{obj['kind']}/{meta.name(obj)}"

@@ -1,1 +1,1 @@
-"""The decisions: each takes one frozen observation and returns one plan. Pure: no I/O, no clock, no randomness."""
+"""Converts frozen observations to plans. Pure: no I/O, no clock, no randomness."""

@@ -1,4 +1,4 @@
-"""The events for decisions: the object that each event regards, its reason and its message (contract 8.3).
+"""Defines the events of reconciliations with their objects, reasons and messages (contract 8.3).
 
 Every event regards the LeaderWorkerSet. Events about a group are related to its leader pod, events about a revision to
 the revision.
@@ -21,26 +21,26 @@ CONTENTION: Final = "FieldContention"
 
 
 def reference(obj: JSONObject) -> JSONObject:
-    """Return a reference to an object for the `regarding` and `related` fields of events."""
+    """Return an object reference for the `regarding` and `related` fields of events."""
     metadata = meta.metadata(obj)
     fields = {field: metadata[field] for field in ("namespace", "name", "uid", "resourceVersion") if field in metadata}
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
 
 
 class EventKind(Struct, frozen=True):
-    """The common fields of events of one kind: type, reason and action. A call returns an event."""
+    """The common type, reason and action of similar events. A call returns an event."""
 
     type: EventType
     reason: str
     action: str
 
     def __call__(self, obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
-        """Return the event with this note about a LeaderWorkerSet, related to a pod or a revision."""
+        """Return an event with this note about a LeaderWorkerSet that is related to a pod or a revision."""
         return Event(self.type, self.reason, self.action, note, reference(obj), related and reference(related))
 
 
 created: Final = EventKind("Normal", GROUPS_PROGRESSING, "Create")
-"""An object of a group, or of all groups, was created."""
+"""An object for one group or for all groups was created."""
 
 creating_revision: Final = EventKind("Normal", "CreatingRevision", "Create")
 
@@ -48,29 +48,29 @@ deleting_surge: Final = EventKind("Normal", GROUPS_PROGRESSING, "Delete")
 """Surge groups are deleted (R-ROLL-3)."""
 
 updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
-"""Groups are being rolled out (R-LSTS-7), or are updated in place."""
+"""Groups are being rolled out (R-LSTS-7) or updated in place."""
 
 failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
 
 not_headless: Final = EventKind("Warning", "ServiceNotHeadless", "Create")
-"""A user's Service has the name of one of our Services, and is used although it does not resolve pod names."""
+"""A Service of a user is used instead of a managed Service, although it does not resolve pod names."""
 
 failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
 
 contended: Final = EventKind("Warning", CONTENTION, "Update")
-"""Another writer repeatedly reverts the same fields (docs/adr/0030)."""
+"""A different writer repeatedly reverts the same fields (docs/adr/0030)."""
 
 recreating_group: Final = EventKind("Normal", "RecreateGroup", "Delete")
 """A group is recreated (R-POD-5)."""
 
 backing_off: Final = EventKind("Warning", "BackOff", "Delete")
-"""A group failed again, and its recreation is delayed."""
+"""A group failed repeatedly, and its recreation is delayed."""
 
 restarts_exhausted: Final = EventKind("Warning", "ReplicaRestartBudgetExceeded", "Delete")
 """A group exhausted its restarts, and is no longer recreated (N-RB-4)."""
 
 unreadable: Final = EventKind("Warning", "UnreadableField", "Read")
-"""A LeaderWorkerSet or one of its groups is not reconciled, because a field or annotation cannot be read."""
+"""A LeaderWorkerSet or group is not reconciled, because a field or annotation is invalid."""
 
 restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
 """A pod restarted all its containers in place (docs/adr/0027)."""
@@ -79,13 +79,13 @@ deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "
 
 
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
-    """Return the event for an ignored object. It regards the object's LeaderWorkerSet or, if unknown, the object."""
+    """Return the event for an ignored object. It regards the LeaderWorkerSet, or the object if that is unknown."""
     note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event for a created worker StatefulSet (R-WSTS-2). Events of many groups are reported together."""
+    """Return the event for a created worker StatefulSet (R-WSTS-2). Events of many groups are combined."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
     return of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
@@ -100,7 +100,7 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
 
 
 def of_group(event: Event, note: str, group: int | None) -> Event:
-    """Return the event for one group, which is combined with the events of other groups with the same note."""
+    """Return the event for one group, which is combined with other events that have the same note."""
     return event if group is None else replace(event, of_many=AggregatedNote(note, group))
 
 
@@ -110,20 +110,20 @@ def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
 
 
 def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
-    """Return the event for a leader that waits until other groups have terminated (N-GATE-2)."""
+    """Return the event for a leader that is waiting for other groups to terminate (N-GATE-2)."""
     note = f"Leader pod {meta.name(leader)} waits for {ending} terminating group(s) to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 
 
 def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event for a leader with an index that waits until the previous group has terminated (N-GATE-10)."""
+    """Return the event for a leader with an index that is waiting for the previous group to terminate (N-GATE-10)."""
     group = groupname.label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 
 
 def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
-    """Return the event for a leader that may be scheduled (N-GATE-3)."""
+    """Return the event for a leader that is allowed to be scheduled (N-GATE-3)."""
     note = f"Leader pod {meta.name(leader)} admitted for scheduling"
     return Event("Normal", "GroupReplacementAdmitted", "Update", note, reference(obj), reference(leader))
 

@@ -1,4 +1,4 @@
-"""The extension points for capabilities in the upstream decisions (`leaderworkerset/capabilities/`), empty by default.
+"""The extension points for capabilities (`leaderworkerset/capabilities/`). They are empty by default.
 
 A decision takes `Extensions` as an argument, so the core does not import capabilities. Each attribute is an extension
 point. Its functions are called in the order of the capability table. Extension points are declared only here. A
@@ -27,68 +27,68 @@ from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartS
 
 
 class GroupPlace(Enum):
-    """The points in the decision about a group at which steps are called, in this order (`core/pod/reconcile.py`)."""
+    """The extension points of the group reconciler, in order (`core/pod/reconcile.py`)."""
 
     WITHOUT_SET = auto()
-    """The LeaderWorkerSet is deleted or is being deleted. Nothing else is decided."""
+    """If the LeaderWorkerSet is deleted or terminating. No other steps are performed."""
     FIRST = auto()
     """Before all other steps."""
     OVER = auto()
-    """Before the pods of an exhausted group are kept as evidence."""
+    """Before the pods of an exhausted group are preserved as evidence."""
     ENDING = auto()
-    """Before a leader that is being deleted is ignored."""
+    """Before a terminating leader is ignored."""
     RUNNING = auto()
     """Before the restart policy."""
     COMPLETE = auto()
-    """After all objects of the group except its workers."""
+    """After all objects of the group except the workers."""
 
 
 class GroupStep(NamedTuple):
-    """A step of the decision about a group."""
+    """A step of the group reconciler."""
 
     place: GroupPlace
     decide: Callable[[LiveGroup], PolicyDecision]
 
 
 class SetExpiry(NamedTuple):
-    """The actions that delete a LeaderWorkerSet now, or the seconds until the next decision."""
+    """The actions that delete a LeaderWorkerSet now, or the seconds until the next reconciliation."""
 
     actions: tuple[Action, ...] = ()
     seconds: float | None = None
 
 
 SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
-"""Decides whether a LeaderWorkerSet is deleted, before the decision about its leaders."""
+"""Determines whether a LeaderWorkerSet is deleted, before its leaders are reconciled."""
 
 SetFold: TypeAlias = Callable[[SetFacts, GroupIndex], GroupIndex]
-"""Changes the group summary that a rollout of leaders with ordinals uses."""
+"""Changes the group summary for a rollout of leaders with ordinals."""
 
 FindRoute: TypeAlias = Callable[[SetFacts, GroupIndex], tuple[RolloutRoute | None, GroupIndex]]
-"""Returns the route to the revision without recreation, or None if all groups are recreated, and a group summary."""
+"""Returns the in-place update to the revision, or None if all groups are recreated, and a group summary."""
 
 SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]
-"""Changes the decision about the leaders."""
+"""Modifies the actions for leaders."""
 
 Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
-"""Decides about revisions that no group uses any longer, with the history after `OnDemand.HISTORY` was read."""
+"""Handles revisions that no group uses, together with the history after `OnDemand.HISTORY` was read."""
 
 FindRestarts: TypeAlias = Callable[[LiveGroup], RestartSettings]
-"""Returns how a failed group is recreated, without the limit in its spec."""
+"""Returns how a failed group is recreated, except for the limit in the spec."""
 
 Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
-"""Returns the errors of a LeaderWorkerSet's settings."""
+"""Returns the errors in the settings of a LeaderWorkerSet."""
 
 Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
 """Returns warnings about annotations."""
 
 
 def upstream_restarts(_group: LiveGroup) -> RestartSettings:
-    """Return the upstream settings, in which every failure recreates the group immediately."""
+    """Return the upstream settings, with which every failure immediately recreates the group."""
     return UPSTREAM_RESTARTS
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
-    """The functions of one capability or of all capabilities, by extension point."""
+    """The functions of one or all capabilities by extension point."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
@@ -107,11 +107,11 @@ class Extensions(Struct, frozen=True, kw_only=True):
     nodes: tuple[Callable[[LiveGroup], set[str]], ...] = ()
 
     def nodes_of(self, group: LiveGroup) -> set[str]:
-        """Return the names of the nodes that the decision about a group depends on."""
+        """Return the names of the nodes that are required to reconcile a group."""
         return {name for find in self.nodes for name in find(group)}
 
     def group_decisions(self, group: LiveGroup, place: GroupPlace) -> Iterator[PolicyDecision]:
-        """Yield the decisions about a group at an extension point."""
+        """Yield the group decisions at an extension point."""
         return (step.decide(group) for step in self.group_steps if step.place is place)
 
     def setting_errors(self, lws: LeaderWorkerSet) -> Sequence[FieldError]:
@@ -120,7 +120,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
 
 
 UPSTREAM: Final = Extensions()
-"""Only the upstream contract, without capabilities."""
+"""The upstream contract without capabilities."""
 
 SINGLE: Final = {
     "placement": "place groups",
@@ -128,11 +128,11 @@ SINGLE: Final = {
     "find_route": "find a route",
     "retire": "retire revisions",
 }
-"""The extension points that only one capability may use, and their purposes."""
+"""The exclusive extension points, which only one capability can use, and their purposes."""
 
 
 def together(capabilities: Mapping[str, Extensions]) -> Extensions:
-    """Return the joined extensions. Raise ValueError if two capabilities use a point that only one may use."""
+    """Return the combined extensions. Raise ValueError if two capabilities use an exclusive extension point."""
     places: dict[str, Any] = {}
     for place in Extensions.__struct_fields__:
         none = getattr(UPSTREAM, place)

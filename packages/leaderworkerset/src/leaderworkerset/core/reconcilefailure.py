@@ -1,4 +1,4 @@
-"""The status of an object whose reconcile fails, which is not Available regardless of its counts (docs/adr/0030).
+"""Reports failed reconciliations in the status of an object, which is then not Available (docs/adr/0030).
 
 The same rule applies to LeaderWorkerSets and DisaggregatedSets, whose conditions have the same types. It needs only the
 status, so that it also applies if the spec cannot be read. The message of the condition that became False contains the
@@ -17,36 +17,36 @@ from kuberuntime.plan import PutStatus, changed_status
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, FAILED, PROGRESSING
 
 REASON: Final = "ReconcileFailed"
-"""The reason of `PROGRESSING` while a reconcile fails, and of `AVAILABLE` if the failure made it False."""
+"""The reason of `PROGRESSING` after a failed reconciliation, and of `AVAILABLE` if it changed to False."""
 
 NOT_WRITTEN: Final = "An object of the set could not be written or deleted: an event or the log of the manager names it"
 NOT_DECIDED: Final = "The set could not be compared with its objects: the log of the manager has the error"
 NOT_READ: Final = "The set cannot be read: {error}"
 
 LONGEST: Final = 1024
-"""The maximum number of characters in a message."""
+"""The maximum number of characters of a message."""
 
 FINAL: Final = (COMPLETE.type, FAILED.type)
-"""Conditions that report a result, which later failures do not change."""
+"""Conditions that report a final result, which later failures do not change."""
 
 _UNTIL: Final = "It was True since {since}, until a reconcile failed. {why}"
 _SINCE: Final = re.compile(r"It was True since (\S+), until")
 
 
 def report(resource: Resource, obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write for an object whose reconcile fails, unless it is already written."""
+    """Return the status write for a failed reconciliation, unless it is already written."""
     return refused(resource, obj, meta.status(obj), now, why)
 
 
 def undecided(resource: Resource, obj: JSONObject | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write for an object without a decision, unless the object no longer exists."""
+    """Return the status write for an object that cannot be reconciled, unless the object no longer exists."""
     return () if obj is None else report(resource, obj, NOT_DECIDED, now)
 
 
 def refused(
     resource: Resource, obj: JSONObject, counts: JSONObject, now: datetime, why: str = NOT_WRITTEN
 ) -> tuple[PutStatus, ...]:
-    """Return the status write, with the counts of a different status, that is due if an action fails."""
+    """Return the status write for a failed action, with the counts of a different status."""
     if any(meta.is_condition_true(obj, final) for final in FINAL):
         return ()
     status = counts | {"conditions": meta.status(obj).get("conditions") or []}
@@ -54,7 +54,7 @@ def refused(
 
 
 def _failing(status: JSONObject, generation: int, why: str, now: datetime) -> JSONObject:
-    """Return the status in which `AVAILABLE` is not True, and `PROGRESSING` is True with this message."""
+    """Return the status without `AVAILABLE`, and with `PROGRESSING` set to True with this message."""
     before: Mapping[str, JSONObject] = {condition["type"]: condition for condition in status["conditions"]}
     available, known = before.get(AVAILABLE.type) or {}, before.get(PROGRESSING.type) or {}
     mark = {"reason": REASON, "observedGeneration": generation, "lastTransitionTime": timestamps.render(now)}
@@ -69,18 +69,18 @@ def _failing(status: JSONObject, generation: int, why: str, now: datetime) -> JS
 
 
 def message(obj: JSONObject) -> str:
-    """Return the message for a failed reconcile."""
+    """Return the message for a failed reconciliation."""
     return str((meta.find_condition(obj, PROGRESSING.type) or {}).get("message") or "")
 
 
 def is_failing(obj: JSONObject) -> bool:
-    """Return whether the status reports that the last reconcile failed."""
+    """Return whether the status reports that the last reconciliation failed."""
     condition = meta.find_condition(obj, PROGRESSING.type) or {}
     return condition.get("status") == "True" and condition.get("reason") == REASON
 
 
 def before_failure(obj: JSONObject) -> JSONObject:
-    """Return the object as if no reconcile had failed, so that `AVAILABLE` is True since the earlier time."""
+    """Return the object without the failure, so that `AVAILABLE` is True since the earlier time."""
     status = meta.status(obj)
     conditions = [_restored(condition) for condition in status.get("conditions") or []]
     return obj | {"status": status | {"conditions": conditions}}

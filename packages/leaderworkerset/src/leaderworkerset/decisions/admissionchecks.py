@@ -1,4 +1,4 @@
-"""Admission without a cluster: what the webhooks and controllers would reject, warn about and set by default."""
+"""Checks manifests without a cluster, including defaults, errors and warnings of webhooks and controllers."""
 
 from leaderworkerset.capabilities.deciding import stored_errors as stored_leaderworkerset_errors
 from leaderworkerset.capabilities.deciding import validate_leaderworkerset

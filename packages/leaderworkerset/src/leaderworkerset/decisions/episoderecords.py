@@ -1,4 +1,4 @@
-"""How recorded episodes are stored and read."""
+"""Stores and reads recorded episodes."""
 
 from leaderworkerset.recording.configmapstore import place_of as episode_place
 from leaderworkerset.recording.configmapstore import stored as stored_episodes

@@ -1,4 +1,4 @@
-"""The events for decisions, and which pods failed, are starting or are waiting."""
+"""Defines reconciliation events, and finds failed, starting and waiting pods."""
 
 from leaderworkerset.core.decisionevents import CONTENTION, GROUPS_UPDATING, MOVING_GROUP
 from leaderworkerset.core.decisionevents import creating_revision as creating_revision_event

@@ -1,4 +1,4 @@
-"""The installed kinds, the manager's configuration, and its webhooks."""
+"""The installed kinds, the manager configuration, and the webhooks."""
 
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.restarts.retention import is_kept as is_pod_kept

@@ -1,4 +1,4 @@
-"""The manager in the process of an embedded cluster, with its controllers, webhooks and recorder."""
+"""The manager in an embedded cluster process, with controllers, webhooks and recorder."""
 
 from leaderworkerset.capabilities.names import DISRUPTION, MOVES
 from leaderworkerset.manager.lwsmanager import controllers as manager_controllers

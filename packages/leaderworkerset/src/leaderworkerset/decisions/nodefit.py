@@ -1,4 +1,4 @@
-"""The requests of groups, the free resources of nodes, and gang schedulers."""
+"""Group requests, free node resources, and gang schedulers."""
 
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.core.gang.demand import add as add_demand

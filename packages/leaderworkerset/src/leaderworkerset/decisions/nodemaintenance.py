@@ -1,4 +1,4 @@
-"""Moves of groups off nodes under maintenance, and disruption budgets."""
+"""Group moves during node maintenance, and disruption budgets."""
 
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.capabilities.disruption.disruptionsettings import limit as disruption_limit

@@ -1,4 +1,4 @@
-"""The revisions of a LeaderWorkerSet: their content, their order, and previous revisions."""
+"""The content and order of LeaderWorkerSet revisions, including previous revisions."""
 
 from leaderworkerset.capabilities.history.revisionhistory import selector as history_selector
 from leaderworkerset.core.leaderworkerset.previousrevisions import (

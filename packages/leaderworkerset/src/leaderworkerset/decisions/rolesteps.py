@@ -1,4 +1,4 @@
-"""The roles of a DisaggregatedSet: their LeaderWorkerSets, their target sizes, and their rollout steps."""
+"""Exports the LeaderWorkerSets, target sizes and rollout steps of DisaggregatedSet roles."""
 
 from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
 from leaderworkerset.core.disaggregatedset.planner import simulate as simulate_rollout

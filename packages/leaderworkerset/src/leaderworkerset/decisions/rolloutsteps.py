@@ -1,4 +1,4 @@
-"""Rollout decisions: the budget, the next step, which groups are replaced, and in-place updates."""
+"""Exports rollout limits, rollout steps, outdated groups, and in-place updates."""
 
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.capabilities.inplace.inplace import obstacle as in_place_obstacle

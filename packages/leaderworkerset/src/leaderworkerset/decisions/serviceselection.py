@@ -1,4 +1,4 @@
-"""The Services of LeaderWorkerSets: which pods they select, and whether their names can be resolved."""
+"""Exports the pod selection and name resolution of LeaderWorkerSet Services."""
 
 from leaderworkerset.core.leaderworkerset.services import HEADLESS, UNRESOLVED
 from leaderworkerset.core.leaderworkerset.services import is_settled as is_service_settled

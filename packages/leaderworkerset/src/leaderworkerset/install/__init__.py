@@ -1,1 +1,1 @@
-"""The installed objects as values, from pure builders for `lws install` and the manifests in `deploy/`."""
+"""Builds the installed objects as values, for `lws install` and for the manifests in `deploy/`. Pure."""

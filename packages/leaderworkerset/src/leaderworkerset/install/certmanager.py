@@ -1,4 +1,4 @@
-"""Certificates from cert-manager: a self-signed issuer, one certificate for each server, and the trusted CA.
+"""Builds cert-manager resources, which are a self-signed issuer, a certificate for each server, and the trusted CA.
 
 Names, DNS names and Secrets are equal to those of the Go operator (R-OP-17, R-OP-18).
 """
@@ -30,7 +30,7 @@ def objects(namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 
 def trusting(obj: JSONObject, namespace: str) -> JSONObject:
-    """Return a webhook configuration into which cert-manager injects the CA of the serving certificate."""
+    """Return a webhook configuration in which cert-manager injects the CA of the serving certificate."""
     own = meta.metadata(obj)
     annotations = {**meta.annotations(obj), INJECT: f"{namespace}/{SERVING}"}
     return obj | {"metadata": own | {"annotations": annotations}}

@@ -1,4 +1,4 @@
-"""The installation settings that an administrator can change."""
+"""The installation settings that administrators can change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
@@ -20,7 +20,7 @@ LogFormat: TypeAlias = Literal["console", "json"]
 
 NAMESPACE: Final = "lws-system"
 IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
-"""The image that `deploy/Containerfile` builds. `--image` sets a different one.
+"""The image built from `deploy/Containerfile`. `--image` specifies a different image.
 
 An image name without a host would be pulled from a public registry, where anyone may own the name.
 """
@@ -36,18 +36,18 @@ internalCertManagement:
 """The manager's default configuration file (contract 12.6)."""
 
 MOUNTED_CERTIFICATES: Final = CONFIGURATION.replace("enable: true", "enable: false")
-"""The configuration file for a manager whose certificates cert-manager issues (R-OP-20)."""
+"""The configuration file of a manager with certificates from cert-manager (R-OP-20)."""
 
 
 class Placement(Struct, frozen=True, kw_only=True):
-    """The nodes on which the manager runs. None omits the field."""
+    """The node placement of the manager. If a field is None, it is omitted."""
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[JSONObject] | None = None
 
 
 class InstallSettings(Struct, frozen=True, kw_only=True):
-    """The settings. `configuration` is the text of the manager's file. `spread` tolerates the loss of a node or zone.
+    """The settings. `configuration` is the manager's file. `spread` tolerates the loss of a node or zone.
 
     `pod` contains additional pod fields, and `resources` are the container resources. `certificates` is the issuer for
     webhooks and metrics. `prometheus` is the namespace of the Prometheus that scrapes metrics, or empty.

@@ -1,4 +1,4 @@
-"""All objects of an installation, in the order in which they are applied.
+"""Builds all objects of an installation in the order in which they are applied.
 
 Referenced objects are first. The webhook configurations are last, because the API server then starts to call the
 manager.
@@ -45,7 +45,7 @@ POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 def build_all(
     declared: KindDeclarations, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
 ) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build every object of an installation. `definitions` are the CRDs to install (None: the slim CRDs)."""
+    """Build all objects of an installation. `definitions` are the CRDs to install (None for the slim CRDs)."""
     namespace, keeps = settings.namespace, settings.certificates == "internal"
     return [
         (resources.NAMESPACES, build_namespace(namespace)),
@@ -85,14 +85,14 @@ def build_webhooks(
 
 
 def build_namespace(name: str) -> JSONObject:
-    """Build the namespace. Its Pod Security level permits only what the manager's pods need."""
+    """Build the namespace with the most restrictive Pod Security level for the manager's pods."""
     namespace = metadata.build(resources.NAMESPACES, name)
     own = namespace["metadata"]
     return namespace | {"metadata": own | {"labels": own["labels"] | {POD_SECURITY_LABEL: "restricted"}}}
 
 
 def misfits(configuration: Configuration) -> list[FieldError]:
-    """Return the configuration values with which the installed objects could not reach the manager."""
+    """Return the configuration values that would prevent the installed objects from reaching the manager."""
     certificates, health = configuration.internal_cert_management, configuration.health
     rules: tuple[tuple[str, str | int, tuple[str | int, ...]], ...] = (
         ("webhook.port", configuration.webhook.port, (WEBHOOK_PORT,)),
@@ -120,7 +120,7 @@ TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S1
 
 
 def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the roles that permit a Prometheus in a different namespace to find its targets and read their metrics."""
+    """Build the roles with which Prometheus in a different namespace discovers and scrapes its targets."""
     subjects = [{"kind": resources.SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
     reference = {"apiGroup": resources.ROLES.group, "kind": resources.ROLES.kind, "name": ROLE}
     reader = {"apiGroup": resources.CLUSTER_ROLES.group, "kind": resources.CLUSTER_ROLES.kind, "name": METRICS_READER}
@@ -146,7 +146,7 @@ def service_monitor(namespace: str, *, verified: bool) -> JSONObject:
         "port": "https",
         "scheme": "https",
         "path": "/metrics",
-        # The namespace of a LeaderWorkerSet, not that of the pod that was scraped.
+        # The namespace of the LeaderWorkerSet, not of the scraped pod.
         "honorLabels": True,
         "bearerTokenFile": TOKEN,
         "tlsConfig": {"ca": authority, "serverName": name} if verified else {"insecureSkipVerify": True},

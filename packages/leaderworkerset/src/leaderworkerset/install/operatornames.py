@@ -1,4 +1,4 @@
-"""Names of the operator and its kind, as in docs/reference/contract-operator.md; the operand's are in `api/metadata.py`."""
+"""Names of the operator and its custom resource (docs/reference/contract-operator.md)."""
 
 from typing import Final
 
@@ -9,15 +9,15 @@ OPERATORS: Final = Resource(
     "operator.openshift.io", "v1", "leaderworkersetoperators", "LeaderWorkerSetOperator", namespaced=False
 )
 SINGLETON: Final = ObjectKey("", "cluster")
-"""The key of the only valid object. Other objects are ignored (R-OP-2)."""
+"""The key of the only supported object. Other objects are ignored (R-OP-2)."""
 
 OPERATOR: Final = "openshift-lws-operator"
-"""The name of the operator's Deployment, ServiceAccount, roles and bindings, and its default namespace (R-OP-10)."""
+"""The default namespace, and the name of the operator's Deployment, ServiceAccount, roles and bindings (R-OP-10)."""
 
 LEASE: Final = "openshift-lws-operator-lock"
 FIELD_MANAGER: Final = "lws-operator"
 REPORTER: Final = "lws-operator"
-"""`reportingController` of events."""
+"""The `reportingController` of events."""
 
 OWNED_LABEL: Final = "operator.openshift.io/owned-by"
 OWNED_BY: Final = "leaderworkersetoperator"
@@ -28,18 +28,18 @@ DELETE_CRDS: Final = PREFIX + "delete-crds"
 """If `true`, the CRDs and all LeaderWorkerSets are deleted with the object `cluster` (R-OP-30, D1)."""
 
 REMOVE_OPERAND: Final = PREFIX + "remove-operand"
-"""If `true`, managementState Removed removes the operand except the CRDs (R-OP-24, D5)."""
+"""If `true`, the managementState Removed removes the operand except for the CRDs (R-OP-24, D5)."""
 
 CERTIFICATES: Final = PREFIX + "certificates"
 """If `internal`, the operand issues its certificates, and cert-manager is not required (R-OP-22, D4)."""
 
 GROUP_RESTARTS: Final = PREFIX + "group-restarts"
-"""The section `groupRestarts` of the operand's configuration as JSON. Overrides may still change it."""
+"""The section `groupRestarts` of the operand's configuration as JSON. Overrides can change it."""
 
 POD_ADMISSION: Final = PREFIX + "pod-admission"
-"""The field `podAdmission` of the operand's configuration, which overrides may still change."""
+"""The field `podAdmission` of the operand's configuration. Overrides can change it."""
 
 LOG_FORMAT: Final = PREFIX + "log-format"
-"""If `json`, the operand logs in JSON, as the operator does."""
+"""If `json`, the operand writes JSON logs, like the operator."""
 
 IMAGE_VARIABLE: Final = "RELATED_IMAGE_OPERAND_IMAGE"

@@ -1,4 +1,4 @@
-"""The manager's service account and its permissions: roles built from the permission declarations (contract 12.5).
+"""Builds the manager's service account, and its roles from the permission declarations (contract 12.5).
 
 Unlike upstream, no role permits reading Secrets other than the webhook Secret, or writing nodes. Only the specs of
 objects that the controllers create can be written. `docs/adr/0005-installation.md` contains the comparison.
@@ -21,14 +21,14 @@ READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["g
 
 
 def service_account(namespace: str) -> JSONObject:
-    """Build the service account for the manager."""
+    """Build the service account of the manager."""
     return build(resources.SERVICE_ACCOUNTS, MANAGER, namespace)
 
 
 def roles(
     namespace: str, controllers: Iterable[Permission], *, certificates: bool = True
 ) -> list[tuple[Resource, JSONObject]]:
-    """Build every role with its binding to the manager. `controllers` are their permissions.
+    """Build all roles with their bindings to the manager. `controllers` contains the controllers' permissions.
 
     If `certificates` is set, the manager issues its webhook certificates, and publishes their CA. The role to read
     metrics is for the service account of a scraper.
@@ -65,7 +65,7 @@ def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[
 
 
 def _binding(role: str) -> str:
-    """Return the name that upstream uses for the binding of a role.
+    """Return the upstream name of the binding for a role.
 
     >>> _binding("lws-proxy-role")
     'lws-proxy-rolebinding'

@@ -1,4 +1,4 @@
-"""The YAML format of manifests, for the files in `deploy/` and for `lws install -o yaml`."""
+"""Formats manifests as YAML, for the files in `deploy/` and for `lws install -o yaml`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Dumper(SafeDumper):
-    """Writes shared values without anchors, for Kubernetes tools, and multi-line strings as blocks."""
+    """Writes shared values without anchors, as required by some tools, and multi-line strings as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:
         """Return True, so that values are written without anchors."""

@@ -1,4 +1,4 @@
-"""The running manager: Deployment, Services, ConfigMap, Secret, and objects for its availability (contract 12.6).
+"""Builds the Deployment, Services, ConfigMap, Secret and other workload objects of the manager (contract 12.6).
 
 The pod follows Pod Security `restricted`: no root, no capabilities, no privilege escalation, a read-only root file
 system. `/tmp` is in memory, because certificate keys are written there for the TLS library.
@@ -23,16 +23,16 @@ WEBHOOK_PORT: Final = 9443
 METRICS_PORT: Final = 8443
 PROBE_PORT: Final = 8081
 MEMORY_LIMIT: Final = "2Gi"
-"""The limit at which a process with too many requests is restarted, instead of exhausting the memory of its node."""
+"""The memory limit. It restarts a process with too many requests before the node runs out of memory."""
 
 RESOURCES: Final = "resources"
 DEFAULT_RESOURCES: Final[JSONObject] = {
     "requests": {"cpu": "100m", "memory": "1Gi"},
     "limits": {"memory": MEMORY_LIMIT},
 }
-"""The default resources, which are enough CPU for an idle process. A busy process uses the free CPU of its node."""
+"""The default resource requests for an idle process. A busy process can use more CPU of its node."""
 
-READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON has no octal numbers
+READ_WRITE_BY_OWNER: Final = 420  # 0o644, because JSON has no octal numbers
 
 CONTAINER_SECURITY: Final[JSONObject] = {
     "allowPrivilegeEscalation": False,
@@ -61,12 +61,12 @@ METRICS_VOLUME: Final[JSONObject] = {
         "optional": False,
     },
 }
-"""The volume with the metrics certificate, if cert-manager issues one (R-OP-20)."""
+"""The volume with the metrics certificate if cert-manager issues it (R-OP-20)."""
 
 
 def deployment(settings: InstallSettings) -> JSONObject:
-    """Build the Deployment with the selector of the Go project, because selectors are immutable."""
-    # A file mounted by subPath never changes in a running pod, so another configuration must change the template.
+    """Build the Deployment with the selector of the Go manager, because selectors are immutable."""
+    # A file mounted by subPath is not updated in a running pod, so a configuration change must change the template.
     digest = hashlib.sha256(settings.configuration.encode()).hexdigest()[:16]
     return build(
         resources.DEPLOYMENTS,
@@ -152,15 +152,15 @@ def _spread(topology: str) -> JSONObject:
 
 
 def webhook_service(namespace: str) -> JSONObject:
-    """Build the Service that API servers call."""
+    """Build the webhook Service."""
     return _service(SERVICE_NAME, namespace, {"port": 443, "targetPort": WEBHOOK_PORT, "protocol": "TCP"})
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the Service for scraping metrics."""
+    """Build the metrics Service."""
     port = {"name": "https", "port": METRICS_PORT, "targetPort": METRICS_PORT, "protocol": "TCP"}
     service = _service(METRICS_SERVICE, namespace, port)
-    # The labels by which a ServiceMonitor selects services.
+    # The labels with which a ServiceMonitor selects services.
     return service | {"metadata": service["metadata"] | {"labels": dict(SELECTOR)}}
 
 
@@ -176,7 +176,7 @@ def configuration(settings: InstallSettings) -> JSONObject:
 
 
 def network_policy(namespace: str) -> JSONObject:
-    """Build the policy that closes all ports of the manager except the ports that other components must reach.
+    """Build the NetworkPolicy, which allows only the ports that other components use.
 
     Policies do not affect kubelet probes. API servers use node addresses, or addresses that a selector cannot match, so
     the webhooks are open to all clients. Metrics are open to all pods.
@@ -193,6 +193,6 @@ def network_policy(namespace: str) -> JSONObject:
 
 
 def disruption_budget(namespace: str) -> JSONObject:
-    """Build the budget that permits the eviction of one replica at a time."""
+    """Build the PodDisruptionBudget, which allows the eviction of one replica at a time."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(SELECTOR)}}
     return build(resources.POD_DISRUPTION_BUDGETS, MANAGER, namespace, spec=spec)

@@ -1,1 +1,1 @@
-"""The kind registry: one value for each kind, from which the manager, the installation and the docs are built."""
+"""The kind registry. The manager, the installation and the documentation are built from its entries."""

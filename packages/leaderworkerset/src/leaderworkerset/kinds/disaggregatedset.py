@@ -1,4 +1,4 @@
-"""The kinds DisaggregatedSet and DisaggregatedSetRoleScaler, which one controller reconciles."""
+"""The kinds DisaggregatedSet and DisaggregatedSetRoleScaler, which share one controller."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from leaderworkerset.webhooks.handlers import Ask
 
 
 def disaggregatedset(ask: Ask) -> Kind:
-    """Return the kind DisaggregatedSet. `ask` returns the gang schedulers that admission may currently use."""
+    """Return the kind DisaggregatedSet. `ask` returns the available gang schedulers."""
     return Kind(
         resource=DISAGGREGATED_SETS,
         definition=Definition(crd.disaggregatedset_crd, crd.describe_disaggregatedset),

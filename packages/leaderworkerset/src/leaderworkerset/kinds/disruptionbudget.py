@@ -1,4 +1,4 @@
-"""The kind PodDisruptionBudget, for the disruption budgets of groups."""
+"""The kind PodDisruptionBudget for the disruption budgets of groups."""
 
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
@@ -7,5 +7,5 @@ from leaderworkerset.kinds.kind import Kind
 
 
 def disruption_budget(settings: DisruptionSettings) -> Kind:
-    """Return the kind, with the default settings for LeaderWorkerSets that do not configure a budget."""
+    """Return the kind with the default settings for LeaderWorkerSets without a budget."""
     return Kind(resource=POD_DISRUPTION_BUDGETS, controllers=(controller.specify(settings),))

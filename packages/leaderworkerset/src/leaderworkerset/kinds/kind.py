@@ -1,4 +1,4 @@
-"""A kind as a value: its CRD, its controllers, its webhooks, and its metrics.
+"""Defines a kind with its CRD, controllers, webhooks, and metrics.
 
 In: the declarations of the packages `api`, `controllers` and `webhooks`. Out: the parts of the registry
 (`registry.py`).
@@ -16,7 +16,7 @@ from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 BuildMetrics: TypeAlias = Callable[[Meter], KindMetrics]
-"""Registers the metrics of a kind, and returns the object that counts them."""
+"""Registers the metrics of a kind, and returns the object that updates them."""
 
 
 class Definition(Struct, frozen=True):
@@ -31,7 +31,7 @@ class Definition(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """A kind with its CRD, controllers, webhooks and metrics. A built-in kind of Kubernetes has no CRD."""
+    """A kind with its CRD, controllers, webhooks and metrics. Built-in kinds have no CRD."""
 
     resource: Resource
     definition: Definition | None = None

@@ -21,13 +21,13 @@ def describe(document: JSONObject) -> JSONObject:
 
 
 def leaderworkerset(gang: Gang, ask: Ask, configured: Mapping[str, Any]) -> Kind:
-    """Return the kind, with the configured gang schedulers. `ask` returns the currently permitted schedulers.
+    """Return the kind with the configured gang schedulers. `ask` returns the available schedulers.
 
     `configured` are the capability settings.
     """
 
     def build_metrics(meter: Meter) -> KindMetrics:
-        from leaderworkerset.controllers.metrics import LeaderWorkerSetMetrics  # only where metrics are served
+        from leaderworkerset.controllers.metrics import LeaderWorkerSetMetrics  # only if metrics are served
 
         return LeaderWorkerSetMetrics(meter, configured)
 

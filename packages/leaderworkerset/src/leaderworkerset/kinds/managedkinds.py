@@ -1,4 +1,4 @@
-"""The kinds that the manager serves. New kinds are added here."""
+"""The kinds that the manager serves. To add a kind, add it to this module."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -19,16 +19,16 @@ from leaderworkerset.kinds.pod import pod
 from leaderworkerset.kinds.registry import Registry
 
 Served: TypeAlias = Callable[[], Collection[str]]
-"""Returns the names of the gang schedulers whose kinds the API server currently serves."""
+"""Returns the gang schedulers whose kinds the API server serves."""
 
 
 def nothing() -> Collection[str]:
-    """Return no names, which is the default for `auto` without detection."""
+    """Return no names, which is the default without gang scheduler detection."""
     return ()
 
 
 Configured: TypeAlias = Mapping[str, Any]
-"""The settings of enabled capabilities, by capability name."""
+"""The settings of enabled capabilities by capability name."""
 
 NOTHING_MORE: Final[Configured] = {}
 
@@ -40,7 +40,7 @@ def managed(
     workload_aware: bool = False,
     configured: Configured = NOTHING_MORE,
 ) -> Registry:
-    """Return the kinds for a gang scheduling provider: a name, `auto` or none. `auto` selects among `served`.
+    """Return the kinds for a gang scheduling provider: a name, empty, or `auto`, which selects from `served`.
 
     `workload_aware` is the feature gate of `spec.scheduling`, and `configured` are the capability settings.
     """
@@ -60,7 +60,7 @@ def managed(
         kinds = kinds.with_kind(pod_policy(gang))
     if not configured.get(names.RECORDER):
         return kinds
-    from leaderworkerset.kinds.recordercaches import RECORDER  # no other manager needs it
+    from leaderworkerset.kinds.recordercaches import RECORDER  # other managers do not require it
 
     return replace(kinds, beside=(RECORDER,))
 
@@ -75,6 +75,6 @@ MANAGED: Final = managed()
 
 
 async def full_definitions(client: Client) -> Sequence[JSONObject]:
-    """Return the CRDs with descriptions for this cluster's `kubectl explain`."""
+    """Return the CRDs with descriptions for `kubectl explain` in this cluster."""
     response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
     return MANAGED.described_definitions(msgspec.json.decode(response.body))

@@ -1,4 +1,4 @@
-"""The kind MutatingAdmissionPolicy, for the policy that admits pods."""
+"""The kind MutatingAdmissionPolicy for the pod admission policy."""
 
 from kuberuntime.objects.resources import MUTATING_ADMISSION_POLICIES
 from leaderworkerset.capabilities.enabled import EXTENSIONS
@@ -9,6 +9,6 @@ from leaderworkerset.kinds.kind import Kind
 
 
 def pod_policy(gang: Gang) -> Kind:
-    """Return the kind, with the gang schedulers of the configuration, whose pods the policy leaves to the webhook."""
+    """Return the kind with the configured gang schedulers, whose pods are handled by the webhook."""
     built = admission.build(gang, EXTENSIONS)
     return Kind(resource=MUTATING_ADMISSION_POLICIES, controllers=(controller.specify(built),))

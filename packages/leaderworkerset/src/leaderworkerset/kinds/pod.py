@@ -1,4 +1,4 @@
-"""The kind Pod, for pods that belong to groups."""
+"""The kind Pod for the pods of groups."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from leaderworkerset.webhooks.handlers import Ask
 
 
 def pod(gang: Gang, ask: Ask, configured: Mapping[str, Any] = controller.NONE) -> Kind:
-    """Return the kind, with the configured gang schedulers. `ask` returns the currently permitted schedulers.
+    """Return the kind with the configured gang schedulers. `ask` returns the available schedulers.
 
     `configured` are the capability settings.
     """

@@ -1,4 +1,4 @@
-"""The caches of the recorder: the same pods and records as for the controllers, with some additional pod fields."""
+"""The recorder's caches, which contain the same objects as the controllers' caches, with additional pod fields."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ POD: Final = Projection(
         for field in ("containerID", "state", "lastState")
     ),
 )
-"""The terminations of containers, their times and IDs, and sidecars. The controllers keep the other fields."""
+"""Container terminations with times and IDs, and sidecars, in addition to the fields for the controllers."""
 
 
 def _pod(_obj: JSONObject) -> Projection:

@@ -1,4 +1,4 @@
-"""The kinds that one process serves, with their controllers, webhooks, metrics and CRDs.
+"""The kinds of one process, with their controllers, webhooks, metrics and CRDs.
 
 In: kinds. Out: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are unique.
 """
@@ -22,7 +22,7 @@ from leaderworkerset.webhooks.spec import WebhookSpec
 
 
 class Registry(Struct, frozen=True):
-    """A collection of kinds. `reporter` is the name of their process in events (`reportingController`)."""
+    """A collection of kinds. `reporter` is the name of the process in events (`reportingController`)."""
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
@@ -45,7 +45,7 @@ class Registry(Struct, frozen=True):
 
     @property
     def caches(self) -> tuple[Cache, ...]:
-        """Return all caches that are read, one for each reader."""
+        """Return all caches that are read, with one entry per reader."""
         own = tuple(cache for spec in self.controllers for cache in spec.caches)
         return (*own, *(cache for part in self.beside for cache in part.caches))
 
@@ -56,17 +56,17 @@ class Registry(Struct, frozen=True):
 
     @property
     def decisions(self) -> Mapping[str, Decide]:
-        """Return the admission decisions by URL path."""
+        """Return the admission functions by URL path."""
         return {spec.path: spec.decide for spec in self.webhooks}
 
     @property
     def defined(self) -> tuple[Resource, ...]:
-        """Return the resources that have a CRD."""
+        """Return the resources with a CRD."""
         return tuple(kind.resource for kind in self.kinds if kind.definition is not None)
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """Return all permissions of the controllers, and of the components next to them."""
+        """Return all permissions of controllers and additional components."""
         requirements = tuple(permission for spec in self.controllers for permission in spec.permissions)
         requirements += tuple(permission for part in self.beside for permission in part.permissions)
         return (*requirements, *permissions.RECORD_EVENTS) if requirements else ()
@@ -80,7 +80,7 @@ class Registry(Struct, frozen=True):
         return [kind.definition.describe(document) for kind in self.kinds if kind.definition is not None]
 
     def instruments(self, meter: Meter) -> Instruments:
-        """Return the instruments that count the work of the controllers in the metrics of a process."""
+        """Return the controller metrics of a process."""
         return Instruments(meter, [build(meter) for kind in self.kinds for build in kind.metrics])
 
 

@@ -1,1 +1,1 @@
-"""The manager: configuration, flags, logs, and the process that runs controllers and webhooks."""
+"""Runs the controllers and webhooks of the manager, based on configuration and flags."""

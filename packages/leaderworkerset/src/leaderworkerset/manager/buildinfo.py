@@ -1,4 +1,4 @@
-"""Build information: the version, and the build variables in the environment of the image."""
+"""Provides the version and the build variables of the image."""
 
 import os
 import platform
@@ -16,29 +16,29 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def version() -> str:
-    """Return the version in the format of Git tags."""
+    """Return the version in Git tag format."""
     return f"v{leaderworkerset.__version__}"
 
 
 def commit(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the commit that was built."""
+    """Return the Git commit of the build."""
     return environment.get(COMMIT, UNKNOWN)
 
 
 def describe(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the three lines of `--version`."""
+    """Return the three lines of the `--version` output."""
     return f"Version: {version()}\nBuild Date: {environment.get(DATE, UNKNOWN)}\nGit Commit: {commit(environment)}"
 
 
 def metric(environment: Mapping[str, str] = os.environ) -> Gauge:
-    """Return the metric with the constant value 1 whose labels describe the build."""
+    """Return the build information metric, which has the constant value 1 and labels."""
     gauge = Gauge("lws_build_info", "What runs.", ("version", "commit", "python"), registry=CollectorRegistry())
     gauge.labels(version(), commit(environment), platform.python_version()).set(1)
     return gauge
 
 
 def user_agent(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the `User-Agent` of the manager's requests (R-MGR-7): `lws/<version> (<os>/<arch>) <commit>`."""
+    """Return the `User-Agent` of the manager (R-MGR-7): `lws/<version> (<os>/<arch>) <commit>`."""
     machine = platform.machine()
     system = f"{platform.system().lower()}/{ARCHITECTURES.get(machine, machine)}"
     return f"lws/{version()} ({system}) {commit(environment)[:7]}"

@@ -1,4 +1,4 @@
-"""Code that is shared by processes in a cluster: flags, namespace, and the logging of fatal errors."""
+"""Shared code for processes in a cluster, such as flag parsing and logging of fatal errors."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 FAILED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
-"""The exit codes of a failed process, of a process with invalid flags, and of a process that Ctrl-C interrupted."""
+"""The exit codes of a failed process, a process with invalid flags, and a process interrupted by Ctrl-C."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def given(program: str, summary: str, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | int:
-    """Return the given flags. If help was requested or a flag is invalid, print it and return the exit code."""
+    """Return the parsed flags. For help or an invalid flag, print a message and return the exit code."""
     try:
         return goflags.parse(words, flags)
     except HelpRequestedError:
@@ -32,7 +32,7 @@ def given(program: str, summary: str, words: Sequence[str], flags: Sequence[Flag
 
 
 def namespace(file: Path, otherwise: str) -> str:
-    """Return the namespace in which this manager process runs (R-MGR-3)."""
+    """Return the namespace of this manager process (R-MGR-3)."""
     try:
         return file.read_text().strip() or otherwise
     except OSError:
@@ -40,7 +40,7 @@ def namespace(file: Path, otherwise: str) -> str:
 
 
 def log_errors(title: str, error: Exception) -> None:
-    """Log every error that terminated a process. Unexpected errors are logged with their stack trace."""
+    """Log all errors that terminated a process. Unexpected errors are logged with their stack trace."""
     for leaf in leaves(error):
         stack = None if isinstance(leaf, KubeError | OSError) else leaf
         log.error(title, logger="setup", error=str(leaf), exc_info=stack)

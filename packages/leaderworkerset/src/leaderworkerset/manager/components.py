@@ -1,4 +1,4 @@
-"""The components of a process that serves kinds. Each one starts, becomes ready, drains, and stops.
+"""The components of a process, each of which starts, becomes ready, drains, and stops.
 
 ```
 probes → metrics → webhooks → leading → …    started in this order, ended in the reverse order
@@ -21,21 +21,21 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ProcessPart(Protocol):
-    """One component of a process."""
+    """A component of a process."""
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the component works, as far as this process requires it."""
+        """Return whether the component is ready, as far as this process requires it."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Start the component, run it while the context is active, and stop it. Its errors are raised in the context."""
+        """Run the component while the context is active. Its errors are raised in the context."""
 
     async def drain(self) -> None:
-        """Finish the work in progress. Called at most once, while the component runs."""
+        """Finish the work in progress. This is called at most once, while the component is running."""
 
 
 class AlwaysReady:
-    """A component that others do not wait for, and that runs until it is stopped."""
+    """A component that no other component waits for, and that runs until it is stopped."""
 
     @property
     def is_ready(self) -> bool:
@@ -56,7 +56,7 @@ async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
 
 
 async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
-    """Run components until `stopped` is set and all are drained, or until one fails."""
+    """Run components until `stopped` is set and all are drained, or until one of them fails."""
     async with running(parts):
         await stopped.wait()
         log.info("stopping", logger="setup")

@@ -1,4 +1,4 @@
-"""All controllers in one process: caches, executor, events, and one controller for each declaration.
+"""Runs all controllers in one process, with shared caches, an executor and an event recorder.
 
 In: kinds and a client. The controllers run until cancelled or stopped. When stopped, they do not start reconciles,
 finish those in progress, write their last events and return. With leader election, they run while the lease is held.
@@ -32,7 +32,7 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.components import background
 
 FINISH_SECONDS: Final = 2.0
-"""The time limit in seconds for reconciles in progress at a stop, and again for the last events."""
+"""The timeout in seconds for reconciliations in progress at shutdown, and for the last events."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -77,12 +77,12 @@ class Controllers:
         self._ended = asyncio.Event()
 
     def run_beside(self, part: Runnable) -> None:
-        """Run a component next to the controllers, which do not wait for it. Call this before they run."""
+        """Add a component that runs with the controllers, which do not wait for it. Call this before they run."""
         self._beside.append(part)
 
     @property
     def is_ready(self) -> bool:
-        """Return whether all caches are filled."""
+        """Return whether all caches have synced."""
         return self._synced.is_set()
 
     @property
@@ -92,18 +92,18 @@ class Controllers:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run while the context is active. It is entered when all caches are filled."""
+        """Run while the context is active. The context is entered after all caches have synced."""
         async with background(self.run()):
             await self._synced.wait()
             yield
 
     async def drain(self) -> None:
-        """Finish the reconciles in progress, after which `run` also returns."""
+        """Finish the reconciliations in progress. `run` returns afterwards."""
         self.stop()
         await self._ended.wait()
 
     def stop(self) -> None:
-        """Stop starting reconciles, finish those in progress, and make `run` return."""
+        """Do not start further reconciliations, finish those in progress, and make `run` return."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -133,7 +133,7 @@ class Controllers:
         self._synced.set()
 
     async def _finish(self) -> None:
-        """Wait within limits until the controllers are idle and the events are written."""
+        """Wait, up to a timeout, until the controllers are idle and the events are written."""
         try:
             async with timeouts.within(FINISH_SECONDS):
                 await asyncio.gather(*(controller.stop() for controller in self._controllers))

@@ -1,4 +1,4 @@
-"""Signal handlers: SIGUSR1 logs stacks and memory, and SIGUSR2 enables or disables debug logs.
+"""Signal handlers for diagnostics. SIGUSR1 logs stacks and memory, and SIGUSR2 toggles debug logs.
 
 The interpreter writes the stacks of threads immediately, even while the event loop is blocked. The event loop logs the
 stacks of tasks and the largest memory usages.
@@ -20,18 +20,18 @@ import structlog
 STATUS: Final = Path("/proc/self/status")
 MEMORY: Final = ("VmHWM", "VmRSS", "VmSwap", "Threads")
 TYPES: Final = 20
-"""The number of object types that are listed, the most frequent first."""
+"""The maximum number of listed object types, most frequent first."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @contextmanager
 def answering_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
-    """Handle SIGUSR1 and SIGUSR2 while the context is active. Requires a running event loop."""
+    """Handle SIGUSR1 and SIGUSR2 while the context is active. An event loop must be running."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGUSR1, report)
     loop.add_signal_handler(signal.SIGUSR2, toggle_debug)
-    # The handler of the loop is called after that of the interpreter, which needs no loop.
+    # The event loop's handler is called after the interpreter's handler, which does not need an event loop.
     faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The recorder of a manager, which runs next to the controllers of the leader with their caches and a separate client.
+"""Runs the failure recorder of a manager with the controllers' caches and a separate client.
 
 It has its own connections and limits, so that reconciles never wait for it. Its failures are logged.
 """
@@ -24,16 +24,16 @@ from leaderworkerset.recording.recorder import Recorder
 
 QPS: Final = 200.0
 BURST: Final = 400
-"""The client's requests per second and burst, which is enough for two runs of 100 ranks in two attempts."""
+"""The client's requests per second and burst, which are sufficient for two attempts to read 100 ranks."""
 
 RETRY: Final = 30.0
-"""The seconds until the next attempt to read the existing episodes."""
+"""The delay in seconds before retrying to read the existing episodes."""
 
 PERIOD: Final = 3600.0
-"""The seconds between two removals of old episodes."""
+"""The interval in seconds for removing old episodes."""
 
 PROGRESS_PACE: Final = 10.0
-"""The seconds between two writes of the progress of one leader."""
+"""The minimum interval in seconds between progress updates of one leader."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""Detects the gang schedulers that the API server serves by polling, because CRDs can be added or deleted at any time.
+"""Detects available gang schedulers by polling, because CRDs can be added or deleted at any time.
 
 `auto` depends on the result, and `spec.scheduling` is rejected if its kinds are not served. Every replica polls,
 because each replica serves webhooks. It serves webhooks only after the first response, because a pod that is admitted
@@ -23,16 +23,19 @@ DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
 """The configured names for which admission depends on the served kinds."""
 
 PERIOD: Final = 30.0
-"""The seconds between two polls."""
+"""The polling interval in seconds."""
 
 RETRY: Final = 1.0
-"""The seconds until the next poll after a failure, while the served kinds are unknown."""
+"""The polling interval in seconds after a failure, while the served kinds are unknown."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GangDetection:
-    """Polls which providers are served, as a component of a process (`components.py`). The webhook thread also reads it."""
+    """Polls the available providers as a component of a process (`components.py`).
+
+    The webhook thread also reads them.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -41,15 +44,15 @@ class GangDetection:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the API server has responded once."""
+        """Return whether the API server has responded at least once."""
         return self._known.is_set()
 
     async def known(self) -> None:
-        """Wait until the API server has responded once."""
+        """Wait until the API server has responded at least once."""
         await self._known.wait()
 
     def served(self) -> Collection[str]:
-        """Return the names of the served providers and kinds, after they are known."""
+        """Wait until the available providers and kinds are known, and return their names."""
         assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
         return self._served
 
@@ -60,7 +63,7 @@ class GangDetection:
             yield
 
     async def drain(self) -> None:
-        """Continue to poll, because webhooks are still served for some time."""
+        """Continue polling, because webhooks are still served for some time."""
 
     async def _follow(self) -> None:
         while True:
@@ -78,7 +81,7 @@ class GangDetection:
 
 
 async def detect(client: Client) -> frozenset[str]:
-    """Read the kinds for gang scheduling from the API server, and return the names of the served ones."""
+    """Return the names of the gang scheduling kinds that the API server serves."""
     kinds = [(name, kind) for name, provider in DETECTABLE.items() for kind in provider.group_objects]
     kinds += [(served_name(kind), kind) for kind in SCHEDULING]
     return frozenset([name for name, kind in kinds if await is_served(client, kind)])

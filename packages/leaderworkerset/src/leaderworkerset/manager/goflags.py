@@ -1,4 +1,4 @@
-"""Parses flags like Go's `flag` package: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
+"""Parses flags like Go's `flag` package, with one or two dashes, `-f=v` or `-f v`, and booleans `-f` or `-f=false`.
 
 In: arguments and a table of flags. Out: the given values, so that a caller can distinguish a given flag from a default.
 Errors have Go's texts. Unlike in Go, an argument that is not a flag is rejected, because Go reads `--leader-elect
@@ -16,15 +16,15 @@ BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) |
 
 
 class FlagError(Exception):
-    """Raised if the flags are invalid, with the same text as in Go."""
+    """The flags are invalid. The message is the same as in Go."""
 
 
 class HelpRequestedError(Exception):
-    """Raised if `-h` or `--help` was given and no flag has that name."""
+    """`-h` or `--help` was specified, and there is no flag with that name."""
 
 
 class Flag(Struct, frozen=True):
-    """A flag. `parse` converts its text to a value or raises `ValueError`."""
+    """A flag. `parse` converts its value or raises `ValueError`."""
 
     name: str
     parse: Callable[[str], Any]
@@ -33,7 +33,7 @@ class Flag(Struct, frozen=True):
 
     @property
     def is_boolean(self) -> bool:
-        """Return whether the flag does not need a value."""
+        """Return whether the flag does not require a value."""
         return self.parse is boolean
 
 
@@ -45,7 +45,7 @@ def boolean(text: str) -> bool:
 
 
 def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
-    """Return the value of every given flag. If a flag is repeated, the last value is used."""
+    """Return the values of all specified flags. If a flag is repeated, the last value is used."""
     table = {flag.name: flag for flag in flags}
     values: dict[str, Any] = {}
     rest = list(words)
@@ -68,7 +68,7 @@ def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
 
 
 def usage(flags: Sequence[Flag]) -> str:
-    """Return the help text for all flags."""
+    """Return the help text of all flags."""
     return "\n".join(f"  --{flag.name}{_default(flag)}\n        {flag.usage}" for flag in flags)
 
 

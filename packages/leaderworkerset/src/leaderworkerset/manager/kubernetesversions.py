@@ -1,4 +1,4 @@
-"""Stops a manager on a Kubernetes that is too old for groups or its configuration; logs a warning on an untested version."""
+"""Exits if the Kubernetes version is too old for groups or for the configuration, and warns if it is untested."""
 
 import msgspec
 import structlog
@@ -15,11 +15,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class UnsupportedKubernetesError(KubeError):
-    """The API server is too old. The text names the missing features and how to fix this."""
+    """The API server is too old. The message contains the missing features and the fix."""
 
 
 async def read(client: Client) -> str:
-    """Return the version of the API server, such as `v1.36.3`."""
+    """Return the API server version, such as `v1.36.3`."""
     answer = await client.send(Request("GET", "/version"))
     try:
         version = msgspec.json.decode(answer.body, type=JSONObject)
@@ -29,7 +29,7 @@ async def read(client: Client) -> str:
 
 
 async def is_served(client: Client, resource: Resource) -> bool:
-    """Return whether the API server serves the kind in this version."""
+    """Return whether the API server serves this kind and version."""
     try:
         answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
         discovery = msgspec.json.decode(answer.body, type=JSONObject)
@@ -41,7 +41,7 @@ async def is_served(client: Client, resource: Resource) -> bool:
 
 
 async def require_pod_policies(client: Client) -> None:
-    """Raise an error if the API server does not serve the policies that the configuration requires."""
+    """Raise an error if the API server does not serve the policies required by the configuration."""
     missing = [kind for kind in podpolicy.KINDS if not await is_served(client, kind)]
     if missing:
         raise UnsupportedKubernetesError(

@@ -1,4 +1,4 @@
-"""Runs the controllers of a process immediately, or while this process is the leader."""
+"""Runs the controllers of a process immediately or while the process is the leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,15 +11,15 @@ from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.webhookowner import WebhookOwner
 
 FINISH_SECONDS: Final = 6.0
-"""The time limit in seconds for stopping the controllers and releasing the lease."""
+"""The timeout in seconds for stopping the controllers and releasing the lease."""
 
 
 async def at_once() -> None:
-    """Return immediately, which is the default start condition."""
+    """Return immediately. This is the default start condition."""
 
 
 class Leading:
-    """Builds and runs new controllers for every leadership. It starts when `begin` returns, by default immediately.
+    """Builds and runs new controllers for each leadership term. It starts when `begin` returns.
 
     If `owner` is set, it leads only while the cluster's webhooks do not refer to a different namespace.
     """
@@ -42,23 +42,23 @@ class Leading:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the controllers' caches are filled, or a different replica is the leader."""
+        """Return whether the controllers' caches have synced, or a different replica is the leader."""
         return self._has_synced or (self._election is not None and not self._election.is_leader)
 
     def receives_changes(self) -> bool:
-        """Return whether the watches of this leader receive data. Other replicas do not have watches."""
+        """Return whether the leader's watches receive data. Other replicas have no watches."""
         return not self._has_synced or self._controllers is None or not self._controllers.is_silent
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take part in leader election and lead while the context is active."""
+        """Participate in leader election, and lead while the context is active."""
         async with asyncio.TaskGroup() as tasks:
             self._work = tasks.create_task(self._run(), name="work")
             yield
             self._work.cancel()
 
     async def drain(self) -> None:
-        """Stop starting reconciles, finish those in progress, and release the lease."""
+        """Do not start further reconciliations, finish those in progress, and release the lease."""
         is_at_work = self._has_synced
         self._is_stopping = True
         if self._controllers is not None:
@@ -83,7 +83,7 @@ class Leading:
                 pass
 
     async def _lead_while_ours(self, owner: WebhookOwner) -> bool:
-        """Lead until the cluster's webhooks refer to a different namespace. Return whether that was the reason to stop."""
+        """Lead until the cluster's webhooks refer to a different namespace. Return whether they do."""
         await owner.until(ours=True)
         async with asyncio.TaskGroup() as tasks:
             leading = tasks.create_task(self._lead(), name="leading")

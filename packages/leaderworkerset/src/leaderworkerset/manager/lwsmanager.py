@@ -1,4 +1,4 @@
-"""The manager for a local cluster: CRDs, webhooks and controllers, with a client for its API server."""
+"""The manager of a local cluster, with CRDs, webhooks, controllers, and a client for its API server."""
 
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,7 @@ from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 
 INSTALLER: Final = "lws-install"
-"""The field manager of installed objects: CRDs and webhook configurations."""
+"""The field manager of installed CRDs and webhook configurations."""
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -32,12 +32,12 @@ async def webhooks(
     kinds: Registry = MANAGED,
     evaluates_cel: bool = False,
 ) -> AsyncIterator[None]:
-    """Serve admission on a loopback port, and install the kinds and their webhooks on the API server.
+    """Serve admission on a loopback port, and install the CRDs and webhooks in the API server.
 
     Without `definitions` the kinds are installed without descriptions. `evaluates_cel` is for tests on a real API server.
     """
     authority = certificates.create_authority(clock.now())
-    validity = certificates.AUTHORITY_VALIDITY  # valid as long as the cluster can live: nothing renews it
+    validity = certificates.AUTHORITY_VALIDITY  # valid for the lifetime of the cluster, because it is not renewed
     certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now(), validity=validity)
     address = Address(LOOPBACK, 0)
     part = Webhooks(
@@ -57,6 +57,6 @@ async def webhooks(
 
 
 def controllers(client: Client, clock: Clock, *, kinds: Registry = MANAGED) -> AbstractAsyncContextManager[None]:
-    """Run the controllers while the context is active. It is entered when their caches are filled."""
+    """Run the controllers while the context is active. The context is entered after their caches have synced."""
     instance = f"leaderworkerset-{socket.gethostname()}"
     return Controllers(kinds, client, clock=clock, instance=instance).running()

@@ -1,4 +1,4 @@
-"""The flags of `lws manager` (contract 12.1), and the configuration and log settings that they override.
+"""The flags of `lws manager` (contract 12.1), which override configuration and log settings.
 
 A flag overrides the file only if it was given (R-MGR-1).
 """
@@ -31,7 +31,7 @@ def integer(text: str) -> int:
 
 
 def level(text: str) -> str:
-    """Parse a log level: a name, or a verbosity of at least 1, where 4 and above mean debug."""
+    """Parse a log level, which is a name or a verbosity of at least 1. From 4 on, debug logs are enabled."""
     if verbosity := decimals.natural(text):
         return "debug" if verbosity >= DEBUG_VERBOSITY else "info"
     if text not in LEVELS:
@@ -40,7 +40,7 @@ def level(text: str) -> str:
 
 
 def choice(*allowed: str) -> Callable[[str], str]:
-    """Return a parser for a fixed set of words."""
+    """Return a parser for a fixed set of values."""
 
     def read(text: str) -> str:
         if text not in allowed:
@@ -109,11 +109,11 @@ PLACES: Final = {
     "leader-elect-resource-lock": ("leader_election", "resource_lock"),
     "leader-elect-resource-name": ("leader_election", "resource_name"),
 }
-"""The section and field of the configuration that a flag overrides."""
+"""The configuration section and field that a flag overrides."""
 
 
 def override(configuration: Configuration, values: Mapping[str, Any]) -> Configuration:
-    """Return the configuration with the given flags applied."""
+    """Return the configuration with the specified flags applied."""
     for name, value in values.items():
         if name in PLACES:
             section, field = PLACES[name]
@@ -123,7 +123,7 @@ def override(configuration: Configuration, values: Mapping[str, Any]) -> Configu
 
 
 def log_settings(values: Mapping[str, Any]) -> LogSettings:
-    """Return the log settings. In development mode, missing settings have different defaults."""
+    """Return the log settings. Development mode has different defaults."""
     devel = values.get("zap-devel", True)
     encoder: Encoder = values.get("zap-encoder", "console" if devel else "json")
     return LogSettings(

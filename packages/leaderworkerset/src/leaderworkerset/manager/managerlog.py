@@ -1,4 +1,4 @@
-"""Logs in the formats of the Go manager: tab-separated lines for people, and JSON for machines.
+"""Writes logs in the formats of the Go manager, which are tab-separated lines and JSON.
 
 Console: time, level, logger, message, and the rest as JSON, separated by tabs. JSON: `level`, `ts`, `logger`, `msg` and
 the rest. So tools that parse the logs of one manager can also parse the logs of the other.
@@ -39,11 +39,11 @@ TIMES: Final[dict[str, Callable[[float], str | float | int]]] = {
 
 
 ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
-"""The levels that have a different name in zap."""
+"""The log levels with a different name in zap."""
 
 
 class LogSettings(msgspec.Struct, frozen=True):
-    """The log format, the lowest logged level, and the level from which errors have a stack trace."""
+    """The log format, the minimum log level, and the minimum level for stack traces."""
 
     encoder: Encoder = "console"
     level: str = "info"
@@ -52,26 +52,26 @@ class LogSettings(msgspec.Struct, frozen=True):
 
 
 class Threshold:
-    """The lowest logged level, as a structlog processor. Loggers that are already bound use the changed level."""
+    """The minimum log level, as a structlog processor. Changes also affect bound loggers."""
 
     def __init__(self, level: int) -> None:
         self._usual = self._lowest = level
 
     def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
-        """Drop a log line whose level is too low."""
+        """Drop a log line below the minimum level."""
         if LEVELS.get(method, logging.CRITICAL) < self._lowest:
             raise structlog.DropEvent
         return event
 
     def toggle_debug(self) -> None:
-        """Enable debug logs, or return to the configured level."""
+        """Enable debug logs, or restore the configured level."""
         is_debug = self._lowest == logging.DEBUG
         self._lowest = max(self._usual, logging.INFO) if is_debug else logging.DEBUG
         structlog.get_logger(__name__).warning("log level changed", lowest=logging.getLevelName(self._lowest).lower())
 
 
 def configure(settings: LogSettings, stream: TextIO | None = None) -> Threshold:
-    """Write logs to standard error, or to `stream`. Return the object that can change their level."""
+    """Write logs to standard error or to `stream`. Return an object that can change their level."""
     threshold = Threshold(LEVELS[settings.level])
     structlog.configure(
         processors=[
@@ -91,7 +91,7 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> Threshold:
 
 
 def render_console(_logger: object, _method: str, event: EventDict) -> str:
-    r"""Render time, level, logger, message and the rest, separated by tabs; a stack trace follows on separate lines.
+    r"""Format time, level, logger, message and fields, separated by tabs. A stack trace is added on separate lines.
 
     >>> render_console(None, "", {"ts": "now", "level": "info", "event": "reconciled", "key": "a/b"})
     'now\tINFO\treconciled\t{"key":"a/b"}'
@@ -103,7 +103,7 @@ def render_console(_logger: object, _method: str, event: EventDict) -> str:
 
 
 def render_json(_logger: object, _method: str, event: EventDict) -> str:
-    """Render one JSON object with the field names of zap.
+    """Format a JSON object with the field names of zap.
 
     >>> render_json(None, "", {"ts": 1, "level": "info", "event": "reconciled", "key": "a/b"})
     '{"level":"info","ts":1,"msg":"reconciled","key":"a/b"}'
@@ -123,7 +123,7 @@ def _stamp(encode: Callable[[float], str | float | int]) -> structlog.typing.Pro
 
 
 def _drop_stack_below(lowest: int) -> structlog.typing.Processor:
-    """Remove the stack trace of an error whose level is below `lowest`. The error itself is kept."""
+    """Remove the stack trace of an error below `lowest`, but not the error itself."""
 
     def drop(_logger: object, _method: str, event: EventDict) -> EventDict:
         if event.get("exc_info") and LEVELS.get(event["level"], lowest) < lowest:

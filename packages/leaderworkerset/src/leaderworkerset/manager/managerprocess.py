@@ -1,4 +1,4 @@
-"""The manager as a process: the components that `lws manager` runs.
+"""Runs the components of `lws manager` as a process.
 
 ```
 every replica                                      only the leader, under the lease
@@ -71,32 +71,31 @@ from leaderworkerset.webhooks.rotationloop import Rotation
 from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
 API_REQUESTS: Final = "lws_api_requests_total"
-"""The metric that counts requests by verb and resource."""
+"""The metric for the number of requests by verb and resource."""
 
 GANGS: Final = "gang schedulers are not detected"
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
 SILENT: Final = "watches are silent: the API server sends no changes"
 ELSEWHERE: Final = "the webhook configurations lead to the manager of another namespace"
-"""The responses of the readiness probe while a component is not ready."""
+"""The readiness probe messages for components that are not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ManagerSettings(Struct, frozen=True):
-    """The combined settings from the command line, environment and file."""
+    """The combined settings from command line, environment and file."""
 
     configuration: Configuration
     kubeconfig: str = ""
     namespace: str = "lws-system"
     is_pod: bool = False
-    """Whether this process runs in a pod of `namespace`, so that the cluster's webhooks must refer to that namespace.
-    """
+    """Whether this process runs in a pod in `namespace`, to which the cluster's webhooks must refer."""
     webhooks: bool = True
 
 
 async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
-    """Run the manager until this process is stopped. Signals request the output of diagnostics.py."""
+    """Run the manager until this process is stopped. Signals trigger diagnostics (`diagnostics.py`)."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
         with answering_signals(toggle_debug):
@@ -104,7 +103,7 @@ async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[]
 
 
 class ManagerProcess:
-    """One replica of the manager. It serves `kinds`, which are by default those of the configuration."""
+    """A manager replica. It serves `kinds`, which default to those of the configuration."""
 
     def __init__(self, settings: ManagerSettings, clock: Clock, kinds: Registry | None = None) -> None:
         self._settings = settings
@@ -117,7 +116,7 @@ class ManagerProcess:
         self._metrics.register(buildinfo.metric())
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
-        # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
+        # Leases, certificates and reviews use separate connections, so that controller requests do not delay them.
         self._own = self._transport(access)
         self._outage = Outage(log)
         self._client = Client(self._own, outage=self._outage)
@@ -148,7 +147,7 @@ class ManagerProcess:
         log.info("stopped", logger="setup")
 
     def _parts(self) -> list[ProcessPart]:
-        """Return the components in the order in which they start."""
+        """Return the components in start order."""
         webhooks = self._webhooks() if self._settings.webhooks else None
 
         async def begin() -> None:
@@ -189,7 +188,7 @@ class ManagerProcess:
 
     async def _find_certificates(self, use: Use) -> None:
         if self._detection is not None:
-            await self._detection.known()  # without a certificate no webhook is served
+            await self._detection.known()  # webhooks are not served without a certificate
         internal = self._configuration.internal_cert_management
         if not internal.enable:
 
@@ -227,7 +226,7 @@ class ManagerProcess:
         if not self._configuration.allows_pod_policies:
             controllers.run_beside(PolicyRemoval(Client(self._fenced(self._shared), outage=self._outage)))
         if self._recording is not None:
-            from leaderworkerset.manager import flightrecorder  # it imports what no other manager needs
+            from leaderworkerset.manager import flightrecorder  # it imports modules that other managers do not need
 
             bucket = TokenBucket(flightrecorder.QPS, flightrecorder.BURST)
             limited = LimitedTransport(self._fenced(self._recording), bucket, self._clock)
@@ -237,7 +236,7 @@ class ManagerProcess:
         return controllers
 
     def _fenced(self, transport: Transport) -> Transport:
-        # The fence comes last: a request that waited for the limiter is checked again before it is sent.
+        # The fence is last, so that a request delayed by the rate limiter is checked again before it is sent.
         return FencedTransport(transport, self._election) if self._election is not None else transport
 
     def _limited(self, transport: Transport) -> Transport:

@@ -1,4 +1,4 @@
-"""Runs the manager with parsed flags, for `lws manager` and the entry point of its image.
+"""Runs the manager with parsed flags, for `lws manager` and as the entry point of the manager image.
 
 The image does not contain the command line, so that the manager uses no memory for modules that parse and complete
 commands. Errors are logged, as by the Go manager: exit code 1 for an invalid configuration or a manager that cannot
@@ -29,7 +29,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """Run the manager of an image, and exit with its exit code."""
+    """Run the manager in a container, and exit with its exit code."""
     standardstreams.prepare()
     values = clusterprocess.given("manager", SUMMARY, words, managerflags.FLAGS)
     if isinstance(values, int):

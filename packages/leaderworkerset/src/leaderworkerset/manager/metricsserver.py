@@ -1,4 +1,4 @@
-"""The HTTPS server for the metrics of this process. The cluster authorizes its clients."""
+"""Serves metrics over HTTPS to clients that are authorized by the cluster."""
 
 import asyncio
 import math
@@ -28,7 +28,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class MetricsServer(AlwaysReady):
-    """Serves metrics at `address` (in the configuration format), with mounted certificates if they exist."""
+    """Serves metrics at `address` (in configuration format), with mounted certificates if they exist."""
 
     def __init__(
         self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, work: CertificateSubprocess
@@ -62,7 +62,7 @@ class MetricsServer(AlwaysReady):
 async def certified(
     files: CertificateFiles, work: CertificateSubprocess, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
-    """Yield a TLS context for a server with these certificate files, which is reloaded on changes.
+    """Yield a TLS context for a server with these certificate files, which are reloaded on changes.
 
     Until the files exist, it has a self-signed certificate, because a mounted Secret may be created later.
     """
@@ -85,7 +85,7 @@ NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 
 
 class CertificateEnds:
-    """Exports when the certificate of each server of this process expires, in seconds since 1970."""
+    """Exports the expiration time of the certificate of each server in this process, in seconds since 1970."""
 
     def __init__(self, metrics: Metrics, work: CertificateSubprocess) -> None:
         self._work = work
@@ -94,12 +94,12 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     async def note(self, server: str, chain: bytes) -> None:
-        """Record the current certificate of a server as PEM. The expiry is NaN if only the TLS library can read it."""
+        """Record the current PEM certificate of a server. Its expiration time is NaN if only OpenSSL can parse it."""
         end = await self._work.find_end(chain)
-        if end is None:  # OpenSSL takes more forms, and a metric must not end a server
+        if end is None:  # OpenSSL accepts more formats, and a metric must not stop a server
             log.warning("the end of a certificate is not known", server=server)
         self.record(server, end)
 
     def record(self, server: str, end: datetime | None) -> None:
-        """Record when the current certificate of a server expires."""
+        """Record the expiration time of a server's current certificate."""
         self._ends.labels(server).set(math.nan if end is None else end.timestamp())

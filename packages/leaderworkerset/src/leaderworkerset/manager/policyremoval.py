@@ -1,4 +1,4 @@
-"""Removes the policy that admits pods, once a manager leads whose configuration does not allow it.
+"""Removes the pod admission policy after a manager without support for the policy becomes the leader.
 
 Otherwise the policy of a previous release could stay, which no manager maintains.
 """
@@ -20,13 +20,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class PolicyRemoval:
-    """Deletes the objects of the policy, if there are any, as a part next to the controllers."""
+    """Deletes the policy objects, if they exist, while the controllers are running."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def run(self) -> None:
-        """Delete the objects; try again until the API server responds."""
+        """Delete the objects, and retry until the API server responds."""
         failures = 0
         while True:
             try:
@@ -42,7 +42,7 @@ class PolicyRemoval:
                 return
 
     async def _remove(self) -> None:
-        """Delete the binding before the policy, without which it has no effect."""
+        """Delete the binding before the policy, because the policy has no effect without the binding."""
         for kind in reversed(podpolicy.KINDS):
             obj = await self._client.find(kind, podpolicy.KEY)
             if obj is not None and metadata.is_installed(obj):

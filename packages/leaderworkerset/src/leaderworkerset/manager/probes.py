@@ -1,4 +1,4 @@
-"""The kubelet probes: whether this process is running, and whether each of its components is ready."""
+"""Serves the liveness and readiness probes of this process."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Probes(AlwaysReady):
-    """Responds to probes. `checks` has a message for each readiness condition."""
+    """Responds to probes. `checks` contains a message for each readiness condition."""
 
     def __init__(self, settings: Health, checks: Mapping[str, Callable[[], bool]]) -> None:
         self._settings = settings

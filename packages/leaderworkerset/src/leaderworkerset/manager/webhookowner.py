@@ -1,4 +1,4 @@
-"""Whether the cluster's webhook configurations refer to this manager, or to a manager in a different namespace.
+"""Detects whether the cluster's webhook configurations refer to a manager in a different namespace.
 
 A cluster has one set of them. A manager of a different installation writes the same objects, so only the manager whose
 webhooks are called may lead. Without the permission to read the configurations, this manager leads.
@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class WebhookOwner:
-    """Watches the webhook configurations. `other` is the different namespace to which they refer, or empty."""
+    """Watches the webhook configurations. `other` is the different namespace that they specify, or empty."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.other = ""
@@ -51,7 +51,7 @@ class WebhookOwner:
             self._ended.set()
 
     async def known(self) -> None:
-        """Wait until the configurations were read, or cannot be read."""
+        """Wait until the configurations have been read, or access was denied."""
         synced = asyncio.gather(*(informer.wait_synced() for informer in self._informers))
         ended = asyncio.ensure_future(self._ended.wait())
         try:
@@ -61,7 +61,7 @@ class WebhookOwner:
             ended.cancel()
 
     async def until(self, *, ours: bool) -> None:
-        """Wait until the webhooks refer to this manager, or no longer do."""
+        """Wait until the webhooks start or stop referring to this manager."""
         while self.is_ours() is not ours:
             self._changed.clear()
             await self._changed.wait()

@@ -1,4 +1,4 @@
-"""The webhook component of a process: a server that starts with its first certificate, and reloads later ones."""
+"""Serves webhooks as a component, which starts with its first certificate and reloads later ones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,22 +14,22 @@ from leaderworkerset.manager.components import background
 from leaderworkerset.webhooks.server import WebhookServer
 
 CERTIFICATE_SECONDS: Final = 1023.0
-"""The maximum seconds until certificates are ready: the sum of ten waits, doubling from one second (R-CERT-1)."""
+"""The timeout in seconds for the first certificate, which is the sum of ten doubling delays (R-CERT-1)."""
 
 DRAIN_SECONDS: Final = 3.0
-"""The seconds for which webhooks are served after a stop, because endpoints of a Service may change that late."""
+"""The time in seconds for which webhooks are served after a stop, because endpoints are updated late."""
 
 Use: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Accepts a certificate and its key as one PEM, to use from now on."""
+"""Uses a new certificate and key in one PEM."""
 
 Certificates: TypeAlias = Callable[[Use], Awaitable[None]]
-"""Passes every certificate to `Use`, until cancelled or until there are no more certificates."""
+"""Passes each certificate to `Use`, until cancelled or until there are no more certificates."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Webhooks:
-    """Serves webhooks at `address`. `build` creates the server for its first certificate."""
+    """Serves webhooks at `address`. `build` creates the server with its first certificate."""
 
     def __init__(self, address: Address, build: Callable[[bytes], WebhookServer], certificates: Certificates) -> None:
         self._address = address
@@ -44,7 +44,7 @@ class Webhooks:
         return self._server is not None and self._server.is_ready
 
     async def opened(self) -> WebhookServer:
-        """Wait until the server exists. Raise `ConfigError` if there is no certificate in time."""
+        """Wait until the server exists. Raise `ConfigError` if there is no certificate before the timeout."""
         try:
             async with timeouts.within(CERTIFICATE_SECONDS):
                 await self._opened.wait()
@@ -60,13 +60,13 @@ class Webhooks:
             yield
 
     async def drain(self) -> None:
-        """Continue to serve until API servers use a different replica."""
+        """Continue serving until API servers use a different replica."""
         if self._server is not None:
             self._server.drain()
             await asyncio.sleep(DRAIN_SECONDS)
 
     async def _serve(self, servers: AsyncExitStack) -> None:
-        # A queue separates them: an error of the server must end this part, not the source of the certificates.
+        # A queue separates them, because a server error must stop this component, not the certificate source.
         chains: asyncio.Queue[bytes] = asyncio.Queue()
         async with background(self._find(chains)):
             while True:
@@ -76,7 +76,7 @@ class Webhooks:
         await self._certificates(chains.put)
 
     async def _show(self, chain: bytes, servers: AsyncExitStack) -> None:
-        """Serve webhooks with this certificate from now on."""
+        """Serve webhooks with this certificate."""
         if self._server is not None:
             await self._server.replace_certificate(chain)
             return

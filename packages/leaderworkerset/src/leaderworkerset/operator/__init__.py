@@ -1,4 +1,4 @@
-"""The operator: keeps one installation of the manager as the object `cluster` of LeaderWorkerSetOperators specifies.
+"""The operator, which maintains an installation of the manager according to the object `cluster`.
 
 ```
 operatorprocess ─► operatorcontroller ─► comparison ─► sync ─► operatorstatus | operand ─► restoration | desired ─► names

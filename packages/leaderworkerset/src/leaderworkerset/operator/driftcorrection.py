@@ -1,4 +1,4 @@
-"""Drift correction: builds the object that replaces a live object which differs from the desired object (R-OP-25).
+"""Builds the replacement for an object that differs from the desired object (R-OP-25).
 
 A desired object replaces the live object as a whole, so that other spec fields are removed. Labels, annotations,
 finalizers and owners from other writers are kept, as well as the status and the fields in `KEPT`.
@@ -20,10 +20,10 @@ KEPT: Final[Mapping[Resource, Sequence[str]]] = {
     SECRETS: ("data", "type"),
     SERVICE_ACCOUNTS: ("secrets", "imagePullSecrets"),
 }
-"""Fields of other writers: the manager writes its certificate, and administrators and OpenShift add pull secrets."""
+"""Fields of other writers, such as the manager's certificate, and pull secrets from administrators or OpenShift."""
 
 RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
-"""The pod template annotation by which `kubectl rollout restart` requests new pods."""
+"""The pod template annotation with which `kubectl rollout restart` requests new pods."""
 
 VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
 
@@ -31,7 +31,7 @@ Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """An object to write. `desired` is created, or replaces `live`. If `anew` is set, `live` is deleted first."""
+    """An object to create, or to replace `live`. If `anew` is set, `live` is deleted first."""
 
     kind: Resource
     desired: JSONObject
@@ -40,18 +40,18 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def digest(value: JSON) -> str:
-    """Return the SHA-256 of a value, regardless of the order of its fields."""
+    """Return the SHA-256 of a value, independent of field order."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
 
 
 def stamped(obj: JSONObject) -> JSONObject:
-    """Return the object with the hash of its content."""
+    """Return the object with a hash of its content."""
     own = meta.metadata(obj)
     return obj | {"metadata": own | {"annotations": {**meta.annotations(obj), SPEC_HASH: digest(obj)}}}
 
 
 def content(obj: JSONObject) -> JSONObject:
-    """Return the object without the metadata that every write changes.
+    """Return the object without metadata that changes with each write.
 
     >>> content({"metadata": {"name": "x", "resourceVersion": "7"}})
     {'metadata': {'name': 'x'}}
@@ -60,7 +60,7 @@ def content(obj: JSONObject) -> JSONObject:
 
 
 def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
-    """Return the object that replaces the live object: the desired object with the fields of other writers."""
+    """Return the replacement for the live object, with the desired fields and the fields of other writers."""
     theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
     owners = [
         owner for owner in meta.metadata(live).get("ownerReferences") or [] if owner.get("kind") != OPERATORS.kind
@@ -78,7 +78,7 @@ def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
 
 
 def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
-    """Return whether the live object must be recreated, because no update can change it to the desired object.
+    """Return whether the live object must be recreated, because it cannot be updated to the desired object.
 
     A role with an aggregation rule can only be written by cluster administrators.
     """
@@ -88,7 +88,7 @@ def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
 
 
 def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
-    """Return the spec of a Deployment with the restart that a user requested."""
+    """Return a Deployment spec that preserves the restart annotation of a user."""
     restart_time = meta.annotations(live.get("template") or {}).get(RESTARTED)
     if restart_time is None:
         return spec
@@ -98,7 +98,7 @@ def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
 
 
 def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObject]:
-    """Return the webhooks with the CAs that were injected into webhooks with the same name (R-OP-18)."""
+    """Return the webhooks with the CAs that were injected in webhooks with the same name (R-OP-18)."""
     bundles = {
         webhook.get("name"): (webhook.get("clientConfig") or {}).get("caBundle")
         for webhook in live.get("webhooks") or []

@@ -1,4 +1,4 @@
-"""Properties of an OpenShift cluster: its TLS profile, and its number of control plane nodes (R-OP-12, R-OP-28).
+"""Reads the TLS profile and the number of control plane nodes of an OpenShift cluster (R-OP-12, R-OP-28).
 
 In: the objects `cluster` of `apiservers` and `infrastructures`. Out: the section `tls` of the manager's configuration,
 and the times of the operator's lease. A cluster without a profile has the intermediate profile. The same applies if a
@@ -19,20 +19,20 @@ from leaderworkerset.manager.config.configuration import TLS13 as ONLY_TLS13
 
 API_SERVERS: Final = Resource("config.openshift.io", "v1", "apiservers", "APIServer", namespaced=False)
 CLUSTER: Final = ObjectKey("", "cluster")
-"""The key of the only object of both kinds."""
+"""The name of the only object of both kinds."""
 
 INFRASTRUCTURES: Final = Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure", namespaced=False)
 SINGLE_REPLICA: Final = "SingleReplica"
 TIMES: Final = (30.0, 20.0, 5.0)
-"""Lease, renewal and retry in seconds. A new replica leads at most 36 s after a leader that did not release it."""
+"""Lease duration, renew deadline and retry period in seconds. A new replica leads after at most 36 s."""
 
 OPENSHIFT_TIMES: Final = (137.0, 107.0, 26.0)
 SINGLE_REPLICA_TIMES: Final = (270.0, 240.0, 60.0)
-"""The times of OpenShift's profile for a single control plane node, which exceed its restart time."""
+"""The settings of OpenShift for a single control plane node, which exceed its restart time."""
 
 INTERMEDIATE: Final = "Intermediate"
 IANA: Final = {openssl: iana for iana, openssl in OPENSSL.items()} | {name: name for name in TLS13}
-"""Maps the OpenSSL names that profiles use to the names in the configuration."""
+"""The configuration names of OpenSSL cipher suites in TLS profiles."""
 
 FORWARD: Final = (
     "TLS_AES_128_GCM_SHA256",
@@ -79,7 +79,7 @@ class _APIServerSpec(msgspec.Struct):
 
 
 class _APIServer(msgspec.Struct):
-    """The fields that are read from the object `cluster` of `apiservers`."""
+    """The cached fields of the `apiservers` object `cluster`."""
 
     spec: _APIServerSpec | None = None
 
@@ -89,13 +89,13 @@ class _InfrastructureStatus(msgspec.Struct, rename="camel"):
 
 
 class _Infrastructure(msgspec.Struct):
-    """The fields that are read from the object `cluster` of `infrastructures`."""
+    """The cached fields of the `infrastructures` object `cluster`."""
 
     status: _InfrastructureStatus | None = None
 
 
 def tls_section(api_server: JSONObject | None) -> JSONObject:
-    """Return the section `tls`, which is empty if the object does not exist.
+    """Return the section `tls`, or an empty section if the object does not exist.
 
     >>> tls_section({"spec": {"tlsSecurityProfile": {"type": "Modern"}}}), tls_section(None)
     ({'minVersion': 'VersionTLS13'}, {})
@@ -116,7 +116,7 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
 
 
 def _read(obj: JSONObject, kind: type[T]) -> T:
-    """Decode an object. An object of a different type counts as empty."""
+    """Decode an object. Objects with invalid types count as empty."""
     try:
         return msgspec.convert(obj, kind)
     except msgspec.ValidationError:
@@ -124,19 +124,19 @@ def _read(obj: JSONObject, kind: type[T]) -> T:
 
 
 def _with_suites(names: Iterable[str]) -> JSONObject:
-    """Return TLS 1.2, the oldest version that the manager supports, with its supported suites."""
+    """Return TLS 1.2, which is the oldest supported version, with the supported cipher suites."""
     suites = [IANA[name] for name in names if name in IANA]
     return {"minVersion": TLS12} | ({"cipherSuites": suites} if suites else {})
 
 
 def is_single(infrastructure: JSONObject | None) -> bool:
-    """Return whether there is one control plane node, or False if that is unknown."""
+    """Return whether there is one control plane node, or False if the number is unknown."""
     status = _read(infrastructure or {}, _Infrastructure).status
     return status is not None and status.control_plane_topology == SINGLE_REPLICA
 
 
 def election_times(infrastructure: JSONObject) -> tuple[float, float, float]:
-    """Return lease duration, renew deadline and retry period. `infrastructure` is empty on other clusters.
+    """Return lease duration, renew deadline and retry period. `infrastructure` is empty without OpenShift.
 
     >>> election_times({"status": {"controlPlaneTopology": "SingleReplica"}}), election_times({})
     ((270.0, 240.0, 60.0), (30.0, 20.0, 5.0))

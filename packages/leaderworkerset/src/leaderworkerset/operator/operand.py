@@ -1,4 +1,4 @@
-"""The operand that the object `cluster` specifies: the installed objects, in the operator's order (R-OP-15).
+"""Builds the operand for the object `cluster`, in the order in which the operator applies it (R-OP-15).
 
 The objects are equal to the objects that `lws install` applies (`install/objects.py`). The operator adds an owner, a label
 for watching and pruning, and hashes that trigger a rollout of the Deployment when a certificate or the configuration
@@ -22,7 +22,7 @@ from leaderworkerset.operator import driftcorrection, operandconfig
 from leaderworkerset.operator.operatorspec import OperatorSettings
 
 PROMETHEUS: Final = "openshift-monitoring"
-"""The namespace of the Prometheus that may scrape the operand (R-OP-15)."""
+"""The namespace of the Prometheus that can scrape the operand (R-OP-15)."""
 
 ORDER: Final[Mapping[Resource, int]] = {
     kind: rank
@@ -48,22 +48,22 @@ ORDER: Final[Mapping[Resource, int]] = {
         )
     )
 }
-"""Every kind of the operand, in the order in which they are applied. A failed object blocks later ones."""
+"""The kinds of the operand, in the order in which they are applied. A failed object blocks later ones."""
 
 OPTIONAL: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
-"""Kinds that a cluster may not serve."""
+"""Kinds that some clusters do not serve."""
 
 ISSUED: Final[Mapping[str, str]] = {
     certmanager.SERVING: certmanager.SERVING_SECRET,
     certmanager.METRICS: certmanager.METRICS_SECRET,
 }
-"""The Secret of each issued certificate."""
+"""The Secrets with issued certificates."""
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 class ClusterState(Struct, frozen=True, kw_only=True):
-    """The state of the cluster on which the operand depends.
+    """The cluster state that affects the operand.
 
     `hashes` are the hashes of issued certificates by the name of their Secret. `tls` is the cluster's TLS profile as a
     configuration section. `is_single` is true if the control plane is one node, where one manager is as available as
@@ -77,7 +77,7 @@ class ClusterState(Struct, frozen=True, kw_only=True):
 
 
 class OperatorPlace(Struct, frozen=True, kw_only=True):
-    """The namespace of the operator, the image of its operand, and its version."""
+    """The operator's namespace, and the image and version of the operand."""
 
     namespace: str
     image: str
@@ -91,7 +91,7 @@ def build(
     cluster: JSONObject,
     around: ClusterState,
 ) -> Objects:
-    """Build every object of the operand. Raise `OverrideError` if the manager would reject its configuration."""
+    """Build all objects of the operand. Raise `OverrideError` if its configuration is invalid."""
     settings = InstallSettings(
         namespace=place.namespace,
         image=place.image,
@@ -113,7 +113,7 @@ def build(
 
 
 def possible(declared: KindDeclarations, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
-    """Return all objects of any installation in the operator's namespace, regardless of the certificate issuer.
+    """Return the objects of all installation variants in the operator's namespace.
 
     Only these may be written and deleted. A name that a release no longer uses must be kept while older releases can be
     upgraded.
@@ -138,14 +138,14 @@ def certificate_hash(secret: JSONObject) -> str:
 
 def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
     own = meta.metadata(obj) | {"labels": {**meta.labels(obj), OWNED_LABEL: OWNED_BY}}
-    # Definitions have no owner: if they were deleted with it, all LeaderWorkerSets would be, too.
+    # CRDs have no owner. Otherwise, deleting the owner would delete all LeaderWorkerSets.
     if kind != resources.CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
         own["ownerReferences"] = [_owner(cluster)]
     return driftcorrection.stamped(obj | {"metadata": own})
 
 
 def _owner(cluster: JSONObject) -> JSONObject:
-    """Build the owner reference, which is not a controller and does not block deletion (R-OP-16)."""
+    """Build an owner reference that is not a controller and does not block deletion (R-OP-16)."""
     return {name: cluster[name] for name in ("apiVersion", "kind")} | {
         "name": meta.name(cluster),
         "uid": meta.uid(cluster),
@@ -153,7 +153,7 @@ def _owner(cluster: JSONObject) -> JSONObject:
 
 
 def _rolled_by(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
-    """Return the Deployment with the hashes of its pods' inputs as annotations, so that changes trigger a rollout."""
+    """Return the Deployment with hashes of its inputs as pod annotations, so that changes trigger a rollout."""
     spec = meta.spec(deployment)
     template = spec["template"]
     own = template["metadata"]

@@ -1,4 +1,4 @@
-"""The configuration file of the operand: the issuer of certificates, the TLS profile, restarts, and overrides.
+"""Builds the operand's configuration file with certificate issuer, TLS profile, restarts, and overrides.
 
 The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON, and `lws.x-k8s.io/pod-admission` the
 field `podAdmission`. `spec.unsupportedConfigOverrides`
@@ -22,15 +22,15 @@ from leaderworkerset.operator.operatorspec import OperatorSettings
 FIELD: Final = "spec.unsupportedConfigOverrides"
 ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"
 DEPTH: Final = 16
-"""The maximum depth of a patch. The file has four levels."""
+"""The maximum nesting depth of a patch. The file has four levels."""
 
 
 class OverrideError(ValueError):
-    """Raised if settings make the manager's configuration invalid. The text names the field and the reason."""
+    """The settings result in an invalid manager configuration. The message contains the field and the reason."""
 
 
 def text(desired: OperatorSettings, tls: JSONObject) -> str:
-    """Return the text of the file; raise `OverrideError` if the manager would reject it."""
+    """Return the content of the file. Raise `OverrideError` if the manager would reject it."""
     plain = CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES
     if not (tls or desired.group_restarts or desired.pod_admission or desired.overrides):
         return plain

@@ -1,4 +1,4 @@
-"""The two controllers of the operator: one for the operand, and one for the verbosity of the operator's logs.
+"""The operator's controllers for the operand and for the log verbosity.
 
 All objects that are read are watched, so that drift is corrected within seconds. These are the object `cluster`, the
 objects with the labels of an installation, the Secrets that cert-manager issues, and the kinds that CRDs establish
@@ -42,14 +42,14 @@ from leaderworkerset.webhooks import admissionprobe
 from leaderworkerset.webhooks.configurations import SECRET_NAME
 
 SOON: Final = 10.0
-"""The seconds until kept pods are checked again."""
+"""The interval in seconds for checking preserved pods."""
 
 LATER: Final = 300.0
-"""The seconds until the next check if no pods are kept, because a terminating manager may still keep a pod."""
+"""The check interval in seconds without preserved pods, because a terminating manager can still add one."""
 
 
 class AbandonedEvidence:
-    """Releases pods that are kept as evidence while no manager is installed (N-RB-16).
+    """Releases pods that are preserved as evidence while no manager is installed (N-RB-16).
 
     It uses the permissions that the operator grants. Pods of remaining LeaderWorkerSets are kept, because without a
     manager, their StatefulSets would create only leaders.
@@ -59,7 +59,7 @@ class AbandonedEvidence:
         self._client = client
 
     async def release(self) -> Plan:
-        """Return the plan that removes our finalizers, first from workers and then from leaders."""
+        """Return a plan that removes the finalizers, first from workers and then from leaders."""
         pods = await self._client.list(PODS, label_selector=labels.NAME)
         kept = [pod for pod in pods.items if retention.is_kept(pod)]
         if not kept:
@@ -83,7 +83,7 @@ class AbandonedEvidence:
 
 
 class Comparison:
-    """Finds the differences between live objects and the API server's result for the desired objects (R-OP-25).
+    """Compares existing objects with dry-run results for the desired objects (R-OP-25).
 
     Defaults, allocated fields and changes by admission are not differences, so the API server computes the result,
     without a write (`dryRun`). It is requested again only if the desired object or the version of the live object
@@ -95,11 +95,11 @@ class Comparison:
         self._settled: dict[tuple[Resource, ObjectKey], tuple[str, str]] = {}
 
     async def differing(self, objects: Objects, live: Live) -> list[Difference]:
-        """Return the desired objects that are missing or differ, in their order."""
+        """Return the desired objects that are missing or different, in order."""
         differences = []
         for kind, obj in objects:
             place = kind, meta.key(obj)
-            # It may be there without the labels by which the caches select it.
+            # It may exist without the labels that the caches select.
             now = live.get(place) or await self._client.find(*place)
             if now is None or is_frozen(kind, obj, now):
                 differences.append(Difference(kind, obj, now, anew=now is not None))
@@ -118,14 +118,14 @@ class Comparison:
         try:
             return content(await self._client.update(kind, target, dry_run=True)) != content(live)
         except APIError:
-            return True  # the write is refused as well, and the status reports it
+            return True  # the write is also rejected, and the status reports it
 
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"
 
 INSTALLED: Final = ",".join(f"{name}={text}" for name, text in sorted(metadata.LABELS.items()))
-"""The selector for all objects of any installation. The operator also manages objects that other installers created."""
+"""The selector for objects of all installations. The operator also manages objects from other installers."""
 
 ISSUED: Final = Projection("data['tls.crt']", "data['tls.key']")
 DEFINED: Final = Projection(
@@ -144,25 +144,25 @@ API_SERVER: Final = Cache(
 INFRASTRUCTURE: Final = Cache(
     only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
 )
-"""The infrastructure object of OpenShift. Other clusters do not serve the kind."""
+"""The OpenShift infrastructure object. Other clusters do not serve this kind."""
 
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
 Served: TypeAlias = Mapping[str, asyncio.Event]
-"""Kinds (`plural.group`) that a cluster may not serve, each with an event that is set while it is served."""
+"""Optional kinds (`plural.group`), each with an event that is set while the kind is served."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def owned(kind: Resource, namespace: str) -> Cache:
-    """Return the cache for the operand's objects of one kind, including those installed before the operator."""
-    if kind == SECRETS:  # one name, so that no other secret of the namespace is read
+    """Return the cache of operand objects of one kind, including objects that were installed before the operator."""
+    if kind == SECRETS:  # restricted to one name, so that other secrets in the namespace cannot be read
         return Cache(only(SECRETS, ObjectKey(namespace, SECRET_NAME)))
     return Cache(Selection(kind, namespace if kind.namespaced else "", INSTALLED), optional=kind in operand.OPTIONAL)
 
 
 def issued(name: str, namespace: str) -> Cache:
-    """Return the cache for one Secret that cert-manager writes, which does not have our labels."""
+    """Return the cache of one cert-manager Secret, which does not have the installation labels."""
     return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
 
@@ -196,7 +196,7 @@ class OperatorDriver(Driver):
         self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about the object `cluster`. Objects with other names are ignored, even if they can be stored (R-OP-2)."""
+        """Reconcile the object `cluster`. Objects with other names can be stored, but are ignored (R-OP-2)."""
         if key != SINGLETON:
             log.warning("ignored: only the object named cluster counts", object=str(key))
             return Plan()
@@ -212,7 +212,7 @@ class OperatorDriver(Driver):
         return sync.reconcile(observed, target, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
-        """Collect the objects from the caches."""
+        """Collect the cached objects."""
         live = {(kind, meta.key(obj)): obj for kind, informer in self._owned.items() for obj in informer.store.list()}
         secrets = {name: obj for name, informer in self._issued.items() for obj in informer.store.list()}
         return ObservedOperand(
@@ -225,7 +225,7 @@ class OperatorDriver(Driver):
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches. Every change enqueues the object `cluster`."""
+        """Return the watches. All changes enqueue the object `cluster`."""
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
             Watch(self._definitions, self._defined),
@@ -235,7 +235,7 @@ class OperatorDriver(Driver):
         )
 
     def _defined(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a CRD to the object `cluster` if it starts or stops serving its kind."""
+        """Map a CRD to the object `cluster` if its kind is now served or no longer served."""
         before, after = (() if crd is None else establishes(crd) for crd in (change.old, change.new))
         for name in self._served.keys() & {*before, *after}:
             (self._served[name].set if name in after else self._served[name].clear)()
@@ -243,7 +243,7 @@ class OperatorDriver(Driver):
 
 
 def establishes(definition: JSONObject) -> tuple[str, ...]:
-    """Return the kind (`plural.group`) that a CRD serves in version v1, or an empty string if it does not."""
+    """Return the kind (`plural.group`) that a CRD serves in version v1, or an empty string if there is none."""
     spec = meta.spec(definition)
     serves = any(version.get("name") == "v1" and version.get("served") for version in spec.get("versions") or [])
     if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):
@@ -261,7 +261,7 @@ class LoggingDriver(Driver):
         self._clusters = caches[CLUSTERS]
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Set the verbosity, and report each change except the first value."""
+        """Set the verbosity, and report changes after the initial value."""
         cluster = self._clusters.store.get(key) if key == SINGLETON else None
         if cluster is None:
             return Plan()
@@ -281,7 +281,7 @@ class LoggingDriver(Driver):
 
 
 def writes(declared: KindDeclarations, place: OperatorPlace) -> tuple[Permission, ...]:
-    """Return the write permissions, which are restricted to the objects that an installation may contain.
+    """Return the write permissions, which are restricted to objects of an installation.
 
     Objects are created by server-side apply, the only request for which a role can restrict `create` to names.
     """
@@ -300,7 +300,7 @@ def writes(declared: KindDeclarations, place: OperatorPlace) -> tuple[Permission
 
 
 def controllers(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
-    """Return the specs of both controllers for an operator with these settings."""
+    """Return both controllers of an operator with these settings."""
     served = {kind.group_resource: asyncio.Event() for kind in (*operand.OPTIONAL, API_SERVERS, INFRASTRUCTURES)}
 
     def build(caches: Caches, client: Client, clock: Clock) -> OperatorDriver:

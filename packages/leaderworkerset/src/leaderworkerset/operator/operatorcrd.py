@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of LeaderWorkerSetOperators (R-OP-1 to R-OP-8)."""
+"""Builds the CRD of LeaderWorkerSetOperators (R-OP-1 to R-OP-8)."""
 
 from typing import Final
 

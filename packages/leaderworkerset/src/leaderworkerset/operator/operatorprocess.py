@@ -1,4 +1,4 @@
-"""The operator as a process: the components that `lws operator` runs.
+"""Runs the components of `lws operator` as a process.
 
 ```
 every replica                                     only the leader, under the lease
@@ -64,7 +64,7 @@ from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 
 def registry(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbosity) -> Registry:
-    """Return the kinds that this operator serves. `declared` are the kinds of its operand."""
+    """Return the kinds of the operator. `declared` are the kinds of its operand."""
     kind = Kind(
         resource=OPERATORS,
         definition=Definition(operator_crd, _described),
@@ -75,7 +75,7 @@ def registry(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbos
 
 
 def _described(_document: JSONObject) -> JSONObject:
-    """Return the CRD, which always includes its descriptions."""
+    """Return the CRD, which always includes descriptions."""
     return operator_crd()
 
 
@@ -101,7 +101,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class OperatorServer(AlwaysReady):
-    """Serves at `address`. It is ready if `leading` is ready. Mounted certificates are reloaded without a restart."""
+    """Serves health checks and metrics at `address`. It is ready if `leading` is ready. Certificates are reloaded."""
 
     def __init__(
         self, address: str, metrics: Metrics, authorizer: Authorizer, leading: ProcessPart, clock: Clock
@@ -144,17 +144,17 @@ async def _alive(_request: web.Request) -> web.Response:
 
 
 COMPARE_SECONDS: Final = 10.0
-"""The seconds between two comparisons of the files whose change stops the process."""
+"""The interval in seconds for comparing the files whose changes stop the process."""
 
 RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
-"""The maximum seconds until the next sync, also after a failure, because its cause may not be watched."""
+"""The maximum time in seconds until the next sync, even after a failure, because its cause might not be watched."""
 
 TOPOLOGY_SECONDS: Final = 5.0
-"""The maximum seconds to read the topology, during which neither probes nor stop requests are handled."""
+"""The timeout in seconds for reading the topology, during which probes and stop requests are not handled."""
 
 
 class OperatorProcessSettings(Struct, frozen=True, kw_only=True):
-    """The combined settings from the command line and environment."""
+    """The combined settings from command line and environment."""
 
     namespace: str
     image: str
@@ -171,7 +171,7 @@ async def run_until_stopped(settings: OperatorProcessSettings, verbosity: Verbos
 
 
 class OperatorProcess:
-    """One replica of the operator."""
+    """An operator replica."""
 
     def __init__(self, settings: OperatorProcessSettings, verbosity: Verbosity, clock: Clock) -> None:
         self._settings = settings
@@ -186,7 +186,7 @@ class OperatorProcess:
         self._client = Client(self._own, outage=self._outage)
 
     async def run(self, stopped: asyncio.Event) -> None:
-        """Run until `stopped` is set, or a file of `terminate_on` changes."""
+        """Run until `stopped` is set, or until a file in `terminate_on` changes."""
         shared: Transport | None = None
         try:
             election = LeaderElection(
@@ -242,7 +242,7 @@ class OperatorProcess:
 
 @asynccontextmanager
 async def ending_with(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
-    """Set `stopped` when the content of a file changes while the context is active."""
+    """Set `stopped` if the content of a file changes while the context is active."""
     if not paths:
         yield
         return
@@ -261,5 +261,5 @@ async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
 
 
 def contents(paths: Sequence[str]) -> list[str]:
-    """Return a hash of every file, which is empty for a missing file."""
+    """Return the hash of each file, or an empty string for missing files."""
     return [hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else "" for path in paths]

@@ -1,4 +1,4 @@
-"""Runs the operator with parsed flags, for `lws operator` and the entry point of its image (R-OP-9).
+"""Runs the operator with parsed flags, for `lws operator` and as the image entry point (R-OP-9).
 
 The flags are those of the Go operator, in Go's syntax. Errors are logged. The exit code is 1 if the operator cannot
 continue, and 2 if flags are invalid.
@@ -56,7 +56,7 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
 
 
 def main(words: Sequence[str]) -> NoReturn:
-    """Run the operator of an image, and exit with its exit code."""
+    """Run the operator in a container, and exit with its exit code."""
     standardstreams.prepare()
     values = clusterprocess.given("lws-operator operator", SUMMARY, words, flags())
     if isinstance(values, int):

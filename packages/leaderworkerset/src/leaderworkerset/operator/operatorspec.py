@@ -1,4 +1,4 @@
-"""The settings in the object `cluster`, read from its spec and annotations (R-OP-4).
+"""Reads the desired settings from the spec and annotations of the object `cluster` (R-OP-4).
 
 Values that the schema rejects, but that an older CRD may have permitted, mean the default.
 """
@@ -23,14 +23,14 @@ from leaderworkerset.install.operatornames import (
 MANAGED: Final = ("", "Managed")
 REMOVED: Final = "Removed"
 OPERAND_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 9}
-"""The operand's verbosity for each `logLevel`; other values mean Normal (R-OP-20)."""
+"""The operand's verbosity for each `logLevel`. The default is Normal (R-OP-20)."""
 
 OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 """The operator's verbosity for each `operatorLogLevel` (R-OP-27)."""
 
 
 class OperatorSettings(Struct, frozen=True, kw_only=True):
-    """The desired settings; `overrides` is an unsupported patch of the manager's configuration.
+    """The desired settings. `overrides` is an unsupported patch of the manager configuration.
 
     `group_restarts` is the text of the configuration's section of that name, empty for none; `pod_admission` a field.
     """
@@ -48,12 +48,12 @@ class OperatorSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the operand is maintained, which Unmanaged, Removed and Force exclude (R-OP-24)."""
+        """Return whether the operand is maintained, which is false for Unmanaged, Removed and Force (R-OP-24)."""
         return self.management_state in MANAGED
 
     @property
     def is_removed(self) -> bool:
-        """Return whether the operand must be removed, which also requires the annotation."""
+        """Return whether the operand must be removed, for which the annotation is also required."""
         return self.management_state == REMOVED and self.removes_operand
 
 
@@ -75,7 +75,7 @@ def read(obj: JSONObject) -> OperatorSettings:
 
 
 def operator_verbosity(obj: Mapping[str, Any]) -> int:
-    """Return the verbosity of the operator itself.
+    """Return the verbosity of the operator.
 
     >>> operator_verbosity({"spec": {"operatorLogLevel": "Debug"}}), operator_verbosity({"spec": {}})
     (4, 2)
@@ -89,7 +89,7 @@ def _object(value: object) -> JSONObject:
 
 
 def _placement(value: object) -> Placement:
-    """Read `nodePlacement` (R-OP-21). An empty selector omits the field, and empty tolerations are written."""
+    """Read `nodePlacement` (R-OP-21). An empty selector is omitted, and empty tolerations are included."""
     if not isinstance(value, dict):
         return Placement()
     selector, tolerations = _object(value.get("nodeSelector")), value.get("tolerations")

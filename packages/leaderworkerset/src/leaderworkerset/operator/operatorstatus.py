@@ -1,4 +1,4 @@
-"""The status of the object `cluster`: conditions, generations and readyReplicas (R-OP-5, R-OP-6, R-OP-7).
+"""Builds the status of the object `cluster`, with conditions, generations and readyReplicas (R-OP-5 to R-OP-7).
 
 `lastTransitionTime` changes only with `status`. Conditions of other writers are kept.
 """
@@ -20,7 +20,7 @@ from leaderworkerset.operator.operatorspec import OperatorSettings
 
 
 class OperatorCondition(StrEnum):
-    """A condition type that the operator writes."""
+    """A condition type of the operator."""
 
     AVAILABLE = "Available"
     DEGRADED = "Degraded"
@@ -48,11 +48,11 @@ class OperatorCondition(StrEnum):
 AS_EXPECTED: Final = "AsExpected"
 MISSING_DEPENDENCY: Final = "MissingDependency"
 OF_DEPLOYMENT: Final = ("generations", "version")
-"""Status fields that have no meaning without a Deployment."""
+"""Status fields that require a Deployment."""
 
 
 class SyncOutcome(Struct, frozen=True):
-    """The result of a reconcile, and the reason why it is not complete, if any.
+    """The result of a reconciliation, and the reason if it is incomplete.
 
     `missing` is a dependency that is not installed, `error` is any other reason, and `note` describes what was omitted
     on purpose. An outcome is `complete` if all objects were applied. Otherwise, the status is degraded. `rolls` is true
@@ -75,7 +75,7 @@ class SyncOutcome(Struct, frozen=True):
 def build(
     cluster: JSONObject, deployment: JSONObject | None, desired: OperatorSettings, outcome: SyncOutcome
 ) -> JSONObject:
-    """Build the status without the times of its conditions. Fields of other writers are kept."""
+    """Build the status without condition times. Fields of other writers are preserved."""
     fields: JSONObject = {
         "conditions": conditions(deployment, desired, outcome),
         "observedGeneration": meta.generation(cluster),
@@ -94,10 +94,10 @@ def refresh(
     place: OperatorPlace,
     now: datetime,
 ) -> JSONObject:
-    """Return the whole new status."""
+    """Return the complete new status."""
     old: Sequence[JSONObject] = meta.status(cluster).get("conditions") or []
     status = build(cluster, deployment, desired, outcome)
-    # A dependency that is there now is not what keeps the operand from being complete.
+    # A dependency that now exists is not the reason why the operand is incomplete.
     if outcome.error and any(condition.get("reason") == MISSING_DEPENDENCY for condition in old):
         status["conditions"].append(_condition(OperatorCondition.DEGRADED, "True", "SyncError", outcome.error))
     status["conditions"] = merge(old, status["conditions"], now)
@@ -109,7 +109,7 @@ def refresh(
 
 
 def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -> list[JSONObject]:
-    """Return the conditions with their times. The order of existing conditions is kept."""
+    """Return the conditions with transition times, in the existing order."""
     fresh = {condition["type"]: condition for condition in new}
     known = {condition["type"]: condition for condition in old}
     moment = timestamps.render(now)
@@ -142,12 +142,12 @@ def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome
 
 
 def available(deployment: JSONObject | None) -> int:
-    """Return how many managers are available."""
+    """Return the number of available managers."""
     return int(meta.status(deployment or {}).get("availableReplicas") or 0)
 
 
 def is_rolled_out(deployment: JSONObject) -> bool:
-    """Return whether all replicas have the latest template and are available."""
+    """Return whether all replicas are available and have the latest template."""
     status, replicas = meta.status(deployment), meta.spec(deployment).get("replicas")
     return (
         int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
@@ -157,7 +157,7 @@ def is_rolled_out(deployment: JSONObject) -> bool:
 
 
 def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
-    """Return whether all managers run, but the object does not report it yet, so that their webhooks are probed."""
+    """Return whether all managers are running, but the status does not report it yet, so that webhooks are probed."""
     runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
     return runs and not meta.is_condition_true(cluster, OperatorCondition.AVAILABLE)
 

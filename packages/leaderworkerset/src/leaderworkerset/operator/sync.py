@@ -1,4 +1,4 @@
-"""The reconcile of the object `cluster`: from the observed state to a plan (R-OP-15 to R-OP-31).
+"""Reconciles the object `cluster` by computing a plan from the observed state (R-OP-15 to R-OP-31).
 
 ```
 absent, being deleted           nothing: the garbage collector removes what it owns
@@ -48,7 +48,7 @@ from leaderworkerset.operator.operatorspec import OperatorSettings
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 
 RESYNC: Final = 300.0
-"""The seconds until everything is compared again without a change (R-OP-13)."""
+"""The interval in seconds for comparing all objects without a change (R-OP-13)."""
 
 MISSING: Final = (
     "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
@@ -57,16 +57,16 @@ MISSING: Final = (
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
 PROBE_AGAIN: Final = 1.0
-"""The seconds until the webhooks of running managers are probed again, because network changes are not watched."""
+"""The interval in seconds for probing webhooks of running managers, because network changes are not watched."""
 
 GONE: Final = {"minVersion": None, "cipherSuites": None}
 
 FIRST_REMOVED: Final = (resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
-"""The kinds that would reject users' writes without a manager, so that they are removed first (R-OP-31)."""
+"""The kinds that would reject requests of users without a manager, so that they are removed first (R-OP-31)."""
 
 
 class ObservedOperand(Struct, frozen=True, kw_only=True):
-    """The observed state for one reconcile.
+    """The observed state for a reconciliation.
 
     `live` are the objects with the labels of an installation, `secrets` are the Secrets issued for it, and `served` are
     the kinds that CRDs in this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift
@@ -93,12 +93,12 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
         return next(deployments, None)
 
     def serves(self, *kinds: Resource) -> bool:
-        """Return whether the cluster serves all these kinds."""
+        """Return whether the cluster serves all of these kinds."""
         return all(kind.group_resource in self.served for kind in kinds)
 
 
 class DesiredOperand(Struct, frozen=True, kw_only=True):
-    """The decision about the operand, before the API server computes the differences.
+    """The desired operand, before it is compared with the API server's dry-run results.
 
     `due` are the objects to maintain, and `unwanted` are deleted. `tls` is a profile that must be recorded first.
     """
@@ -111,7 +111,7 @@ class DesiredOperand(Struct, frozen=True, kw_only=True):
 
 
 def decide(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> DesiredOperand | None:
-    """Return the target state of the operand, or None if no object requests one."""
+    """Return the desired operand, or None if there is no object `cluster`."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return None
@@ -156,7 +156,7 @@ def reconcile(
     place: OperatorPlace,
     now: datetime,
 ) -> Plan:
-    """Return the writes that change the operand to the target state.
+    """Return the writes that update the operand to the desired state.
 
     `differences` are the differences of the target's `due` objects.
     """
@@ -173,7 +173,7 @@ def reconcile(
 
 
 class _Reporter(Struct, frozen=True):
-    """Builds a plan from actions and their outcome. The status is the last write."""
+    """Builds a plan from actions and their outcome. The status is written last."""
 
     cluster: JSONObject
     deployment: JSONObject | None
@@ -182,7 +182,7 @@ class _Reporter(Struct, frozen=True):
     now: datetime
 
     def plan(self, actions: Sequence[Action], outcome: SyncOutcome) -> Plan:
-        """Return a plan with the actions, and the status for their success or for the first failure."""
+        """Return a plan with the actions, and with the status for success or for the first failure."""
         status = self._status(outcome)
         current = meta.status(self.cluster)
         version = meta.resource_version(self.cluster)
@@ -202,28 +202,28 @@ class _Reporter(Struct, frozen=True):
 
 
 def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
-    """Return a plan that writes the observed TLS profile. The change triggers the next reconcile."""
-    # A merge patch would keep the suites of the previous profile.
+    """Return a plan that writes the observed TLS profile. The change triggers the next reconciliation."""
+    # A merge patch would preserve the cipher suites of the previous profile.
     change = {"spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
     return Plan((identified_patch(OPERATORS, cluster, change, if_present=True),), requeue_after=RESYNC)
 
 
 def _noted_profile(cluster: JSONObject) -> JSONObject:
-    """Return the observed TLS profile. Other fields of `observedConfig` do not belong to the operator."""
+    """Return the observed TLS profile. The operator does not own other fields of `observedConfig`."""
     noted = meta.spec(cluster).get("observedConfig")
     tls = noted.get("tls") if isinstance(noted, dict) else None
     return {name: tls.get(name) for name in GONE} if isinstance(tls, dict) else {}
 
 
 def _hashes(observed: ObservedOperand, settings: OperatorSettings) -> Mapping[str, str]:
-    """Return the hash of every requested certificate by Secret, which is empty until it is issued."""
+    """Return the hashes of all requested certificates by Secret, or empty strings before they are issued."""
     if settings.certificates == "internal":
         return {}
     return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return the objects to apply now, and the certificate that is not issued yet and blocks later objects."""
+    """Return the objects to apply now, and the missing certificate that blocks later objects, if any."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -233,7 +233,7 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
 
 
 def _ending(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of CRDs that are deleted with the object, and of CRDs that lack the annotation.
+    """Return the names of CRDs to delete with the object, and of CRDs without the annotation.
 
     Each CRD also needs the annotation, because a user who may edit the object could otherwise delete all
     LeaderWorkerSets.
@@ -248,7 +248,7 @@ def _ending(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequ
 def _deletable(
     observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace, kept: Objects = ()
 ) -> Objects:
-    """Return the live objects of an installation that are no longer needed, except CRDs.
+    """Return existing objects that are no longer required, except for CRDs.
 
     They remain from a different certificate setting or an earlier installer. The operator may not delete other objects.
     """
@@ -263,7 +263,7 @@ def _deletable(
 
 
 def _removals(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> Objects:
-    """Return the deletions of the whole operand except the CRDs, webhooks first."""
+    """Return deletions of the complete operand except for the CRDs, starting with the webhooks."""
     owned = [(kind, obj) for kind, obj in _deletable(observed, declared, place) if is_owned(obj)]
     return sorted(owned, key=lambda pair: (pair[0] not in FIRST_REMOVED, -operand.ORDER[pair[0]]))
 
@@ -274,7 +274,7 @@ def is_owned(obj: JSONObject) -> bool:
 
 
 def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
-    """Return the writes for one object, which is created, replaced, or recreated if no update can change it."""
+    """Return the writes for one object, which is created, replaced, or recreated if it cannot be updated."""
     kind, obj, live = difference.kind, difference.desired, difference.live
     verb, name = "Created" if live is None else "Updated", title(kind, obj)
     why = "it was missing" if live is None else "it differed"
@@ -295,7 +295,7 @@ def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:
 
 
 def title(kind: Resource, obj: JSONObject) -> str:
-    """Return the name of an object in a format that `kubectl get` accepts (R-OP-14).
+    """Return the name of an object in `kubectl get` format (R-OP-14).
 
     >>> title(resources.DEPLOYMENTS, {"metadata": {"namespace": "lws", "name": "manager"}})
     'Deployment.apps/manager -n lws'
@@ -306,7 +306,7 @@ def title(kind: Resource, obj: JSONObject) -> str:
 
 
 def _event(kind: EventType, reason: str, note: str, place: OperatorPlace) -> Event:
-    """Build an event about the operator's Deployment, in the operator's namespace."""
+    """Build an event about the operator Deployment in the operator's namespace."""
     regarding = {
         **resources.DEPLOYMENTS.type_meta,
         "namespace": place.namespace,

@@ -1,4 +1,4 @@
-"""The log verbosity of this process in klog's numbers, which can change at runtime. Debug logs start at 4."""
+"""The log verbosity of this process in klog levels, which can change at runtime. Debug logs start at 4."""
 
 import logging
 from typing import Final
@@ -18,11 +18,11 @@ class Verbosity(Struct):
     level: int = 2
 
     def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
-        """Drop a log line above the current verbosity."""
+        """Drop a log line that exceeds the current verbosity."""
         if LEVELS.get(method, logging.INFO) <= logging.DEBUG and self.level < DEBUG:
             raise structlog.DropEvent
         return event
 
     def install(self) -> None:
-        """Filter every log line from now on. The log configuration must pass debug lines."""
+        """Filter all subsequent log lines. The log configuration must enable debug logs."""
         structlog.configure(processors=[self, *structlog.get_config()["processors"]])

@@ -1,1 +1,1 @@
-"""The flight recorder, which keeps the failures of groups after the deletion of their pods (docs/adr/0019)."""
+"""The flight recorder, which preserves group failures after the pods are deleted (docs/adr/0019)."""

@@ -1,4 +1,4 @@
-"""Stores episodes as ConfigMaps next to their LeaderWorkerSets: compressed, with limits on bytes and age.
+"""Stores episodes as compressed ConfigMaps in the namespaces of their LeaderWorkerSets, with size and age limits.
 
 Only the leader of the managers writes. An episode is one object and one write, so the process can crash at any time.
 The ConfigMaps have no owner, because an episode outlives its set. They are deleted when they are too old, or when the
@@ -32,20 +32,20 @@ MANAGER: Final = "lws-recorder"
 
 MEBIBYTE: Final = 1024 * 1024
 LARGEST: Final = 256 * 1024
-"""The maximum compressed bytes of one episode. An API server stores up to 1 MiB."""
+"""The maximum compressed size of an episode in bytes. API servers store up to 1 MiB."""
 
 LONGEST: Final = 16 * MEBIBYTE
-"""The maximum bytes that are read from one episode, because other writers may store data that expands to more."""
+"""The maximum decompressed size of an episode in bytes, because other writers can store malicious data."""
 
 PAGE: Final = 20
-"""The number of ConfigMaps per request."""
+"""The page size for listing ConfigMaps."""
 
 GZIP: Final = 31
 """The zlib `wbits` value for the gzip format."""
 
 
 class ConfigMapStore:
-    """Writes episodes, after `open` has read the existing ones."""
+    """Writes episodes. `open` must first read the existing ones."""
 
     def __init__(self, client: Client, *, of_a_set: int, in_all: int, keeps: timedelta) -> None:
         self._client = client
@@ -55,7 +55,7 @@ class ConfigMapStore:
         self._created: dict[Place, datetime] = {}
 
     async def open(self) -> None:
-        """Read the existing episodes, and remove episodes that exceed the limits."""
+        """Read the existing episodes, and delete episodes that exceed the limits."""
         sizes: dict[Place, int] = {}
         async for obj in stored(self._client):
             place = place_of(obj)
@@ -71,7 +71,7 @@ class ConfigMapStore:
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode, replacing any with the same identity. Return the stored episode with its number.
+        """Store or replace an episode. Return the stored episode with its number.
 
         Raise `KubeError` if it cannot be written, and `ValueError` if it is too large even without logs.
         """
@@ -84,12 +84,12 @@ class ConfigMapStore:
         return kept
 
     async def expire(self, now: datetime) -> None:
-        """Remove the episodes that are too old."""
+        """Delete episodes that exceed the maximum age."""
         await self._remove([place for place, created in self._created.items() if now - created > self._keeps])
 
     async def _remove(self, places: Iterable[Place]) -> None:
         for place in places:
-            with suppress(NotFoundError):  # somebody else removed it
+            with suppress(NotFoundError):  # deleted by a different client
                 await self._client.delete(CONFIG_MAPS, ObjectKey(place.namespace, PREFIX + place.identity))
             self._shelf.drop(place)
             self._created.pop(place, None)
@@ -114,7 +114,7 @@ def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
 
 
 async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIterator[JSONObject]:
-    """Yield the ConfigMaps of episodes in a namespace (empty: in all), or of one set in it, page by page."""
+    """Yield the episode ConfigMaps in a namespace (empty for all), or of one set, page by page."""
     selector = labels.EPISODE + (f",{labels.NAME}={lws}" if lws else "")
     token = ""
     while True:
@@ -127,7 +127,7 @@ async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIte
 
 
 def place_of(obj: JSONObject) -> Place | None:
-    """Return the place of an episode, or None for any other ConfigMap, regardless of its labels."""
+    """Return the place of an episode, or None if the ConfigMap does not contain an episode."""
     annotations = meta.annotations(obj)
     names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), annotations.get(labels.EPISODE_GROUP, ""))
     name = f"{annotations.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
@@ -139,7 +139,7 @@ def place_of(obj: JSONObject) -> Place | None:
 
 
 def packed(episode: Episode) -> tuple[Episode, bytes]:
-    """Return the stored episode and its compressed bytes. If it is too large, it has fewer log lines.
+    """Return the stored episode and its compressed data. Log lines are removed if it is too large.
 
     Raise `ValueError` if it is too large without logs.
     """
@@ -156,13 +156,13 @@ def packed(episode: Episode) -> tuple[Episode, bytes]:
 
 
 def unpacked(obj: JSONObject) -> Episode | None:
-    """Return the episode in a ConfigMap, or None if it is unreadable."""
+    """Return the episode in a ConfigMap, or None if it is invalid."""
     try:
         data = base64.b64decode((obj.get("binaryData") or {})[KEY])
         reader = zlib.decompressobj(wbits=GZIP)
         text = reader.decompress(data, LONGEST)
         return None if reader.unconsumed_tail else msgspec.json.decode(text, type=Episode)
-    except (KeyError, ValueError, RecursionError, zlib.error):  # binascii and msgspec raise kinds of ValueError
+    except (KeyError, ValueError, RecursionError, zlib.error):  # binascii and msgspec raise subclasses of ValueError
         return None
 
 

@@ -1,4 +1,4 @@
-"""Builds an episode from observations of a group: last pod states, record, logs, events and revisions. Pure."""
+"""Builds an episode from pod states, the recreation record, logs, events and revisions. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -24,14 +24,14 @@ from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionErr
 from leaderworkerset.core.restarts import failure
 
 Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
-"""The last log lines of each recorded run, the oldest run first, by pod UID and container name."""
+"""The last log lines of each recorded run, oldest run first, by pod UID and container name."""
 
 OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
-"""The outcome for each state of a record. Any other state means a recreation."""
+"""The outcome for each record state. The default is a recreation."""
 
 
 class GroupObservation(Struct, frozen=True, kw_only=True):
-    """The observations of a failed group. The LeaderWorkerSet and the record may be missing."""
+    """The observations of a failed group. The LeaderWorkerSet and the record might be missing."""
 
     pods: Sequence[JSONObject]
     now: datetime
@@ -75,12 +75,12 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
         ranks=ranks,
         events=tuple(_events(traces, mask)),
         notes=traces.notes,
-        masked=mask.count,  # last: everything above was masked
+        masked=mask.count,  # must be last, after all text is masked
     )
 
 
 def _with_kill(text: str, traces: GroupObservation, failed: JSONObject, record: Recreation | None) -> str:
-    """Return the description of a failed container, starting with why its kubelet killed it, if it did."""
+    """Return the description of a failed container, including the reason if the kubelet killed it."""
     uid = meta.uid(failed) if failed else record.failure.uid if record else ""
     kill = kubeletkills.of_failure(_kills(traces.events), uid, text)
     return f"{kill}; {text}" if kill else text
@@ -94,7 +94,7 @@ def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
 
 
 def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:
-    """Return the rank that failed first, or None if unknown, and its pod, or else the pod named by the record.
+    """Return the rank that failed first, or None, and its pod, or otherwise the pod in the record.
 
     Runs that terminated because their group was recreated did not fail.
     """
@@ -108,14 +108,14 @@ def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int |
 
 
 def evictions(pod: JSONObject) -> Iterator[str]:
-    """Yield the reason with which a kubelet evicted a pod, or nothing if it did not."""
+    """Yield the reason of a kubelet eviction, if there was one."""
     status = meta.status(pod)
     if status.get("phase") == "Failed" and status.get("reason"):
         yield str(status["reason"])
 
 
 def _is_same(recorded: str, own: str) -> bool:
-    """Return whether two descriptions are of the same container termination, even if one has a better log line."""
+    """Return whether two descriptions refer to the same container termination, ignoring the log line."""
     ends = [
         match.group("container", "code", "reason") for text in (recorded, own) if (match := RECORDED.fullmatch(text))
     ]
@@ -123,7 +123,7 @@ def _is_same(recorded: str, own: str) -> bool:
 
 
 def _with_log(pod: JSONObject, logs: Logs) -> JSONObject:
-    """Return a pod with the error from a container's log as its termination message, if the log contains one."""
+    """Return a pod with the error in a container log as the termination message, if there is an error."""
     status = meta.status(pod)
     kinds = ("initContainerStatuses", "containerStatuses")
     return pod | {
@@ -148,7 +148,7 @@ def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
 
 
 def _failures(pod: JSONObject) -> Iterator[str]:
-    """Yield the first failures of a container, empty if its status no longer contains that run."""
+    """Yield the first failures of a container. They are empty if its status no longer contains that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
         failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
@@ -158,7 +158,7 @@ def _failures(pod: JSONObject) -> Iterator[str]:
 
 
 def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
-    """Yield how the last runs of a container in this pod terminated, the oldest first, from its status."""
+    """Yield the terminations of the last container runs in the pod status, oldest first."""
     for state in (container.get("lastState"), container.get("state")):
         ended = (state or {}).get("terminated")
         if ended:
@@ -208,7 +208,7 @@ def _lines(run: str, mask: Mask) -> tuple[str, ...]:
 
 
 def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
-    """Return the events for the pods and the LeaderWorkerSet, the latest last."""
+    """Return the events for the pods and the LeaderWorkerSet, oldest first."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
     occurrences = sorted(map(happening, own), key=lambda occurrence: occurrence.last)
@@ -226,7 +226,7 @@ def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
 
 
 def _masked(change: FieldChange, mask: Mask) -> FieldChange:
-    """Return a change with masked texts, because its lines may contain part of a secret without its name."""
+    """Return a masked change, because its lines may contain part of a secret without its name."""
     before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
 

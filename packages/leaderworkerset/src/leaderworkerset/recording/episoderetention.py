@@ -1,4 +1,4 @@
-"""The stored episodes with their sizes, and the episodes to delete when the limit is reached. Pure."""
+"""Tracks the sizes of stored episodes, and selects the episodes to delete if a limit is reached. Pure."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 
 
 class Place(NamedTuple):
-    """The place of an episode. If it has no file, the path is the one for a copy."""
+    """The place of an episode. For an episode without a file, the path is used for a copy."""
 
     namespace: str
     lws: str
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 class EpisodeRetention:
-    """The episodes of a store with their bytes, the oldest first."""
+    """The episodes of a store with their sizes, oldest first."""
 
     def __init__(self, directory: Path, of_a_set: int, in_all: int, sizes: Iterable[tuple[Place, int]] = ()) -> None:
         self._directory = directory
@@ -37,7 +37,7 @@ class EpisodeRetention:
         return any(place.identity == identity for place in self._sizes)
 
     def place(self, episode: Episode, identity: str) -> Place:
-        """Return the place of the episode with the same identity, or a new one with the group's next number.
+        """Return the place of the episode with the same identity, or a new place with the group's next number.
 
         Raise `ValueError` if a file name is invalid.
         """
@@ -58,11 +58,11 @@ class EpisodeRetention:
         self._sizes[place] = size
 
     def drop(self, place: Place) -> None:
-        """Record that an episode is deleted."""
+        """Record that an episode was deleted."""
         self._sizes.pop(place, None)
 
     def excess(self) -> list[Place]:
-        """Return the episodes to delete: the oldest above each set's limit, then the oldest in the largest namespace.
+        """Return the episodes to delete, which are the oldest of each set, and then of the largest namespace.
 
         So many failures in one namespace do not displace the episodes of other namespaces. The latest episode is always
         kept, regardless of its size.

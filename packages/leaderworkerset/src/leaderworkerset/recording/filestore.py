@@ -18,13 +18,13 @@ from leaderworkerset.recording.episoderetention import FILE, EpisodeRetention, P
 
 OF_A_SET: Final = 4 * 1024 * 1024
 IN_ALL: Final = 64 * 1024 * 1024
-"""The maximum bytes of all files."""
+"""The maximum total size of all files in bytes."""
 
 UNFINISHED: Final = "unfinished"
 
 
 class Store:
-    """Writes episodes. When opened, it reads the existing episodes, and removes incomplete files of a killed process."""
+    """Writes episodes. When opened, it reads the existing episodes, and deletes incomplete files."""
 
     def __init__(self, directory: Path, *, of_a_set: int = OF_A_SET, in_all: int = IN_ALL) -> None:
         self._unfinished = directory / UNFINISHED
@@ -38,11 +38,11 @@ class Store:
         return self._shelf.has(identity)
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode, as `put` does."""
+        """Store an episode with `put`."""
         return self.put(episode, identity)
 
     def put(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode, replacing any with the same identity. Return it with its number.
+        """Store or replace an episode. Return it with its number.
 
         Raise `OSError` if it cannot be written, and `ValueError` if a file name is invalid.
         """
@@ -65,7 +65,7 @@ class Store:
 
 
 def places(directory: Path) -> Iterator[Place]:
-    """Yield the places of episodes. Episodes of one group are ordered by number."""
+    """Yield the places of episodes. Episodes of a group are ordered by number."""
     all_places = []
     for path in directory.glob("*/*/*/*.json"):
         namespace, lws, group = path.parts[-4:-1]
@@ -77,7 +77,7 @@ def places(directory: Path) -> Iterator[Place]:
 
 
 def read(place: Place) -> Episode | None:
-    """Read an episode. Return None if it was removed in the meantime, or is unreadable."""
+    """Read an episode. Return None if it was deleted in the meantime or is invalid."""
     try:
         return msgspec.json.decode(place.path.read_bytes(), type=Episode)
     except (OSError, msgspec.DecodeError, RecursionError):

@@ -16,21 +16,21 @@ from kuberuntime.objects.meta import JSONObject
 
 AT_ONCE: Final = 16
 OF_A_NODE: Final = 4
-"""The maximum number of concurrent requests, in total and to one node."""
+"""The maximum number of concurrent requests, in total and per node."""
 
 
 class LogRequestLimits:
-    """The limited slots for concurrent requests."""
+    """Limits concurrent requests."""
 
     def __init__(self) -> None:
         self._free = AT_ONCE
         self._busy: Counter[str] = Counter()
         self._waiting: OrderedDict[str, FairQueue[tuple[str, asyncio.Future[None]]]] = OrderedDict()
-        """The waiting requests by namespace, each with its node."""
+        """The waiting requests by namespace, with their nodes."""
 
     @asynccontextmanager
     async def turn(self, pod: JSONObject) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it while a pod's log is requested."""
+        """Wait for a slot, and occupy it while a log is requested."""
         node = str(meta.spec(pod).get("nodeName") or "")
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(meta.namespace(pod), FairQueue()).put(node, (node, granted))

@@ -1,4 +1,4 @@
-"""The sources of logs for the recorder: files of the kubelet on this machine, or the API.
+"""Reads logs for the recorder from kubelet files on this machine or from the API.
 
 Through the API, a log is read as soon as the failure of its pod is observed, and kept in memory until its episode is
 written. Each request waits for its turn (`logrequestlimits.py`), and then has a deadline. A later log of the same run
@@ -25,56 +25,56 @@ from leaderworkerset.recording.logrequestlimits import LogRequestLimits
 
 LOG_BYTES: Final = 32 * 1024
 EPISODE_BYTES: Final = 1024 * 1024
-"""The maximum bytes of one log, and of all logs in an episode, which is divided equally."""
+"""The maximum size in bytes of one log, and of all logs in an episode, which is divided equally."""
 
 DEADLINE: Final = 2.0
-"""The seconds until a log request times out."""
+"""The timeout of a log request in seconds."""
 
 PATIENCE: Final = 8.0
-"""The seconds that an episode waits for its logs. Later logs are added when it is written again."""
+"""The maximum time in seconds that an episode waits for logs. Later logs are added in an update."""
 
 READ_BYTES: Final = EPISODE_BYTES
-"""The maximum bytes of one response. It exceeds the kept part, because the API limit truncates the end."""
+"""The maximum size of a response in bytes. It exceeds the stored size, because the API truncates the end of a log."""
 
 REMEMBERED_BYTES: Final = 16 * 1024 * 1024
-"""The maximum bytes of logs in memory. The oldest logs are dropped."""
+"""The maximum size of all logs in memory in bytes. The oldest logs are dropped."""
 
 MOST_RUNS: Final = 2
-"""The maximum number of runs of a container in an episode, which is what a kubelet keeps."""
+"""The maximum number of container runs in an episode, which is the number that a kubelet retains."""
 
 MOST_FAULTS: Final = 1000
-"""The maximum number of pods for which log errors are remembered. The latest are kept."""
+"""The maximum number of pods for which log errors are stored. The oldest errors are dropped."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 ReadFiles: TypeAlias = Callable[[JSONObject, str, int, int], Sequence[bytes]]
-"""Returns the last lines of each kept run of a container, within limits of lines and bytes. Runs in a thread."""
+"""Returns the last lines of each retained container run, with line and size limits. It runs in a thread."""
 
 
 class LogSource(Protocol):
     """Reads the last lines of containers."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Announce that the logs of these pods will be needed, because the pods may be deleted soon."""
+        """Request the logs of these pods in advance, because the pods may be deleted soon."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Record that a pod is deleted, after which a new pod may have its name."""
+        """Record that a pod was deleted, so that a new pod can have the same name."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return the logs of pods, with notes about missing logs."""
+        """Return the logs of pods, and notes about missing logs."""
 
 
 class FileLogs:
-    """Reads the log files of the kubelet on this machine."""
+    """Reads the kubelet's log files on this machine."""
 
     def __init__(self, read: ReadFiles) -> None:
         self._read = read
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Do nothing, because files are kept."""
+        """Do nothing, because the files are not deleted."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Do nothing, because files are named after the UID."""
+        """Do nothing, because file names contain the UID."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
         """Return the logs of pods."""
@@ -89,7 +89,7 @@ class FileLogs:
 
 
 class _Run(NamedTuple):
-    """A run of a container: whether it is requested with `previous`, and its identity."""
+    """A container run, with its identity and whether it requires the query parameter `previous`."""
 
     container: str
     identity: str
@@ -97,19 +97,19 @@ class _Run(NamedTuple):
 
 
 class ApiLogs:
-    """Reads logs from `pods/log`, and remembers the results."""
+    """Reads logs from `pods/log` and stores the results."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._turns = LogRequestLimits()
         self._kept: dict[tuple[str, str], dict[str, bytes]] = {}
-        """The runs of each container, the oldest first, by pod UID and container name."""
+        """The runs of each container, oldest first, by pod UID and container name."""
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._faults: dict[str, str] = {}
-        """The errors of the last log requests, by pod UID."""
+        """The last log request errors by pod UID."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Read the logs of pods in the background, unless they are being read."""
+        """Read the logs of pods in the background, unless a read is in progress."""
         size = share(pods)
         for pod in pods:
             uid = meta.uid(pod)
@@ -118,12 +118,12 @@ class ApiLogs:
                 task.add_done_callback(partial(self._done, uid))
 
     def gone(self, pod: JSONObject) -> None:
-        """Stop requesting logs of a pod, because a new pod with the same name may exist."""
+        """Stop requesting the logs of a pod, because a new pod with the same name might exist."""
         if (task := self._reading.get(meta.uid(pod))) is not None:
             task.cancel()
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return the known logs of the pods when no request is pending, or after `PATIENCE` expires."""
+        """Return the available logs of the pods when there are no pending requests, or when `PATIENCE` expires."""
         if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
             await asyncio.wait(running, timeout=PATIENCE)
         logs: dict[tuple[str, str], Sequence[str]] = {
@@ -175,7 +175,7 @@ class ApiLogs:
             self._fault(meta.uid(pod), str(error))
         except TimeoutError:
             self._fault(meta.uid(pod), f"no answer within {DEADLINE:g} s")
-        finally:  # what was read until the deadline, or until the pod was gone, is better than nothing
+        finally:  # a partial log is better than no log
             self._keep((meta.uid(pod), run.container), run.identity, text)
 
     def _keep(self, container: tuple[str, str], identity: str, text: bytes) -> None:
@@ -186,7 +186,7 @@ class ApiLogs:
             del self._kept[next(iter(self._kept))]
 
     def _fault(self, uid: str, text: str) -> bytes:
-        """Record why a log was not read. Return the kept log, which is empty."""
+        """Record the reason why a log could not be read. Return an empty log."""
         self._faults[uid] = text
         if len(self._faults) > MOST_FAULTS:
             del self._faults[next(iter(self._faults))]
@@ -194,7 +194,7 @@ class ApiLogs:
 
 
 def share(pods: Sequence[JSONObject]) -> int:
-    """Return the maximum bytes of each log in an episode."""
+    """Return the maximum size of each log in an episode in bytes."""
     return min(LOG_BYTES, EPISODE_BYTES // max(sum(1 for _ in _containers(pods)), 1))
 
 
@@ -217,5 +217,5 @@ def _runs(pod: JSONObject) -> Iterator[_Run]:
 
 
 def _identity(run: JSONObject, otherwise: str) -> str:
-    """Return the identity of a run, which is the ID of its container."""
+    """Return the identity of a run, which is its container ID."""
     return str(run.get("containerID") or otherwise)

@@ -1,4 +1,4 @@
-"""The additional permissions of the recorder on Kubernetes, which only managers that record need.
+"""The recorder's additional permissions, which are granted only if recording is enabled.
 
 It patches pods to store the progress of leaders. It does not read Secrets. A role cannot restrict ConfigMaps by label,
 or their creation by name.

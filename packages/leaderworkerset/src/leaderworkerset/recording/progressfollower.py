@@ -1,4 +1,4 @@
-"""Tracks the progress that leaders report, stores it in pod annotations, and detects hanging groups.
+"""Tracks the progress of leaders, stores it in pod annotations, and detects hanging groups.
 
 Only groups whose LeaderWorkerSet requests it are tracked (`api/runsettings.py`). The latest progress is an annotation
 of the leader pod, written at most once in `pace` seconds. A group hangs if all its ranks are running, and it has made
@@ -34,21 +34,21 @@ from leaderworkerset.api.runsettings import RunSettings
 from leaderworkerset.recording.logrequestlimits import LogRequestLimits
 
 WINDOW: Final = 32
-"""The number of latest steps for the rate, so that a slow start does not affect it permanently."""
+"""The number of latest steps for computing the rate, so that a slow start has no permanent effect."""
 
 LONGEST_LINE: Final = 4096
-"""The kept bytes of an incomplete line. Longer lines do not contain progress."""
+"""The maximum stored bytes of an incomplete line. Longer lines do not contain progress."""
 
 
 class Steps:
-    """The progress lines of a program. `newest` has the start time of its step."""
+    """The progress lines of a process. `newest` includes the start time of its step."""
 
     def __init__(self) -> None:
         self.newest: Progress | None = None
         self._points: deque[tuple[datetime, int]] = deque(maxlen=WINDOW)
 
     def add(self, line: str, at: datetime) -> None:
-        """Add a log line. Lines older than the latest one are ignored, for example when a log is read again."""
+        """Add a log line. Lines older than the latest one are ignored, for example after a log is reopened."""
         progress, newest = progressannotations.of_line(line), self.newest
         if progress is None or (newest is not None and newest.at is not None and at < newest.at):
             return
@@ -56,7 +56,7 @@ class Steps:
             self.newest = replace(progress, at=newest.at, rate=newest.rate)
             return
         if newest is not None and progress.step < newest.step:
-            self._points.clear()  # it began again
+            self._points.clear()  # it was restarted
         self._points.append((at, progress.step))
         self.newest = replace(progress, at=at, rate=self._rate())
 
@@ -67,13 +67,13 @@ class Steps:
 
 
 class LogLines:
-    """Splits log chunks into lines. Only the start of each line is kept."""
+    """Splits log chunks into lines. Long lines are truncated."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that are completed by the chunk."""
+        """Return the lines that the chunk completes."""
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[:LONGEST_LINE]
         return lines
@@ -81,46 +81,46 @@ class LogLines:
 
 MOST_LEADERS: Final = 500
 MOST_CONTAINERS: Final = 4
-"""The maximum number of leaders that are tracked at the same time, and of their containers."""
+"""The maximum number of tracked leaders, and of their containers."""
 
 LAST_LINES: Final = "200"
-"""The number of earlier lines that are read, for progress that a previous process did not store."""
+"""The number of earlier lines that are read to recover progress that was not stored."""
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
-"""The maximum seconds before a log is reopened. The pause doubles after each attempt without a line."""
+"""The maximum delay in seconds before a log is reopened. The delay doubles after each attempt without lines."""
 
 SETTLING: Final = 0.1
-"""The seconds to wait for more changes, because pods change together."""
+"""The time in seconds to wait for further changes, because pods change together."""
 
 SAID: Final = progressannotations.MARK.encode()
 
 DEADLINE: Final = 2.0
-"""The time limit in seconds for reading the last line of a rank."""
+"""The timeout in seconds for reading the last log line of a rank."""
 
 Waits: TypeAlias = Callable[[str], tuple[str, str]]
-"""Returns what a pod waits for and the address of the peer, if known. Runs in a thread."""
+"""Returns what a pod waits for and, if known, the address of its peer. It runs in a thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def not_seen(_uid: str) -> tuple[str, str]:
-    """Return that nothing is known, because nodes of a Kubernetes cluster do not expose their processes."""
+    """Return empty strings, because Kubernetes nodes do not expose their processes."""
     return "", ""
 
 
 class _Leader(Struct):
-    """A leader that is tracked, and the annotations written to its pod."""
+    """A tracked leader, and the annotations that were written to its pod."""
 
     pod: JSONObject
     steps: Steps
     written: Progress | None = None
     hang_start: datetime | None = None
-    """The start of the last hang that was written."""
+    """The start time of the last hang that was written."""
 
 
 class ProgressFollower:
-    """Tracks the leaders of all LeaderWorkerSets that request it."""
+    """Tracks the leaders of all LeaderWorkerSets with progress tracking enabled."""
 
     def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = not_seen) -> None:
         self._client = client
@@ -136,7 +136,7 @@ class ProgressFollower:
         self._was_full = False
 
     async def run(self, pods: Informer, sets: Informer) -> None:
-        """Track progress until cancelled. The informers may be shared with controllers, and contain additional objects."""
+        """Track progress until cancelled. The informers can be shared and contain additional objects."""
         for informer, subscriber in ((sets, self._on_set), (pods, self._on_pod)):
             await informer.wait_synced()
             informer.subscribe(subscriber)
@@ -175,7 +175,7 @@ class ProgressFollower:
             self._changed.set()
 
     def _adjust(self, tasks: asyncio.TaskGroup) -> None:
-        """Start tracking running leaders, and stop tracking others, or if the set no longer requests it."""
+        """Start tracking running leaders. Stop tracking others, or all of them if tracking is disabled."""
         if not self._sets and not self._tasks:
             return
         leader_uids = [
@@ -191,7 +191,7 @@ class ProgressFollower:
             self._tasks[uid] = tasks.create_task(self._follow(uid))
 
     async def _follow(self, uid: str) -> None:
-        """Track one leader. An error affects only this leader."""
+        """Track one leader. Errors affect only this leader."""
         pod = self._leaders[uid]
         try:
             leader = _Leader(pod, Steps())
@@ -199,11 +199,11 @@ class ProgressFollower:
                 for name in (*_containers(pod), *_sidecars(pod))[:MOST_CONTAINERS]:
                     tasks.create_task(self._read(pod, name, leader.steps))
                 tasks.create_task(self._keep(uid, leader))
-        except* Exception:  # edge: anything may be stored in an object
+        except* Exception:  # must not fail, because objects can contain any values
             log.exception("progress of a leader is not followed", pod=str(meta.key(pod)))
 
     async def _read(self, pod: JSONObject, container: str, steps: Steps) -> None:
-        """Read the log of a container from its last lines on, across restarts and lost connections."""
+        """Read a container log, starting at its last lines, and continue after restarts and lost connections."""
         path, pause, newest = PODS.path(meta.namespace(pod), meta.name(pod), "log"), FIRST_PAUSE, ""
         while True:
             before, lines = newest, LogLines()
@@ -220,7 +220,7 @@ class ProgressFollower:
             await asyncio.sleep(pause)
 
     async def _keep(self, uid: str, leader: _Leader) -> None:
-        """Write new progress regularly. A write that the API server rejects is retried at the next interval."""
+        """Write new progress periodically. A rejected write is retried at the next interval."""
         while True:
             await asyncio.sleep(self._pace)
             leader.pod = self._leaders.get(uid, leader.pod)
@@ -251,8 +251,8 @@ class ProgressFollower:
         await self._client.patch(PODS, meta.key(leader), patch, kind="merge")
 
     async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
-        """Return which ranks have been silent since when, and what they wait for."""
-        # the caches of a manager keep no addresses, as nodes of a cluster do not show what ranks wait for
+        """Return the ranks with the times of their last log lines, and what they wait for."""
+        # the manager's caches do not contain addresses, because Kubernetes nodes do not expose what ranks wait for
         names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
         ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
         return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda rank: (rank.since, rank.rank))))
@@ -273,7 +273,7 @@ class ProgressFollower:
         )
 
     async def _last_line(self, pod: JSONObject) -> datetime | None:
-        """Return when a rank wrote its last line, or None if unknown.
+        """Return the time of a rank's last log line, or None if it is unknown.
 
         Lines of a sidecar only count if they are progress lines.
         """
@@ -282,7 +282,7 @@ class ProgressFollower:
         return max(filter(None, await asyncio.gather(*reads)), default=None)
 
     async def _read_last(self, pod: JSONObject, container: str, prefix: bytes) -> datetime | None:
-        """Return when a container wrote its last line, or None if unknown, or if it does not start with `prefix`."""
+        """Return the time of a container's last log line, or None if it is unknown or has a different prefix."""
         path, text = PODS.path(meta.namespace(pod), meta.name(pod), "log"), b""
         query: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
         try:
@@ -296,7 +296,7 @@ class ProgressFollower:
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
-    """Return the leader UIDs, alternating between namespaces, so that large namespaces do not displace others."""
+    """Return the leader UIDs, alternating between namespaces, so that large namespaces do not exclude others."""
     before: Counter[str] = Counter()
     places = {}
     for uid in uids:
@@ -307,7 +307,7 @@ def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[st
 
 
 def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
-    """Return since when a group makes no progress: its last step, or the last start of a rank.
+    """Return the time since which a group has made no progress, which is its last step or the last start of a rank.
 
     Return None if a rank is not running.
     """
@@ -319,7 +319,7 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
 
 
 def _add(steps: Steps, line: bytes) -> str:
-    """Add a log line with its time. Return the time as text, or an empty string if there is none."""
+    """Add a log line with its time. Return the time as a string, or an empty string if there is none."""
     before, _, text = line.partition(b" ")
     stamp = before.decode("ascii", errors="replace")
     at = timestamps.read(stamp)
@@ -334,7 +334,7 @@ def _containers(pod: JSONObject) -> list[str]:
 
 
 def _sidecars(pod: JSONObject) -> list[str]:
-    """Return the sidecars, because a sidecar may print a file that other containers write."""
+    """Return the sidecars, because sidecars can print files of other containers."""
     init_containers = meta.spec(pod).get("initContainers") or []
     return sorted(
         str(container.get("name")) for container in init_containers if container.get("restartPolicy") == "Always"
@@ -342,7 +342,7 @@ def _sidecars(pod: JSONObject) -> list[str]:
 
 
 def _started(pod: JSONObject) -> datetime | None:
-    """Return when the last container of a running pod started, or None if a container is not running."""
+    """Return the last start time of the containers in a running pod, or None if a container is not running."""
     start_times = [
         ((container_status.get("state") or {}).get("running") or {}).get("startedAt")
         for container_status in meta.status(pod).get("containerStatuses") or []

@@ -1,4 +1,4 @@
-"""The recorder: watches pods and recreation records, and stores an episode for each failure of a group.
+"""Watches pods and recreation records, and stores an episode for each failure of a group.
 
 An episode is written when a failure is observed, and replaced when the group's leader is deleted and the logs of all
 ranks are complete. Several failures are recorded concurrently, failures of one group in order, and namespaces take
@@ -40,22 +40,22 @@ from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
 
 SETTLING: Final = 0.2
-"""The seconds to wait for more failures, because ranks often fail together and form one episode."""
+"""The time in seconds to wait for further failures, because ranks that fail together form one episode."""
 
 LAST_LOOK: Final = 2.0
-"""The seconds for recording the last failures when the recorder stops."""
+"""The timeout in seconds for recording the last failures at shutdown."""
 
 REMEMBERED: Final = 200
-"""The maximum number of groups that are remembered after the deletion of their leader. The latest are kept.
+"""The maximum number of groups with a deleted leader that are stored. The oldest ones are dropped.
 
 Logs are dropped first.
 """
 
 PAST: Final = timedelta(minutes=5)
-"""The time before the start of the recorder beyond which failures are ignored, because they were not observed."""
+"""The maximum age of failures at the start of the recorder. Older failures were not observed and are ignored."""
 
 MOST_EVENTS: Final = 10_000
-"""The maximum number of events that are searched in a namespace for events of a group."""
+"""The maximum number of events in a namespace that are searched for events of a group."""
 
 AT_ONCE: Final = 32
 OF_A_NAMESPACE: Final = 4
@@ -75,7 +75,7 @@ class GroupKey(NamedTuple):
 
 
 class Incarnation(Struct):
-    """The pods of a group with one leader. For each name, it contains the current pod and the first deleted one.
+    """The pods of a group with one leader. By name, it contains the current pod and the first deleted pod.
 
     It also contains the recreation record, because the next recreation of the group may overwrite it immediately.
     """
@@ -85,10 +85,10 @@ class Incarnation(Struct):
     gone: dict[str, JSONObject] = field(default_factory=dict)
     record: JSONObject | None = None
     failed: str = ""
-    """The pod whose failure was observed first since the last episode, with its restart count."""
+    """The pod with the first observed failure since the last episode, and its restart count."""
 
     def pods(self, failed_pod_uid: str) -> list[JSONObject]:
-        """Return the pods. If two have the same name, prefer the failed pod, or else the current pod."""
+        """Return the pods. If two pods have the same name, prefer the failed pod, and then the current pod."""
         replaced = {name for name, pod in self.gone.items() if meta.uid(pod) == failed_pod_uid}
         return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
 
@@ -100,7 +100,7 @@ class EpisodeStore(Protocol):
         """Return whether an episode with this identity exists."""
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
-        """Store an episode, replacing any with the same identity. Return the stored episode with its number.
+        """Store or replace an episode. Return the stored episode with its number.
 
         Raise `KubeError`, `OSError` or `ValueError` if it cannot be stored.
         """
@@ -124,25 +124,25 @@ class Recorder:
         self._groups: dict[GroupKey, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
         self._early: dict[str, JSONObject] = {}
-        """Records of unknown leaders, by UID."""
+        """Recreation records of unknown leaders by UID."""
         self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
-        """The failed runs of each pod, by UID: container, restart count, and end time."""
+        """The failed runs of each pod by UID, with container, restart count, and end time."""
         self._due: dict[str, Incarnation] = {}
-        """The groups whose failures must be recorded, by leader UID."""
+        """The groups with failures to record, by leader UID."""
         self._waiting = FairQueue[str]()
-        """The UIDs in `_due` by namespace, without failures that are being recorded, which are due again afterwards."""
+        """The UIDs in `_due` by namespace, without failures in progress, which are added again afterwards."""
         self._recording: dict[str, str] = {}
-        """The namespaces of the failures that are being recorded, by leader UID."""
+        """The namespaces of failures in progress by leader UID."""
         self._keeping = FairLock()
-        """The lock for writing an episode, so that namespaces take turns and episodes are numbered in order."""
+        """The lock for writing an episode, which serves namespaces in turn and orders the episode numbers."""
         self._of_groups = WeakValueDictionary[GroupKey, asyncio.Lock]()
-        """The locks of groups with a failure that is being recorded, so that their episodes are numbered in order."""
+        """The locks of groups with failures in progress, so that their episodes are numbered in order."""
         self._own: dict[str, datetime] = {}
-        """When the failure was first observed, by episode identity."""
+        """The time at which the failure was first observed, by episode identity."""
         self._wake = asyncio.Event()
 
     async def run(self, pods: Informer, records: Informer, ready: asyncio.Event) -> None:
-        """Record the failures in these informers until cancelled. `ready` is set when failures are being observed.
+        """Record the failures in these informers until cancelled. `ready` is set when the observation has started.
 
         The informers may be shared with controllers, and contain additional objects.
         """
@@ -161,7 +161,7 @@ class Recorder:
                     tasks.create_task(self._record(leader_uid, members))
 
     async def record_due(self) -> None:
-        """Record the failures that are due now, one after the other, after `run` was cancelled."""
+        """Record the pending failures one after the other, after `run` was cancelled."""
         while leader_uid := self._waiting.take(lambda _: False):
             members = self._due.pop(leader_uid)
             self._recording[leader_uid] = members.which.namespace
@@ -192,7 +192,7 @@ class Recorder:
             self._groups.pop(which)
 
     def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
-        """Record an eviction or a failed run, unless it is known or the pod is being deleted."""
+        """Record an eviction or a failed run, unless it is already known or the pod is terminating."""
         failed = frozenset(
             (death.container, death.restarts, str(death.end.get("finishedAt")))
             for death in terminations.of_pod(pod, self._clock.now())
@@ -219,7 +219,7 @@ class Recorder:
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if members.record is not None or leader_uid in self._due or leader_uid in self._own:
             self._add(leader_uid, members)
-        _remember(self._departed, leader_uid, members)  # two watches have no order: its record may say so only later
+        _remember(self._departed, leader_uid, members)  # watches are not ordered: the record may be updated later
 
     def _on_record(self, change: Change) -> None:
         uid = meta.annotations(change.object).get(labels.RECREATED_LEADER, "")
@@ -242,16 +242,16 @@ class Recorder:
         self._wake.set()
 
     async def _record(self, leader_uid: str, members: Incarnation) -> None:
-        """Store an episode. An error is logged, and affects only this episode."""
+        """Store an episode. Errors are logged and affect only this episode."""
         try:
             async with self._of_groups.setdefault(members.which, asyncio.Lock()):
                 await self._keep(leader_uid, members)
         except (KubeError, OSError, ValueError) as error:
             log.warning("a failure of a group was not recorded", leader_uid=leader_uid, error=str(error))
-        except Exception:  # edge: anything may be stored in an object
+        except Exception:  # must not fail, because objects can contain any values
             log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
         del self._recording[leader_uid]
-        if leader_uid in self._due:  # it failed again meanwhile
+        if leader_uid in self._due:  # it failed again in the meantime
             self._waiting.put(members.which.namespace, leader_uid)
         if self._waiting:
             self._wake.set()
@@ -268,7 +268,7 @@ class Recorder:
                 return
             identity = failed
         if self._store.has(identity) and identity not in self._own:
-            return  # recorded before the cluster was started again, with logs that are gone now
+            return  # recorded before the cluster was restarted, with logs that no longer exist
         living = {meta.uid(pod) for pod in members.living.values()}
         self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
         traces, mask = await self._traces(pods, lws, record)
@@ -304,7 +304,7 @@ class Recorder:
         return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
 
     async def _list(self, selection: Selection, notes: list[str]) -> Sequence[JSONObject]:
-        """List objects. If they are unreadable, return none and add a note."""
+        """List objects. If this fails, return an empty list and add a note."""
         try:
             listing = await self._client.list(
                 selection.resource, namespace=selection.namespace, label_selector=selection.label_selector
@@ -315,7 +315,7 @@ class Recorder:
         return listing.items
 
     async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
-        """Return the events for these objects. Other events are dropped page by page, as a namespace may have many."""
+        """Return the events for these objects. Other events are dropped page by page, because there can be many."""
         events: list[JSONObject] = []
         token, selection = "", Selection(CORE_EVENTS, namespace)
         try:
@@ -334,7 +334,7 @@ class Recorder:
 async def recording(
     client: Client, store: EpisodeStore, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
 ) -> AsyncIterator[None]:
-    """Record failures and track progress while the context is active. Failures are observed from its start."""
+    """Record failures and track progress while the context is active. The observation starts immediately."""
     pods = Informer(client, Selection(PODS, label_selector=labels.NAME))
     records = Informer(
         client, Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}")
@@ -354,19 +354,19 @@ async def recording(
                 task.cancel()
             with suppress(TimeoutError):
                 async with timeouts.within(LAST_LOOK):
-                    await recorder.record_due()  # what failed in the last moment
+                    await recorder.record_due()  # the most recent failures
 
 
 def _apart(subscriber: Subscriber, change: Change) -> None:
-    """Call a subscriber. If it raises an error for an object, other subscribers still receive the object."""
+    """Call a subscriber. If it fails for an object, other subscribers still receive the object."""
     try:
         subscriber(change)
-    except Exception:  # edge: anything may be stored in an object
+    except Exception:  # must not fail, because objects can contain any values
         log.exception("an object is not recorded", key=str(meta.key(change.object)))
 
 
 def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
-    """Yield the pod templates of a set, which contain environment variables that cached pods may lack."""
+    """Yield the pod templates of a set, which contain environment variables that are missing in cached pods."""
     template = meta.spec(lws or {}).get("leaderWorkerTemplate") or {}
     yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
 

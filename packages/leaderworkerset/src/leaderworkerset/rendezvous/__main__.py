@@ -1,4 +1,4 @@
-"""Wait for the leader of the group, or for all its ranks: `python -m leaderworkerset.rendezvous leader --port 29500`.
+"""Waits for the leader or all ranks of the group: `python -m leaderworkerset.rendezvous leader --port 29500`.
 
 In: the variables that every container of a group has, and arguments. Out: exit code 0 when they were met; otherwise one
 line on standard error, the same in the container's termination message, and the exit code of an `FailureReason`.
@@ -20,24 +20,24 @@ from typing import Final, NoReturn
 from leaderworkerset.rendezvous.connectionerrors import FailureReason
 
 TERMINATION_LOG: Final = Path("/dev/termination-log")
-"""The file from which the kubelet reads why a container terminated. `lws explain` quotes it."""
+"""The termination message file, which the kubelet reads and `lws explain` quotes."""
 
 ATTEMPT: Final = 2.0
-"""The time limit in seconds for one connection."""
+"""The timeout of a connection in seconds."""
 
 PAUSES: Final = (0.1, 2.0)
-"""The first and the maximum pause between two rounds in seconds. Each pause is 1.5 times the previous pause."""
+"""The first and the maximum delay between two rounds in seconds. Each delay is 1.5 times the previous one."""
 
 LONGEST: Final = 7 * 24 * 3600.0
-"""The maximum deadline in seconds: more than a week, and less than the limit for threads."""
+"""The maximum timeout in seconds, which is more than a week and less than the limit for threads."""
 
 NUMBER: Final = re.compile(r"[0-9]{1,9}")
 NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMILY") if hasattr(socket, name)}
-"""The errors for a name without an address. Some C libraries do not distinguish it from a missing name."""
+"""The errors for a name without an address. Some C libraries report it as a missing name."""
 
 
 class RendezvousError(Exception):
-    """The rendezvous failed. The text is for people, and the obstacle is for programs."""
+    """The rendezvous failed. The message is for users, and the obstacle is machine-readable."""
 
     def __init__(self, obstacle: FailureReason, text: str) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ class RendezvousError(Exception):
 
 
 def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
-    """Return the leader's address, the group size and the own rank.
+    """Return the leader's address, the group size and the rank of this process.
 
     Raise RendezvousError if they are missing.
     """
@@ -68,7 +68,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 
 
 def name_of(rank: int, address: str) -> str:
-    """Return the name of a rank in this leader's group.
+    """Return the name of a rank in the leader's group.
 
     >>> [name_of(rank, "web-0.web.prod") for rank in range(2)]
     ['web-0.web.prod', 'web-0-1.web.prod']
@@ -78,7 +78,7 @@ def name_of(rank: int, address: str) -> str:
 
 
 def find_obstacle(name: str, port: int | None, seconds: float) -> FailureReason | None:
-    """Try once to reach a rank, or only to resolve its name. Return the obstacle."""
+    """Try once to connect to a rank or to resolve its name. Return the obstacle, if any."""
     try:
         if port is None:
             socket.getaddrinfo(name, None)
@@ -86,7 +86,7 @@ def find_obstacle(name: str, port: int | None, seconds: float) -> FailureReason 
             socket.create_connection((name, port), seconds).close()
     except socket.gaierror as error:
         return _unresolved(error.errno)
-    except UnicodeError:  # no name of DNS: a part of it is empty or too long
+    except UnicodeError:  # not a valid DNS name, because a label is empty or too long
         return FailureReason.NO_NAME
     except ConnectionRefusedError:
         return FailureReason.CLOSED
@@ -102,7 +102,7 @@ def _unresolved(code: int | None) -> FailureReason:
 
 
 class Rendezvous:
-    """The missing ranks, and the last obstacle for each rank."""
+    """The missing ranks, and the last obstacle of each rank."""
 
     def __init__(self, ranks: Mapping[int, str], port: int | None, seconds: float) -> None:
         self.ranks = dict(ranks)
@@ -130,12 +130,12 @@ class Rendezvous:
         self.obstacles[rank] = obstacle
 
     def title(self, rank: int, name: str) -> str:
-        """Return the description of a rank in messages, with its name and port."""
+        """Return the description of a rank for messages, with its name and port."""
         place = f"{name}:{self.port}" if self.port else name
         return f"rank {rank} ({place})" if rank else f"the leader ({place})"
 
     def missed(self, ranks: Mapping[int, str]) -> RendezvousError:
-        """Return the error for a missed deadline. If the first lookup did not finish, the name server does not respond."""
+        """Return the error for a missed deadline. It depends on whether the first lookup has finished."""
         (rank, name), *others = sorted(ranks.items())
         obstacle = self.obstacles.get(rank, FailureReason.NO_DNS)
         more = f", nor {len(others)} more" if others else ""
@@ -144,7 +144,7 @@ class Rendezvous:
 
 
 def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    """Wait for the other ranks. Raise RendezvousError at the deadline."""
+    """Wait for the other ranks. Raise RendezvousError if the deadline is missed."""
     address, size, own = read_group(environment)
     if arguments.size not in (None, size):
         raise RendezvousError(
@@ -154,7 +154,7 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
     names = {rank: name_of(rank, address) for rank in ranks if rank != own}
     meeting = Rendezvous(names, arguments.port, arguments.timeout)
     start = time.monotonic()
-    # A look-up cannot be interrupted: the deadline is kept by not waiting for it.
+    # A lookup cannot be interrupted. To meet the deadline, the caller does not wait for it.
     thread = threading.Thread(target=meeting.run, daemon=True)
     thread.start()
     thread.join(arguments.timeout)
@@ -164,22 +164,22 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line, and flush it for the log."""
+    """Print and flush a line."""
     print(f"rendezvous: {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is what it says
 
 
 def end(error: RendezvousError) -> NoReturn:
-    """Print the reason, also for the kubelet, and exit with its code."""
+    """Print the reason, write it to the termination message, and exit with its code."""
     text = f"{error} (exit code {error.obstacle.value}); {error.obstacle.advice}"
     say(text)
-    with contextlib.suppress(OSError):  # not in a container, or it may not write there
+    with contextlib.suppress(OSError):  # not in a container, or not writable
         if TERMINATION_LOG.exists():
             TERMINATION_LOG.write_text(f"rendezvous: {text}\n")
-    os._exit(error.obstacle.value)  # a look-up that hangs holds nobody up
+    os._exit(error.obstacle.value)  # an unresponsive lookup must not delay the exit
 
 
 def seconds(text: str) -> float:
-    """Parse a deadline."""
+    """Parse a timeout."""
     deadline = float(text)
     if not 0 < deadline <= LONGEST:
         raise ValueError
@@ -201,7 +201,7 @@ def count(text: str) -> int:
 
 
 def read_arguments() -> argparse.Namespace:
-    """Return the requested settings; exit with code 2 if they are invalid."""
+    """Return the parsed arguments. If they are invalid, exit with code 2."""
     parser = argparse.ArgumentParser(prog="python -m leaderworkerset.rendezvous", description=__doc__)
     parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the form for shells")
     parser.add_argument(
@@ -213,8 +213,8 @@ def read_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run the rendezvous that the arguments and the environment describe."""
-    # The first process of a container ignores signals for which it has no handler.
+    """Run the rendezvous that is specified by the arguments and the environment."""
+    # The first process of a container ignores signals without a handler.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     arguments = read_arguments()
     if arguments.whom == "shell":

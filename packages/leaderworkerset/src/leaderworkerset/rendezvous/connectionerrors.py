@@ -1,4 +1,4 @@
-"""The reasons why a rank cannot reach others: an exit code for each, its message, and the next step. Pure.
+"""The reasons why ranks cannot connect, with exit codes, messages, and next steps. Pure.
 
 `lws explain` reads the codes from this table. `rendezvous.sh` has the same codes, and a test compares them.
 """
@@ -8,7 +8,7 @@ from enum import IntEnum, unique
 
 @unique
 class FailureReason(IntEnum):
-    """Why a rendezvous failed. The value is its exit code."""
+    """The reason why a rendezvous failed. The value is the exit code."""
 
     NO_NAME = 80
     NO_ADDRESS = 81
@@ -21,12 +21,12 @@ class FailureReason(IntEnum):
 
     @property
     def words(self) -> str:
-        """Return a description that follows the name of a rank."""
+        """Return a description that is used after the name of a rank."""
         return _TABLE[self][0]
 
     @property
     def advice(self) -> str:
-        """Return the next step."""
+        """Return the next step for the user."""
         return _TABLE[self][1]
 
 

@@ -1,1 +1,1 @@
-"""Admission over HTTPS: the AdmissionReview codec, the server, and its certificates."""
+"""Serves admission over HTTPS, and manages the server certificates."""

@@ -1,4 +1,4 @@
-"""Checks that the API server reaches the manager's webhooks by creating a LeaderWorkerSet in a dry run.
+"""Checks whether the API server reaches the webhooks, by creating a LeaderWorkerSet in a dry run.
 
 Manager pods are ready some time before the network of each node routes the webhook Service to them.
 """
@@ -25,14 +25,14 @@ PROBE: Final[JSONObject] = {
 }
 
 NOT_CALLED: Final = "failed calling webhook"
-"""The responses of an API server that does not reach a webhook."""
+"""The responses of an API server that cannot reach a webhook."""
 
 PAUSE: Final = 0.5
-"""The seconds between two probes."""
+"""The interval between two probes in seconds."""
 
 
 async def refusal(client: Client, namespace: str) -> APIError | None:
-    """Return why the API server rejects a LeaderWorkerSet in a dry run, or None if it accepts it."""
+    """Return the reason why the API server rejects a LeaderWorkerSet in a dry run, or None if it accepts it."""
     probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
     try:
         await client.create(LEADERWORKERSETS, probe, dry_run=True)
@@ -42,7 +42,7 @@ async def refusal(client: Client, namespace: str) -> APIError | None:
 
 
 async def obstacle(client: Client, namespace: str) -> str:
-    """Return why the webhooks are not reached, or an empty string if they are, or if a different error hides it."""
+    """Return the reason why webhooks cannot be reached, or an empty string if there is none or it is unknown."""
     try:
         refused = await refusal(client, namespace)
     except ConnectionFailedError as error:
@@ -52,7 +52,7 @@ async def obstacle(client: Client, namespace: str) -> str:
 
 
 async def until_reached(client: Client, namespace: str, timeout: float) -> None:
-    """Wait until the webhooks are reached. Raise TimeoutError with the last obstacle."""
+    """Wait until the webhooks can be reached. Raise TimeoutError with the last obstacle."""
     why = "no answer"
     try:
         async with timeouts.within(timeout):

@@ -1,4 +1,4 @@
-"""Certificates of the webhook server: an authority, the certificates it signs, and their validity.
+"""The CA of the webhook server, the certificates that it issues, and their validity.
 
 All functions take and return PEM bytes, so that secrets and files can hold them. Keys are of the curve P-256, which is
 generated in milliseconds and known to every API server. Or they are RSA with 2048 bits, in the form that the Go manager
@@ -21,14 +21,14 @@ from msgspec import Struct
 
 AUTHORITY_NAME = "lws-ca"
 LONGEST_COMMON_NAME: Final = 64
-"""The maximum length of a common name. Clients compare the alternative names, which do not have this limit."""
+"""The maximum length of a common name. Clients use the alternative names, which have no such limit."""
 
 ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
 SKEW = timedelta(days=3650)
-"""How long before its creation a certificate becomes valid, because API server clocks may differ from ours."""
+"""The time before its creation at which a certificate becomes valid, because server clocks may differ."""
 
 PEM_BLOCK: Final = re.compile(b"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\r?\n?", re.DOTALL)
 
@@ -42,18 +42,18 @@ PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 
 class CertificateError(ValueError):
-    """The PEM bytes are not valid."""
+    """The PEM data is invalid."""
 
 
 class Certificate(Struct, frozen=True):
-    """A certificate with its private key, both PEM."""
+    """A certificate and its private key in PEM format."""
 
     certificate: bytes
     key: bytes
 
     @property
     def chain(self) -> bytes:
-        """Return both as one PEM, as a TLS server loads it."""
+        """Return both in one PEM document for a TLS server."""
         return self.certificate.rstrip() + b"\n" + self.key
 
 
@@ -77,7 +77,7 @@ def issue(
     validity: timedelta = SERVING_VALIDITY,
     algorithm: Algorithm = "ec",
 ) -> Certificate:
-    """Issue a serving certificate for host names and addresses. Its common name is the first one if permitted."""
+    """Issue a serving certificate for host names and addresses. The common name is the first one, if possible."""
     signer = _private_key(authority.key)
     issuer = _certificate(authority.certificate)
     key = _generate_key(algorithm)
@@ -92,17 +92,17 @@ def issue(
 
 
 def expires_at(certificate: bytes) -> datetime:
-    """Return when a PEM certificate expires, in UTC."""
+    """Return the UTC time at which a PEM certificate expires."""
     return _certificate(certificate).not_valid_after_utc
 
 
 def begins_at(certificate: bytes) -> datetime:
-    """Return when a PEM certificate becomes valid, in UTC."""
+    """Return the UTC time at which a PEM certificate becomes valid."""
     return _certificate(certificate).not_valid_before_utc
 
 
 def fits_together(pair: Certificate) -> bool:
-    """Return whether the key belongs to the certificate, because the certificate verifies what the key signs."""
+    """Return whether the certificate verifies a signature of the key."""
     private, public = _private_key(pair.key), _certificate(pair.certificate).public_key()
     try:
         if isinstance(private, rsa.RSAPrivateKey) and isinstance(public, rsa.RSAPublicKey):
@@ -111,7 +111,7 @@ def fits_together(pair: Certificate) -> bool:
             public.verify(private.sign(SAMPLE, ec.ECDSA(HASH)), SAMPLE, ec.ECDSA(HASH))
         else:
             return False
-    except (ValueError, InvalidSignature, InternalError):  # a damaged key produces wrong signatures, or none
+    except (ValueError, InvalidSignature, InternalError):  # a damaged key produces invalid signatures or none
         return False
     return True
 
@@ -144,12 +144,12 @@ def hosts_of(certificate: bytes) -> tuple[str, ...]:
 
 
 def has_valid_serial(certificate: bytes) -> bool:
-    """Return whether the serial number is positive. Go's cert-controller assigned the number 0 to CAs."""
+    """Return whether the serial number is positive. Go's cert-controller assigned the invalid number 0 to CAs."""
     return _certificate(certificate).serial_number > 0
 
 
 def split(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates in a bundle, each as PEM, in order. Unreadable certificates are omitted."""
+    """Return the certificates in a bundle in order, each as PEM. Invalid certificates are omitted."""
     certificates = list[bytes]()
     for block in PEM_BLOCK.findall(bundle):
         with suppress(CertificateError):
@@ -225,7 +225,7 @@ def _certificate(pem: bytes) -> x509.Certificate:
 
 
 def _private_key(pem: bytes) -> PrivateKey:
-    """Load a key without testing whether its factors are primes, which would block all threads for 40 ms."""
+    """Load a key without a primality test, which would block all threads for 40 ms."""
     try:
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Requests certificate operations from a subprocess, because cryptography uses 11 MiB and is rarely needed.
+"""Performs certificate operations in a subprocess, because cryptography requires 11 MiB and is rarely used.
 
 The process responds to each line with one line (`certificateworker.py`), and exits if it is idle for a few seconds.
 """
@@ -20,18 +20,18 @@ from kuberuntime.clock import Clock
 PROGRAM: Final = "leaderworkerset.webhooks.certificateworker"
 
 IDLE: Final = 5.0
-"""The seconds after which an idle process exits. The requests during a start arrive within one second."""
+"""The time in seconds after which an idle process exits. All requests at startup arrive within one second."""
 
 LINE: Final = 4 * 2**20
-"""The maximum bytes of a response. A Secret has at most 1 MiB."""
+"""The maximum size of a response in bytes. A Secret has at most 1 MiB."""
 
 
 AUTHORITY_CERTIFICATE: Final = "ca.crt"
-"""The key in the Secret for the CAs that clients trust."""
+"""The key of trusted CAs in the Secret."""
 
 
 class RotationStep(StrEnum):
-    """The action that is due."""
+    """The required action."""
 
     KEEP = "keep"
     RENEW_CERTIFICATE = "renew the serving certificate"
@@ -40,7 +40,7 @@ class RotationStep(StrEnum):
 
 
 class Rotate(Struct, frozen=True, tag=True):
-    """Requests the step that is due for the data of a Secret with a certificate for these host names (`RotationResult`)."""
+    """Requests the next step for the data of a Secret with a certificate for these host names (`RotationResult`)."""
 
     data: Mapping[str, str]
     hosts: Sequence[str]
@@ -48,14 +48,14 @@ class Rotate(Struct, frozen=True, tag=True):
 
 
 class SelfSign(Struct, frozen=True, tag=True):
-    """Requests a self-signed certificate with its key as one PEM."""
+    """Requests a self-signed certificate and key in one PEM."""
 
     hosts: Sequence[str]
     now: datetime
 
 
 class FindEnd(Struct, frozen=True, tag=True):
-    """Requests when the first certificate in a PEM expires, or None if only the TLS library can read it."""
+    """Requests the expiration time of the first certificate in a PEM, or None if only OpenSSL can parse it."""
 
     chain: bytes
 
@@ -64,7 +64,7 @@ Question: TypeAlias = Rotate | SelfSign | FindEnd
 
 
 class RotationResult(Struct, frozen=True):
-    """The step that is due, and the resulting certificates: the data of the Secret, and the served chain."""
+    """The next step, and the resulting Secret data and serving chain."""
 
     step: RotationStep
     data: Mapping[str, str]
@@ -87,20 +87,20 @@ class CertificateSubprocess:
         self._ask: Ask = ask or self._process.ask
 
     async def rotate(self, data: Mapping[str, str], hosts: Sequence[str]) -> RotationResult:
-        """Perform the step that is due for the data of a Secret, and return the result."""
+        """Perform the next step for the data of a Secret, and return the result."""
         return msgspec.json.decode(await self._answer(Rotate(data, hosts, self._clock.now())), type=RotationResult)
 
     async def self_signed(self) -> bytes:
-        """Return a certificate that clients do not verify, valid for longer than this process, with its key as PEM."""
+        """Return a self-signed certificate that is valid for longer than this process runs, and its key, as PEM."""
         question = SelfSign(("localhost", socket.gethostname()), self._clock.now())
         return msgspec.json.decode(await self._answer(question), type=bytes)
 
     async def find_end(self, chain: bytes) -> datetime | None:
-        """Return when a certificate expires, or None if only the TLS library can read it."""
+        """Return the expiration time of a certificate, or None if only OpenSSL can parse it."""
         return msgspec.json.decode(await self._answer(FindEnd(chain)), type=datetime | None)
 
     async def aclose(self) -> None:
-        """Stop the process if it is running, and wait until it exits."""
+        """Stop the process if it is running, and wait for its exit."""
         await self._process.close()
 
     async def _answer(self, question: Question) -> bytes:
@@ -108,7 +108,7 @@ class CertificateSubprocess:
 
 
 class WorkerProcess:
-    """Starts the process for a request if it is not running. Raises `ChildProcessError` if it does not respond."""
+    """Starts the process for a request if necessary. Raises `ChildProcessError` if it does not respond."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -126,7 +126,7 @@ class WorkerProcess:
             try:
                 process.stdin.write(question + b"\n")
                 answer = await process.stdout.readline()
-            except BaseException:  # a later question must not get the answer to this one
+            except BaseException:  # a later request must not receive this response
                 self._end()
                 raise
             if not answer.endswith(b"\n"):
@@ -136,7 +136,7 @@ class WorkerProcess:
             return answer
 
     async def close(self) -> None:
-        """Stop the process if it is running, and wait until it exits."""
+        """Stop the process if it is running, and wait for its exit."""
         process = self._process
         self._end()
         if process is not None:

@@ -1,4 +1,4 @@
-"""The process that `certificatesubprocess.py` starts. It responds to each line of its input."""
+"""Processes certificate requests for `certificatesubprocess.py`, one per input line."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def answer(line: bytes) -> bytes:
 
 
 def rotate(question: Rotate) -> RotationResult:
-    """Perform the step that is due for a Secret."""
+    """Perform the next step for a Secret."""
     before = rotation.read(question.data)
     step = rotation.decide(before, question.hosts, question.now)
     material = rotation.renew(before, step, question.hosts, question.now)
@@ -54,13 +54,13 @@ def rotate(question: Rotate) -> RotationResult:
 
 
 def main() -> None:
-    """Process requests until the input or the output is closed. Interrupts are handled by the manager."""
+    """Process requests until the input or output is closed. The manager handles interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for line in sys.stdin.buffer:
             sys.stdout.buffer.write(answer(line) + b"\n")
             sys.stdout.buffer.flush()
-    except BrokenPipeError:  # the manager was killed; Python flushes once more at the exit
+    except BrokenPipeError:  # the manager was killed; Python flushes again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""The two objects that configure which webhooks an API server calls (contract 12.3, R-WHC-1).
+"""Builds the two webhook configurations (contract 12.3, R-WHC-1).
 
 Their names are the same for every installation, because a cluster has one set of them, and the manager finds them by
 name to write its CA. API servers call configurations in the order of their names, so that ours follow those of Kueue
@@ -29,7 +29,7 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 def at_url(url: str, authority: bytes) -> ClientConfig:
-    """Return a function that points webhooks to a server's address.
+    """Return a function that configures webhooks with the address of a server.
 
     `authority` is the PEM of the CA that signed its certificate.
     """
@@ -38,7 +38,7 @@ def at_url(url: str, authority: bytes) -> ClientConfig:
 
 
 def at_service(namespace: str, name: str, authority: bytes = b"") -> ClientConfig:
-    """Return a function that points webhooks to a Service. Without `authority`, a different component injects the CA."""
+    """Return a function that configures webhooks with a Service, and with a CA unless it is injected later."""
     bundle = {"caBundle": base64.b64encode(authority).decode()} if authority else {}
     return lambda path: {"service": {"namespace": namespace, "name": name, "path": path}} | bundle
 
@@ -46,7 +46,7 @@ def at_service(namespace: str, name: str, authority: bytes = b"") -> ClientConfi
 def build_configurations(
     webhooks: Iterable[WebhookSpec], client_config: ClientConfig, *, evaluates_cel: bool = False
 ) -> Objects:
-    """Build both configurations, each with its webhooks in their order.
+    """Build both configurations, each with its webhooks in order.
 
     Without `evaluates_cel`, which the API server of one machine does not, webhooks get all objects of their selector.
     """
@@ -66,7 +66,7 @@ def build_configurations(
 
 
 def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
-    """Return a webhook configuration whose webhooks trust `bundle` (base64). Return the same object if they already do."""
+    """Return a webhook configuration with the CAs `bundle` (base64), or the same object if it already has them."""
     webhooks: list[JSONObject] = configuration.get("webhooks") or []
     if all(webhook.get("clientConfig", {}).get("caBundle") == bundle for webhook in webhooks):
         return configuration
@@ -77,7 +77,7 @@ def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
 
 
 def elsewhere(configuration: JSONObject, namespace: str) -> str:
-    """Return the different namespace whose Service the webhooks call, or an empty string if there is none."""
+    """Return the different namespace of the webhook Service, or an empty string if there is none."""
     clients = [webhook.get("clientConfig") or {} for webhook in configuration.get("webhooks") or []]
     called = {str((client.get("service") or {}).get("namespace") or namespace) for client in clients}
     return min(called - {namespace}, default="")
@@ -106,10 +106,10 @@ READ: Final = (
     Permission(MUTATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"), names=(MUTATING_NAME,)),
     Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, ("list", "watch"), names=(VALIDATING_NAME,)),
 )
-"""The permissions to detect that the webhooks refer to a different installation."""
+"""The permissions to detect webhooks of a different installation."""
 
 NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)), Permission(SECRETS, ("create",)))
-"""Together with `CLUSTER`, the permissions to maintain the webhook certificate (R-CERT-1).
+"""The permissions, in addition to `CLUSTER`, to maintain the webhook certificate (R-CERT-1).
 
 They name their objects, so a list or watch must select its object by `metadata.name`. A role cannot restrict `create`
 to a name. This permission applies in the manager's namespace, where a deleted Secret is recreated.
@@ -117,5 +117,5 @@ to a name. This permission applies in the manager's namespace, where a deleted S
 
 
 def certificate_secret(key: ObjectKey) -> JSONObject:
-    """Build the Secret for the manager's certificate without a data field, so that existing data is kept (R-OP-50)."""
+    """Build the Secret of the manager's certificate without data, so that existing data is preserved (R-OP-50)."""
     return metadata.build(SECRETS, key.name, key.namespace)

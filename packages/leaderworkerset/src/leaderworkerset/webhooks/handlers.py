@@ -1,4 +1,4 @@
-"""The webhooks for LeaderWorkerSets, their pods and DisaggregatedSets, with the decision for each path (contract 12.3).
+"""The webhooks for LeaderWorkerSets, their pods, and DisaggregatedSets (contract 12.3).
 
 Types are validated here, so that decisions can rely on them.
 """
@@ -65,13 +65,13 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> AdmissionResult:
 
 
 def _read(obj: JSONObject) -> LeaderWorkerSet:
-    """Return the decoded object. Raise an error if a field has the wrong type, also in a template."""
+    """Return the decoded object. Raise an error for invalid field types, including those in templates."""
     round_trip("LeaderWorkerSet", obj)
     return decode(obj)
 
 
 def _with_roles(obj: JSONObject) -> JSONObject:
-    """Return the object. Raise an error if a field in it or in a role has the wrong type."""
+    """Return the object. Raise an error for invalid field types, including those in roles."""
     decode_disaggregatedset(obj)
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
@@ -79,7 +79,7 @@ def _with_roles(obj: JSONObject) -> JSONObject:
 
 
 def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
-    """Return the decoded stored object, or None if a field has the wrong type, so that an update can fix it."""
+    """Return the decoded stored object, or None for invalid field types, so that an update can fix them."""
     try:
         return None if stored is None else read(stored)
     except TYPE_ERRORS:
@@ -94,7 +94,7 @@ def mutate_pod(review: Review, gang: Gang) -> JSONObject:
 
 
 def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
-    """Return the object with labels and annotations as Go reads them, with null as an empty string."""
+    """Return the object with labels and annotations as decoded by Go, where null is an empty string."""
     metadata = meta.metadata(obj)
     parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
     return obj | {"metadata": metadata | parts} if parts else obj
@@ -106,7 +106,7 @@ def allow(review: Review) -> JSONObject:
 
 
 Ask: TypeAlias = Callable[[], Gang]
-"""Returns the gang schedulers that may currently be used."""
+"""Returns the available gang schedulers."""
 
 
 def disaggregatedset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:

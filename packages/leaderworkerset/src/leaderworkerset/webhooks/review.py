@@ -1,4 +1,4 @@
-"""AdmissionReview v1: decodes the request of the API server, and encodes the response.
+"""Decodes AdmissionReview v1 requests, and encodes responses.
 
 Bytes come in, bytes go out. A decision is a function that returns the object to store for a `Review`, or raises an
 error, which determines the code: 400 for a wrong type (R-DEF-7), and 403 for a denial (R-ADM-1, contract 10.2). Every
@@ -24,24 +24,24 @@ API_VERSION = "admission.k8s.io/v1"
 
 
 TYPE_ERRORS: Final = (GoTypeError, DecodeError)
-"""Errors that report a field of the wrong type."""
+"""Errors about fields with an invalid type."""
 
 
 UID: Final = re.compile(rb'"uid":\s{0,8}"([\w-]{1,64})"')
-"""The uid of a review, which API servers write before the object. They reject a response without it."""
+"""The uid of a review, which precedes the object. API servers reject responses without a uid."""
 
 HEAD: Final = 1024
-"""The number of bytes of a body in which the uid is searched."""
+"""The number of body bytes that are searched for the uid."""
 
 
 class BadReviewError(ValueError):
-    """The body is not an AdmissionReview request. `uid` is known if the body is only nested too deeply."""
+    """The body is not an AdmissionReview request. `uid` is available if the body is only nested too deeply."""
 
     uid = ""
 
 
 class Review(msgspec.Struct, frozen=True):
-    """The request of one review. `object` is empty on DELETE, and `old` is set on UPDATE and DELETE."""
+    """The request of a review. `object` is empty for DELETE, and `old` is set for UPDATE and DELETE."""
 
     uid: str
     operation: str
@@ -57,11 +57,11 @@ class AdmissionResult(msgspec.Struct, frozen=True):
 
 
 Decide: TypeAlias = Callable[[Review], JSONObject | AdmissionResult]
-"""Returns the object to store, which is the review's object if unchanged. Raises an error to deny the request."""
+"""Returns the object to store, or the same object if unchanged. Raises an error to deny the request."""
 
 
 def answer(body: bytes, decide: Decide) -> bytes:
-    """Decode a review, decide, and encode the response."""
+    """Decode a review, process it, and encode the response."""
     try:
         return respond(decode(body), decide)
     except BadReviewError as error:
@@ -74,7 +74,7 @@ def unreadable(error: BadReviewError) -> bytes:
 
 
 def respond(review: Review, decide: Decide) -> bytes:
-    """Decide about a review, and encode the response."""
+    """Process a review, and encode the response."""
     try:
         decision = _decide(review, decide)
     except TYPE_ERRORS as error:
@@ -86,7 +86,7 @@ def respond(review: Review, decide: Decide) -> bytes:
 
 
 def _decide(review: Review, decide: Decide) -> JSONObject | AdmissionResult:
-    """Decide. Stored errors do not block updates: wrong field types never, other errors not during a deletion."""
+    """Process a review. Errors in stored objects never block deletions, and invalid types never block updates."""
     if review.operation == "UPDATE" and _is_deleting(review.object):
         return review.object  # its finalizers must be removable
     try:
@@ -103,7 +103,7 @@ def _is_deleting(obj: JSONObject) -> bool:
 
 
 def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
-    """Return whether the creation of the stored object would fail with this error."""
+    """Return whether creating the stored object would fail with this error."""
     try:
         decide(Review("", "CREATE", stored, None))
     except TYPE_ERRORS as error:
@@ -114,12 +114,12 @@ def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
 
 
 def failed(uid: str, message: str) -> bytes:
-    """Encode the response to a review whose decision failed with an internal error."""
+    """Encode the response to a review that failed with an internal error."""
     return encode(_refused(uid, 500, message))
 
 
 def decode(body: bytes) -> Review:
-    """Decode the request of an AdmissionReview. Raise `BadReviewError` for other or too deeply nested bodies.
+    """Decode an AdmissionReview request. Raise `BadReviewError` if it is invalid or nested too deeply.
 
     If an object is nested too deeply, `managedFields` are omitted, because decisions do not depend on them.
     """

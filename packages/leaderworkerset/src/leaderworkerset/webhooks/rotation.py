@@ -1,4 +1,4 @@
-"""When and how a certificate is renewed: decisions on the content of a secret (R-CERT-1).
+"""Decides when and how a certificate is renewed, based on the data of a Secret (R-CERT-1).
 
 In: the content of the secret, the host names and the time. Out: the new content. No connection fails during a renewal,
 because trust is changed before the served certificate:
@@ -26,10 +26,10 @@ from leaderworkerset.webhooks.certificates import Certificate, CertificateError
 from leaderworkerset.webhooks.certificatesubprocess import AUTHORITY_CERTIFICATE, RotationStep
 
 LOOKAHEAD: Final = timedelta(days=90)
-"""How long before its expiry a certificate is renewed."""
+"""The time before its expiration at which a certificate is renewed."""
 
 FAREWELL: Final = timedelta(days=1)
-"""How long a CA with an invalid serial number is trusted after it was replaced."""
+"""The time for which a CA with an invalid serial number remains trusted after its replacement."""
 
 AUTHORITY_KEY: Final = "ca.key"
 CERTIFICATE: Final = "tls.crt"
@@ -37,7 +37,7 @@ KEY: Final = "tls.key"
 
 
 class CertificateSecret(Struct, frozen=True):
-    """The content of a Secret. The first certificate of `authority` signs, and the others are still trusted."""
+    """The content of a Secret. The first CA in `authority` signs certificates, and the others remain trusted."""
 
     authority: Certificate
     serving: Certificate
@@ -49,7 +49,7 @@ class CertificateSecret(Struct, frozen=True):
 
 
 def read(data: Mapping[str, str]) -> CertificateSecret:
-    """Read the data of a Secret. Missing or invalid base64 values are empty, and will be renewed."""
+    """Read the data of a Secret. Missing or invalid base64 values count as empty, and are renewed."""
     parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
     return CertificateSecret(
         Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])
@@ -57,7 +57,7 @@ def read(data: Mapping[str, str]) -> CertificateSecret:
 
 
 def write(material: CertificateSecret) -> dict[str, str]:
-    """Return the data of a Secret."""
+    """Return the Secret data."""
     parts = {
         AUTHORITY_CERTIFICATE: material.authority.certificate,
         AUTHORITY_KEY: material.authority.key,
@@ -68,7 +68,7 @@ def write(material: CertificateSecret) -> dict[str, str]:
 
 
 def decide(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> RotationStep:
-    """Decide which part must be renewed."""
+    """Determine what must be renewed."""
     try:
         if not _is_good_authority(material.authority, now):
             return RotationStep.RENEW_AUTHORITY
@@ -84,7 +84,7 @@ def decide(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> 
 
 
 def renew(material: CertificateSecret, step: RotationStep, hosts: Sequence[str], now: datetime) -> CertificateSecret:
-    """Return the content of the Secret after `step`."""
+    """Return the Secret content after `step`."""
     if step is RotationStep.KEEP:
         return material
     authority = material.authority
@@ -103,7 +103,7 @@ def renew(material: CertificateSecret, step: RotationStep, hosts: Sequence[str],
 
 
 def due_at(material: CertificateSecret) -> datetime:
-    """Return when the next renewal of valid material is due."""
+    """Return the time of the next renewal for valid certificates."""
     ends = (material.authority.certificate, material.serving.certificate)
     return min(certificates.expires_at(end) for end in ends) - LOOKAHEAD
 
@@ -129,7 +129,7 @@ def _is_good_serving(material: CertificateSecret, hosts: Sequence[str], now: dat
 
 
 def _trusts_too_many(material: CertificateSecret, now: datetime) -> bool:
-    """Return whether a CA with an invalid serial number has been trusted long enough."""
+    """Return whether a CA with an invalid serial number can be removed."""
     signer, *others = certificates.split(material.authority.certificate)
     signs_since = certificates.begins_at(signer) + certificates.SKEW
     return now >= signs_since + FAREWELL and not all(map(certificates.has_valid_serial, others))

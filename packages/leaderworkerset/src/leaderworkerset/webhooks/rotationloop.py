@@ -1,4 +1,4 @@
-"""The loop that performs the decisions of `rotation.py`, on every replica (R-CERT-1).
+"""Renews certificates on each replica according to `rotation.py` (R-CERT-1).
 
 It watches one Secret and the two webhook configurations. Each plan renews the Secret if that is due, or makes both
 configurations trust its CAs, unless its watch of the Secret is stale. The certificate is passed to `serve` only after
@@ -42,30 +42,30 @@ from leaderworkerset.webhooks.certificatesubprocess import (
 )
 
 INTERVAL: Final = 12 * 3600.0
-"""The seconds between two plans without a change."""
+"""The interval in seconds between two plans without a change."""
 
 LOOK_AT_CLOCK: Final = 60.0
-"""The maximum seconds between a change of the wall clock, which may expire a certificate, and the next plan."""
+"""The maximum delay in seconds of the next plan after a wall clock change, which can expire a certificate."""
 
 SETTLE: Final = 5.0
-"""The seconds for API servers to load a new CA before its certificate is served."""
+"""The time in seconds for API servers to load a new CA before its certificate is served."""
 
 SHORTEST: Final = 1.0
-"""The minimum seconds between two plans, even if a renewal is due immediately."""
+"""The minimum interval in seconds between two plans, even if a renewal is due immediately."""
 
 BEHIND: Final = 1.0
-"""The seconds until the next plan while the watch of the Secret is stale."""
+"""The delay in seconds of the next plan while the watch of the Secret is outdated."""
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
 Serve: TypeAlias = Callable[[bytes, datetime], Awaitable[None]]
-"""Accepts a certificate with its key as one PEM, and its expiry. It is served from now on."""
+"""Uses a certificate and key in one PEM, with their expiration time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class CertificatePlace(Struct, frozen=True):
-    """The Secret that contains the certificate, and the host name that API servers call."""
+    """The Secret with the certificate, and the host name that API servers use."""
 
     secret: ObjectKey
     host: str
@@ -77,7 +77,7 @@ def place(namespace: str, service: str, secret: str) -> CertificatePlace:
 
 
 class Rotation:
-    """Runs until cancelled. `serve` receives every certificate after API servers trust it."""
+    """Runs until cancelled. `serve` receives each certificate after API servers trust it."""
 
     def __init__(
         self, client: Client, place: CertificatePlace, clock: Clock, work: CertificateSubprocess, serve: Serve
@@ -97,7 +97,7 @@ class Rotation:
         )
 
     async def run(self) -> None:
-        """Keep the certificates valid. Raise `ConfigError` if the Secret is missing at the start and cannot be created."""
+        """Renew the certificates. Raise `ConfigError` if the Secret cannot be created at startup."""
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
@@ -113,18 +113,18 @@ class Rotation:
         await Manager(informers=informers, runnables=(controller, clock)).run()
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Return the writes that are due now. If there are none, serve the certificate."""
+        """Return the required writes. If there are none, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             log.warning("creating the secret of the certificates, which does not exist", secret=str(self._place.secret))
             return Plan((Create(resource=SECRETS, object=self._empty, if_absent=True),))
         now = self._clock.now()
         due = await self._work.rotate(secret.get("data") or {}, (self._place.host,))
-        if due.step is not RotationStep.KEEP:  # the next plan follows the change of the secret
+        if due.step is not RotationStep.KEEP:  # the next plan follows after the Secret has changed
             log.info("renewing certificates", secret=str(self._place.secret), step=due.step.value)
             return Plan((Put(resource=SECRETS, object=secret | {"data": dict(due.data)}),))
         if writes := self._trust(due.data[AUTHORITY_CERTIFICATE]):
-            # A replica whose watch is late would take back the authority that another one has added.
+            # A replica with an outdated watch would revert the CA that a different replica has added.
             current = await self._client.get(SECRETS, self._place.secret)
             if meta.resource_version(current) != meta.resource_version(secret):
                 return Plan(requeue_after=BEHIND)
@@ -133,7 +133,7 @@ class Rotation:
         return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
-        """Create the Secret if it does not exist. An API server may be unavailable when a node starts."""
+        """Create the Secret if it does not exist. The API server might be unavailable when a node starts."""
         failures = 0
         while True:
             try:
@@ -149,14 +149,14 @@ class Rotation:
     async def _create(self) -> None:
         try:
             await self._client.create(SECRETS, self._empty)
-        except AlreadyExistsError:  # another replica was faster
+        except AlreadyExistsError:  # a different replica was faster
             return
         except ForbiddenError as error:
             raise ConfigError(missing(self._place.secret)) from error
         log.warning("created the secret of the certificates, which did not exist", secret=str(self._place.secret))
 
     def _trust(self, bundle: str) -> Actions:
-        """Return the writes for the configurations that do not trust the CAs yet."""
+        """Return the writes for configurations that do not yet trust the CAs."""
         actions: Actions = ()
         for informer in self._configurations:
             objects = informer.store.list()
@@ -166,7 +166,7 @@ class Rotation:
                 )
             for configuration in objects:
                 if configurations.elsewhere(configuration, self._place.secret.namespace):
-                    continue  # another installation keeps its authority there
+                    continue  # it contains the CA of a different installation
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
                     log.info("injecting the authority", configuration=meta.name(configuration))
@@ -174,7 +174,7 @@ class Rotation:
         return actions
 
     async def _show(self, rotation: RotationResult) -> None:
-        """Serve the certificate if it changed, after a pause in which API servers load a new CA."""
+        """Serve the certificate if it changed, after a delay during which API servers load a new CA."""
         if rotation.chain == self._served:
             return
         if self._served and rotation.signer != self._signer:
@@ -185,7 +185,7 @@ class Rotation:
 
 
 class _ClockFollower:
-    """Triggers a plan after the wall clock was set, because the wait between plans uses the monotonic clock."""
+    """Triggers a plan after a wall clock change, because the interval between plans uses the monotonic clock."""
 
     def __init__(self, clock: Clock, plan_again: Callable[[], None]) -> None:
         self._jumps = ClockJumps(clock)
@@ -200,7 +200,7 @@ class _ClockFollower:
 
 
 def missing(secret: ObjectKey) -> str:
-    """Return the message for a missing Secret, which describes how to fix it."""
+    """Return the message for a missing Secret, which describes the fix."""
     return f"Secret {secret} not found, and the manager may not create it: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
 
 

@@ -1,4 +1,4 @@
-"""The HTTPS server that API servers call for admission.
+"""Serves admission requests of API servers over HTTPS.
 
 It runs in its own thread with its own event loop, because an API server waits for the response, so that a long
 reconcile must not block it. Large reviews must not block small ones either. They are decided in threads, one after the
@@ -29,22 +29,22 @@ from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import BadReviewError, Decide
 
 SECONDS: Final = 10.0
-"""The time limit for a body, which is as long as API servers wait for the whole response."""
+"""The timeout for a body, which equals the API server's timeout for the complete response."""
 
 USUAL: Final = 256 * 1024
-"""The size in bytes up to which bodies are read concurrently on all connections."""
+"""Bodies up to this size in bytes are read concurrently on all connections."""
 
 LARGE_AT_ONCE: Final = 8
 
 Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
-"""Reports that a body is read from a connection, with a time limit in seconds (`LimitListener.receiving`)."""
+"""Reports that a body is being read from a connection, with a timeout in seconds (`LimitListener.receiving`)."""
 
 TO_REFUSE: Final = 1.0
-"""The seconds after the time limit for which the connection stays open to respond that the body was too slow."""
+"""The time in seconds after the timeout during which the connection is open for the error response."""
 
 
 class Bodies:
-    """Reads bodies with limits on time and memory, because any client can send a body.
+    """Reads bodies with time and memory limits, because any client can send a body.
 
     A usual review is small and has a Content-Length. Only a few others are read concurrently, because the memory for
     all bodies is limited.
@@ -56,15 +56,15 @@ class Bodies:
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def read(self, request: web.BaseRequest) -> bytes:
-        """Return the body. Respond with 408 if it is not complete in time."""
-        if request.content.is_eof():  # it came with the headers
+        """Return the body. If it is not complete before the timeout, respond with status 408."""
+        if request.content.is_eof():  # it was received together with the headers
             return await request.read()
         try:
             with self._receiving(request.transport, self._seconds + TO_REFUSE):
                 return await self._read(request)
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
-        except ConnectionError as error:  # the client is gone and cannot read this
+        except ConnectionError as error:  # the client has disconnected
             raise web.HTTPBadRequest(text="the body ended early") from error
 
     async def _read(self, request: web.BaseRequest) -> bytes:
@@ -76,17 +76,17 @@ class Bodies:
 
 
 LARGEST_BODY = 7 * 512 * 1024
-"""The maximum bytes of an object and its old version, each at most 1.5 MiB as in etcd, and the review around them."""
+"""The maximum size in bytes of a review with an object and its old version, each with up to 1.5 MiB as in etcd."""
 
 LARGE: Final = 64 * 1024
-"""The bytes from which on a review is decided in a thread. A review of this size takes a few milliseconds."""
+"""The size in bytes from which a review is processed in a thread. Such a review takes a few milliseconds."""
 
 MOST_WAITING: Final = 2 * LARGEST_BODY
-"""The maximum bytes of queued reviews larger than `USUAL`, which is two of the largest. Any client can send them."""
+"""The maximum total size in bytes of queued reviews above `USUAL`, which fits two reviews of the maximum size."""
 
 
 class DecisionQueue:
-    """Decides about reviews in a thread, one by one. Responds with 503 if queued reviews exceed a limit in bytes."""
+    """Processes reviews in a thread, one by one. Rejects them with status 503 if the queue exceeds a size limit."""
 
     def __init__(self, most: float = math.inf) -> None:
         self._most = most
@@ -94,7 +94,7 @@ class DecisionQueue:
         self._turn = asyncio.Lock()
 
     async def answer(self, path: str, decide: Decide, body: bytes) -> web.Response:
-        """Decide about the review when it is at the head of the queue."""
+        """Process the review when it is first in the queue."""
         if self._waiting + len(body) > self._most:
             raise web.HTTPServiceUnavailable(
                 text="too many large reviews wait: try again", headers={"retry-after": "1"}
@@ -110,11 +110,11 @@ class DecisionQueue:
 SHUTDOWN_SECONDS = 3.0
 
 Observe: TypeAlias = Callable[[str, int, float], None]
-"""Called for every request with its path, status code and duration in seconds, in the server's thread."""
+"""Receives the path, status code and duration in seconds of each request, in the server's thread."""
 
 
 Handle: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
-"""Handles a request. The router and middlewares of aiohttp would use a tenth of the time of a usual review."""
+"""Handles a request without the aiohttp router and middlewares, which would take a tenth of the time."""
 
 
 def ignore(_path: str, _code: int, _seconds: float) -> None:
@@ -125,7 +125,7 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookOptions(Struct, frozen=True, kw_only=True):
-    """Options of a webhook server. `body_seconds` limits the time to read a request body."""
+    """The options of a webhook server. `body_seconds` is the timeout for a request body."""
 
     tls: TLSSettings = field(default_factory=TLSSettings)
     observe: Observe = ignore
@@ -164,7 +164,7 @@ class WebhookServer:
 
     @property
     def url(self) -> str:
-        """Return the address that API servers call, without a path."""
+        """Return the server address for API servers, without a path."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"https://{host}:{self._port}"
 
@@ -174,15 +174,15 @@ class WebhookServer:
         return self._thread is not None and self._thread.is_alive()
 
     async def replace_certificate(self, chain: bytes) -> None:
-        """Use a new certificate and key for every new connection. Open connections keep theirs."""
+        """Use a new certificate and key for new connections. Open connections are not affected."""
 
-        async def replace() -> None:  # in the serving thread, where no handshake can be half done
+        async def replace() -> None:  # in the serving thread, so that no handshake is in progress
             load_chain(self._tls, chain)
 
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
 
     def drain(self) -> None:
-        """Continue to respond, but close each connection afterwards, so that later requests use a different replica."""
+        """Continue to respond, but close each connection afterwards, so that clients use a different replica."""
         self._is_draining = True
 
     async def __aenter__(self) -> Self:
@@ -205,7 +205,7 @@ class WebhookServer:
         try:
             asyncio.run(self._serve(started))
         except Exception as error:  # noqa: BLE001
-            # The edge of the thread: the caller that awaits its start, or else its end, gets the error.
+            # The thread boundary: the caller that awaits the start or the exit receives the error.
             (self._ended if started.done() else started).set_exception(error)
         else:
             self._ended.set_result(None)
@@ -217,7 +217,7 @@ class WebhookServer:
             self._handler(acceptor),
             request_factory=partial(web.BaseRequest, loop=self._loop, client_max_size=LARGEST_BODY),
             access_log=None,
-            auto_decompress=False,  # no API server compresses reviews, and a small body could become any size
+            auto_decompress=False,  # API servers do not compress reviews, and the expanded size is unknown
             lingering_time=LINGER_SECONDS,
             logger=protocol_logger("webhooks"),
         )
@@ -270,11 +270,11 @@ class WebhookServer:
 
 
 class FailedResponse(web.Response):
-    """The denial for an internal error, sent as 200, so that users see its text, and reported as 500."""
+    """The denial for an internal error, with status 200, so that users see the message. It is reported as 500."""
 
 
 async def _end(runner: web.ServerRunner) -> None:
-    """Respond to pending requests, then drop the connections, because a TLS shutdown may take too long."""
+    """Respond to pending requests, and then abort the connections, because a TLS shutdown can take too long."""
     connections = runner.server.connections if runner.server is not None else []
     transports = [connection.transport for connection in connections]
     await runner.cleanup()
@@ -292,7 +292,7 @@ def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
     try:
         answer = review.respond(request, decide)
     except Exception as error:
-        # The edge of the server: an unforeseen error becomes a denial with its text, never an outage.
+        # The server boundary: an unexpected error becomes a denial with its message, and never an outage.
         log.exception("admission failed", path=path)
         kind, answer = FailedResponse, review.failed(request.uid, f"internal error: {type(error).__name__}: {error}")
     return kind(body=answer, content_type="application/json")

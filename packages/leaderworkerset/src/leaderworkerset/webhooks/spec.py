@@ -1,4 +1,4 @@
-"""A webhook as a value: its path, its decision, and the writes that the API server sends to it."""
+"""Defines a webhook with its path, admission function, and rules."""
 
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -13,17 +13,17 @@ NOT_DELETING: Final[JSONObject] = {
     "name": "not-deleting",
     "expression": "object == null || !has(object.metadata.deletionTimestamp)",
 }
-"""Does not match objects that are being deleted, because deletion must not depend on the manager (docs/adr/0029)."""
+"""Excludes terminating objects, because deletion must not depend on the manager (docs/adr/0029)."""
 
 NOTHING_TO_CHECK: Final[JSONObject] = {"name": "nothing-to-check", "expression": "false"}
-"""Does not match any request, because a webhook that allows everything would only cost time (docs/adr/0041)."""
+"""Does not match any request, because a webhook that allows all requests would only add latency (docs/adr/0041)."""
 
 ClientConfig: TypeAlias = Callable[[str], JSONObject]
-"""Builds the `clientConfig` of a webhook from its path."""
+"""Builds the `clientConfig` of a webhook with this path."""
 
 
 class WebhookSpec(Struct, frozen=True, kw_only=True):
-    """One webhook. `mutates` means that it may change objects; `selector` (labels) and `conditions` select its objects.
+    """A webhook. If `mutates` is set, it can change objects, which are selected by `selector` and `conditions`.
 
     `is_called` is False for a webhook that is only declared, because clients of upstream expect it.
     """
@@ -39,7 +39,7 @@ class WebhookSpec(Struct, frozen=True, kw_only=True):
     is_called: bool = True
 
     def build(self, client_config: ClientConfig) -> JSONObject:
-        """Build the entry in a webhook configuration."""
+        """Build the entry for a webhook configuration."""
         rule = {
             "apiGroups": [self.resource.group],
             "apiVersions": [self.resource.version],

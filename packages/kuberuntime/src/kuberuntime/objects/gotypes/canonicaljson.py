@@ -1,4 +1,4 @@
-"""Encodes JSON to the same bytes as Go, because revisions are compared with bytes of Go controllers."""
+"""Encodes JSON to the same bytes as Go, because revisions of Go controllers are compared byte by byte."""
 
 import json
 from typing import Final
@@ -29,7 +29,7 @@ def canonical_json(value: JSON) -> bytes:
 
 
 def _holds_odd_numbers(encoded: bytes) -> bool:
-    """Return whether there is a number with a fraction or more than 15 digits outside of strings."""
+    """Return whether the JSON contains a number with a fraction or with more than 15 digits."""
     if b"\\" in encoded:
         encoded = encoded.replace(rb"\\", b"").replace(rb"\"", b"")
     outside_texts = b"".join(encoded.split(b'"')[::2]).translate(_DIGITS)
@@ -37,7 +37,7 @@ def _holds_odd_numbers(encoded: bytes) -> bool:
 
 
 def _with_numbers_of_go(value: JSON) -> JSON:
-    """Replace numbers by their digits in Go, which differ for integers that a float64 cannot represent."""
+    """Format numbers like Go. The digits differ for integers that a float64 cannot represent."""
     if isinstance(value, dict):
         return {name: _with_numbers_of_go(child) for name, child in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Go struct types as data: the JSON fields of each type, and the Go type of each field.
+"""Represents Go struct types as data, with the JSON fields of each type and their Go types.
 
 The notation is Go's with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`. Scalars
 beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for unchanged JSON.
@@ -20,7 +20,7 @@ SCALARS: Final = frozenset(
 
 
 class GoField(msgspec.Struct, frozen=True):
-    """A field: its type without the pointer mark, and the handling of absent and empty values."""
+    """A field with its type (without the pointer mark), and the handling of absent and empty values."""
 
     type: str
     pointer: bool
@@ -47,12 +47,12 @@ def shape_of(go_type: str) -> Shape:
 
 
 def element_of(go_type: str) -> str:
-    """Return the type of the items of a list or the values of a map."""
+    """Return the item type of a list or the value type of a map."""
     return go_type.removeprefix("[]").removeprefix("map[string]")
 
 
 class GoTypes:
-    """A table of struct types, read from a file at first use. Missing types are looked up in `base`."""
+    """A table of struct types, read from a file when first used. Missing types are looked up in `base`."""
 
     def __init__(self, file: Path, base: "GoTypes | None" = None) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""The constant defaults of Kubernetes kinds by Go type, and a function that fills them in.
+"""The constant defaults of Kubernetes kinds by Go type, and a function that sets them.
 
 Defaults that depend on other fields are code, such as `podrules/pod_defaults.py`.
 """
@@ -77,7 +77,7 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
     "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     "ValidatingWebhook": _WEBHOOK,
 }
-"""Defaults by Go type, as in Kubernetes' `SetDefaults_` functions."""
+"""Defaults by Go type, as in the `SetDefaults_` functions of Kubernetes."""
 
 
 class _Plan(NamedTuple):
@@ -88,7 +88,7 @@ class _Plan(NamedTuple):
 
 
 def fill(types: GoTypes, struct: str, obj: JSONObject) -> None:
-    """Fill the defaults of a normalized object, in place.
+    """Set the defaults of a normalized object in place.
 
     >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
     >>> port = {"containerPort": 80}

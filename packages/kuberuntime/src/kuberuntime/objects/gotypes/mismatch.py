@@ -52,7 +52,7 @@ class Mismatch(msgspec.Struct, frozen=True):
 
 
 class GoTypeError(ValueError):
-    """A value does not match its Go type. `error` names the field. `mismatch` contains the details."""
+    """A value does not match its Go type. `error` contains the field. `mismatch` contains the details."""
 
     def __init__(self, mismatch: Mismatch) -> None:
         self.mismatch = mismatch
@@ -100,7 +100,7 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:
-    """Return Go's error for a scalar. It is empty if the JSON type is wrong, and None if the scalar is valid."""
+    """Return Go's error for a scalar, an empty string for an invalid JSON type, or None if the scalar is valid."""
     annotation: Any = scalars.ANNOTATIONS[go_type]
     if annotation in scalars.KINDS:
         try:

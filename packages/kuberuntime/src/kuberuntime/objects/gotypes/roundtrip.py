@@ -1,4 +1,4 @@
-"""Decodes a JSON value into a Go struct and encodes it again, like Go clients and the API server (R-REV-6).
+"""Decodes JSON to a Go struct and encodes it again, like Go clients and the API server (R-REV-6).
 
 That drops unknown fields and zero values of `omitempty` fields, but keeps zero values behind pointers. Structs and
 quantities that are not pointers are always written, quantities and times in canonical form. One pass in C (msgspec)
@@ -27,13 +27,13 @@ ZEROES: dict[str, Any] = {
 AMOUNTS = "map[string]quantity"
 TIMES = {"time", "microtime"}
 NEVER_EMPTY = {"int-or-string", "quantity"}
-"""Scalars that Go stores as structs, which `omitempty` does not omit."""
+"""Scalars that are structs in Go, so that `omitempty` does not omit them."""
 
 CONTAINERS: dict[str, type[list[Any] | dict[str, Any]]] = {"list": list, "map": dict}
 
 
 def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSONObject:
-    """Decode `value` into `struct` and encode it again like Go. `path` is its location, for errors.
+    """Decode `value` to `struct` and encode it again like Go. `path` is its location, for error messages.
 
     >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
     >>> round_trip(KUBERNETES, "Container", {"name": "c", "image": "", "unknown": 1})
@@ -42,7 +42,7 @@ def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSON
     try:
         return _round_trip(types, struct, {} if value is None else value)
     except msgspec.ValidationError:
-        # Null stands for the zero value of its field; it is rare, so only a second pass replaces it.
+        # Null represents the zero value of its field. Because nulls are rare, only a second pass replaces them.
         try:
             return _round_trip(types, struct, _denull(types, struct, value))
         except msgspec.ValidationError as error:
@@ -58,7 +58,7 @@ def _round_trip(types: GoTypes, struct: str, value: JSON) -> JSONObject:
 
 @cache
 def _compile(types: GoTypes, struct: str) -> type[msgspec.Struct]:
-    """Generate the msgspec struct of a Go type, from the table that declares it."""
+    """Generate the msgspec struct of a Go type from the table that declares it."""
     fields = [(name, _annotation(types, field), _default(types, field)) for name, field in types.fields(struct).items()]
     return msgspec.defstruct(struct, fields, kw_only=True, omit_defaults=True, gc=False)
 
@@ -69,7 +69,7 @@ def _annotation(types: GoTypes, field: GoField) -> Any:
 
 
 def _accepts_null(field: GoField) -> bool:
-    """Return whether the absent value is null. Other types have their own zero values."""
+    """Return whether the zero value is null. Other types have non-null zero values."""
     if field.pointer or field.omit_zero or field.type in TIMES:
         return True
     return field.shape in CONTAINERS and not field.omit_empty
@@ -91,7 +91,7 @@ def _type_annotation(types: GoTypes, go_type: str) -> Any:
 
 
 def _default(types: GoTypes, field: GoField) -> Any:
-    """Return the default. A constant default is omitted in JSON, but a default from a factory is always written."""
+    """Return the default. Constant defaults are omitted in JSON, but defaults of a factory are always written."""
     if _accepts_null(field):
         is_struct = field.type in TIMES and not field.pointer
         return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
@@ -106,7 +106,7 @@ def _default(types: GoTypes, field: GoField) -> Any:
 
 
 def _always(value: Any) -> Any:
-    """Return a default that is always written. It is a constant, so that msgspec does not run Python code.
+    """Return a default that is always written. It is a constant, so that msgspec does not execute Python code.
 
     All objects without the field share it, because decoded values are never modified, and encoded values are new
     objects.
@@ -116,7 +116,7 @@ def _always(value: Any) -> Any:
 
 
 def _denull(types: GoTypes, go_type: str, value: JSON) -> JSON:
-    """Remove null fields from a value, and replace other nulls by the zero value."""
+    """Remove null fields from a value, and replace other nulls with the zero value."""
     element = element_of(go_type)
     match shape_of(go_type):
         case "list" if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The scalar Go types. Scalars with their own syntax (quantities, times, base64) are parsed and formatted like Go.
+"""Parses and formats scalars with a special syntax (quantities, times, base64) like Go.
 
 Each type is a marker class that msgspec passes to `decode`. The value is the canonical text.
 """
@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import JSON
 QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 QUANTITY_TEXT: Final = f"quantities must match the regular expression '{QUANTITY_PATTERN}'"
 MOMENT = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-"""Times in canonical form, except on days that some months do not have (29 to 31)."""
+"""Matches canonical timestamps whose day is 1 to 28."""
 
 SECONDS = re.compile(MOMENT + "Z", re.ASCII)
 MICROSECONDS = re.compile(MOMENT + r"\.\d{6}Z", re.ASCII)
@@ -29,13 +29,13 @@ LAYOUT = (
     ("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"), ("15", r"\d\d"), (":", ":"),
     ("04", r"\d\d"), (":", ":"), ("05", r"\d\d([.,]\d+)?"), ("Z07:00", r"Z|[+-]\d\d:\d\d"),
 )  # fmt: skip
-"""The parts of a time in Go's layout, and a pattern for each."""
+"""The elements of Go's time layout, with a pattern for each element."""
 
 RANGES = {"01": ("month", 12), "02": ("day", 31), "15": ("hour", 23), "04": ("minute", 59), "05": ("second", 59)}
 
 
 class Scalar:
-    """A scalar as its canonical text."""
+    """A scalar in canonical form."""
 
     __slots__ = ("text",)
 
@@ -44,38 +44,38 @@ class Scalar:
 
 
 class QuantityText(Scalar):
-    """A resource quantity; `0.5` is kept as `500m` (R-REV-6.6)."""
+    """A resource quantity, which is stored in canonical form. For example, `0.5` becomes `500m` (R-REV-6.6)."""
 
 
 class Time(Scalar):
-    """A time in whole seconds, UTC."""
+    """A UTC time in whole seconds."""
 
 
 class MicroTime(Scalar):
-    """A time in microseconds, UTC."""
+    """A UTC time in microseconds."""
 
 
 class Base64(Scalar):
-    """Bytes in base64."""
+    """Base64-encoded bytes."""
 
 
 class Amounts(dict[str, str]):
-    """A map of resource quantities, which is decoded as a whole because templates repeat similar maps."""
+    """A map of resource quantities. It is decoded as a whole, because templates contain similar maps."""
 
     __slots__ = ()
 
 
 FEW: Final = 4
-"""The maximum number of amounts in a cached map."""
+"""The maximum number of quantities in a cached map."""
 
 REMEMBERED: Final = 1024
-"""The maximum number of cached quantities and small maps. Objects repeat few of them."""
+"""The maximum number of cached quantities and small maps. Objects contain few different ones."""
 
 SHORT: Final = 256
-"""The maximum characters of cached quantities, so that long quantities cannot exhaust the memory."""
+"""The maximum number of characters of a cached quantity, so that long quantities cannot exhaust the memory."""
 
 NO_AMOUNTS: Final = Amounts()
-"""The value of every empty map, so that msgspec recognizes the default."""
+"""The shared value of all empty maps, so that msgspec recognizes the default."""
 
 KINDS: Final = (QuantityText, Time, MicroTime, Base64)
 
@@ -105,7 +105,7 @@ def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
 
 
 def read(kind: type[Any], value: Any) -> Scalar:
-    """Parse a scalar. The text of a `ValueError` is for users."""
+    """Parse a scalar. The `ValueError` contains a message for users."""
     if kind is QuantityText:
         return QuantityText(_quantity(value))
     if not isinstance(value, str):
@@ -118,7 +118,7 @@ def read(kind: type[Any], value: Any) -> Scalar:
 
 
 def encode(value: Any) -> str:
-    """Return the canonical text."""
+    """Return the canonical form."""
     try:
         text: str = value.text
     except AttributeError:
@@ -128,7 +128,7 @@ def encode(value: Any) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def _quantity_text(text: str) -> QuantityText:
-    """Parse a quantity, which many fields share and which is never modified."""
+    """Parse a quantity. The result is cached and must not be modified."""
     return QuantityText(_quantity(text))
 
 
@@ -147,14 +147,14 @@ def _amounts(value: Any) -> Amounts:
     names_and_amounts = (*value, *value.values())
     try:
         is_short = len("".join(names_and_amounts)) <= SHORT
-    except TypeError:  # a number, or what is no quantity
+    except TypeError:  # a number, or an invalid quantity
         is_short = False
     return _few_amounts(*names_and_amounts) if is_short else _read_amounts(value)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _few_amounts(*names_and_amounts: str) -> Amounts:
-    """Parse the amounts of a container or claim, which many objects share. Each encoded map is a new object."""
+    """Parse the resource quantities of a container or claim with a cache. Each encoded map is a new object."""
     number = len(names_and_amounts) // 2
     amounts = dict(zip(names_and_amounts[:number], names_and_amounts[number:], strict=True))
     return _read_amounts(amounts) if amounts else NO_AMOUNTS
@@ -181,7 +181,7 @@ def _moment(value: str) -> datetime:
 
 
 def _syntax_error(value: str) -> str:
-    """Return Go's error for an invalid time, which names the first part that is malformed or out of range.
+    """Return Go's error for an invalid time, which contains the first part that is malformed or out of range.
 
     >>> _syntax_error("yesterday")
     'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'

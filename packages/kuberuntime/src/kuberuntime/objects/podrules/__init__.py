@@ -1,1 +1,1 @@
-"""Kubernetes' rules for pods and pod templates: defaults and validation, with the messages of kube-apiserver. Pure."""
+"""Sets defaults for pods and pod templates and validates them, with the messages of kube-apiserver. Pure."""

@@ -1,4 +1,4 @@
-"""Rules for the containers of a pod, with the messages of kube-apiserver.
+"""Validates the containers of a pod, with the messages of kube-apiserver.
 
 In: the pod's spec after defaulting. Out: errors. `Names` has the names that containers may refer to.
 """
@@ -25,14 +25,14 @@ NOT_FOR_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
 
 class Names(Struct, frozen=True):
-    """The names that containers of a pod may refer to: its volumes without errors, and its resource claims."""
+    """The names that containers can reference, which are valid volumes and resource claims of the pod."""
 
     volumes: Collection[str]
     claims: Collection[str] = ()
 
 
 def validate(spec: JSONObject, declared: Names, path: str) -> Iterator[FieldError]:
-    """Yield every error of the containers and init containers."""
+    """Yield the errors of all containers and init containers."""
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     seen: set[str] = set()
@@ -127,7 +127,7 @@ def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: 
 
 
 def validate_local_path(text: str, where: str) -> Iterator[FieldError]:
-    """Yield the errors of a path that must stay below its start."""
+    """Yield the errors of a path that must not escape its parent directory."""
     if text.startswith("/"):
         yield invalid(where, text, "must be a relative path")
     if ".." in text.split("/"):

@@ -1,4 +1,4 @@
-"""Rules for the environment of a container, with the messages of kube-apiserver."""
+"""Validates the environment of a container, with the messages of kube-apiserver."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ REFERABLE = {
     *FIELD_PATHS, "metadata.annotations", "metadata.labels", "spec.host", "spec.restartPolicy", "spec.schedulerName",
     "status.phase",
 }  # fmt: skip
-"""All fields that references may name."""
+"""All fields that can be referenced."""
 
 SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(?P<key>.*)'\]")
 
@@ -25,7 +25,7 @@ ENV_NAME_TEXT = "a valid environment variable name must consist only of printabl
 
 
 def validate_env(variables: list[JSONObject], where: str) -> Iterator[FieldError]:
-    """Yield the errors of the variables of a container."""
+    """Yield the errors of the environment variables of a container."""
     for index, variable in enumerate(variables):
         name = variable["name"]
         if not name:
@@ -60,7 +60,7 @@ def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
 
 
 def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ...]) -> Iterator[FieldError]:
-    """Yield the errors of a reference to a field of the pod."""
+    """Yield the errors of a reference to a pod field."""
     path = reference["fieldPath"]
     if not path:
         yield required(f"{where}.fieldPath")
@@ -75,7 +75,7 @@ def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ..
 
 
 def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldError]:
-    """Yield the errors of the sources of variables in `envFrom`."""
+    """Yield the errors of the `envFrom` sources."""
     for index, source in enumerate(sources):
         path = f"{where}[{index}]"
         references = [name for name in ("configMapRef", "secretRef") if name in source]

@@ -1,4 +1,4 @@
-"""Names of images, as container runtimes parse them. Pure."""
+"""Parses image names like container runtimes. Pure."""
 
 import re
 from typing import Final
@@ -10,11 +10,11 @@ IMAGE: Final = re.compile(
     r"(?:(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
     rf"{_COMPONENT}(?:/{_COMPONENT})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9+._-]+:[0-9a-fA-F]{{32,}})?"
 )
-"""References that container runtimes accept. No character has two readings, so a refused one costs linear time."""
+"""Image references that container runtimes accept. The pattern is unambiguous, so matching is linear."""
 
 
 def is_reference(image: str) -> bool:
-    """Return whether a container runtime can parse the name of an image.
+    """Return whether a container runtime can parse the image name.
 
     >>> is_reference("ghcr.io/org/name:v1"), is_reference("org/my name"), is_reference("Org/Name")
     (True, False, False)

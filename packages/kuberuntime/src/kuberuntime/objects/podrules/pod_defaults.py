@@ -1,4 +1,4 @@
-"""Defaults of pods and pod templates that depend on other fields, filled in place; plain ones are in `types/defaults.py`.
+"""Sets pod defaults that depend on other fields. Constant defaults are in `gotypes/defaults.py`.
 
 `default_spec` is for both. `default_pod` adds the defaults of pods only: requests from limits, host ports, service
 links. `admit_pod` adds what the built-in admission plugins add to new pods: the service account, and the tolerations
@@ -16,7 +16,7 @@ LOST_NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreacha
 
 
 def default_spec(spec: JSONObject) -> None:
-    """Fill the defaults that pods and pod templates share."""
+    """Set the common defaults of pods and pod templates."""
     if "serviceAccountName" in spec:
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif "serviceAccount" in spec:
@@ -37,7 +37,7 @@ def _containers(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def pull_policy(image: str) -> str:
-    """Return the default policy for the image's tag: images whose tag may change are always pulled.
+    """Return the default pull policy for the image tag. Images with a mutable tag are always pulled.
 
     >>> pull_policy("busybox"), pull_policy("r.io:5000/busybox:1.36"), pull_policy("busybox@sha256:00")
     ('Always', 'IfNotPresent', 'IfNotPresent')
@@ -49,7 +49,7 @@ def pull_policy(image: str) -> str:
 
 
 def default_pod(pod: JSONObject) -> None:
-    """Fill the defaults of a pod."""
+    """Set the defaults of a pod."""
     spec = pod["spec"]
     default_spec(spec)
     spec.setdefault("enableServiceLinks", True)
@@ -79,12 +79,12 @@ def admit_pod(pod: JSONObject) -> None:
 
 
 def keep_tolerating(pod: JSONObject, _old: JSONObject) -> None:
-    """Add the tolerations that built-in admission plugins add to a changed pod."""
+    """Add the tolerations that built-in admission plugins add to an updated pod."""
     tolerate_lost_nodes(pod["spec"])
 
 
 def tolerate_lost_nodes(spec: JSONObject) -> None:
-    """Add tolerations that keep a pod on a lost node for five minutes, unless it has its own."""
+    """Add tolerations that delay eviction from an unreachable node for five minutes, unless the pod has its own."""
     tolerations = spec.get("tolerations") or []
     missing = [taint for taint in LOST_NODE_TAINTS if not any(_tolerates(entry, taint) for entry in tolerations)]
     if missing:

@@ -1,4 +1,4 @@
-"""Rules for a pod's spec, alone or in a template, and for changes of a pod.
+"""Validates pod specs, pod templates, and pod updates.
 
 In: the spec after defaulting, and its path. Out: errors with the messages of kube-apiserver.
 """
@@ -37,7 +37,7 @@ CHANGEABLE = (
 
 
 def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every error of a pod template."""
+    """Yield all errors of a pod template."""
     metadata = template["metadata"]
     yield from names.label_errors(metadata.get("labels") or {}, f"{path}.labels")
     yield from objectmeta.annotation_errors(metadata.get("annotations") or {}, f"{path}.annotations")
@@ -45,7 +45,7 @@ def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every error of a pod's spec."""
+    """Yield all errors of a pod spec."""
     volumes: set[str] = set()
     for index, volume in enumerate(spec.get("volumes") or ()):
         errors = list(volume_rules.validate(volume, volumes, f"{path}.volumes[{index}]"))
@@ -109,7 +109,7 @@ def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldEr
 
 
 def _validate_host_port_uses(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of host ports that two containers use."""
+    """Yield the errors of host ports that are used by more than one container."""
     uses: set[str] = set()
     for index, container in enumerate(spec.get("containers") or ()):
         for number, port in enumerate(container.get("ports") or ()):
@@ -140,7 +140,7 @@ def _validate_host_ports(spec: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of a change of a pod's spec, most of which is immutable."""
+    """Yield the errors of an update to a pod spec, which is mostly immutable."""
     before, after = old["spec"], new["spec"]
     if after == before:
         return
@@ -178,7 +178,7 @@ def _validate_deadline(after: JSONObject, before: JSONObject) -> Iterator[FieldE
 
 
 def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
-    """Return the immutable part of a spec; a gated pod may narrow its node selection, and binding sets the node."""
+    """Return the immutable part of a spec. A gated pod can narrow its node selection, and binding sets the node."""
     free = {"activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName"}
     if gated:
         free |= {"nodeSelector", "affinity"}

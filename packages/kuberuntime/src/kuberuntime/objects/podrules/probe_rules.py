@@ -1,4 +1,4 @@
-"""Rules for the probes and hooks of a container, with the messages of kube-apiserver."""
+"""Validates the probes and lifecycle hooks of a container, with the messages of kube-apiserver."""
 
 import re
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ PORT_NAME_TEXTS = {
 
 
 def port_name_errors(name: str) -> list[str]:
-    """Return the errors of the name of a port."""
+    """Return the errors of a port name."""
     return [text for text, pattern in PORT_NAME_TEXTS.items() if not pattern.fullmatch(name)]
 
 
 def validate_probes(container: JSONObject, where: str) -> Iterator[FieldError]:
-    """Yield the errors of all probes and hooks of a container."""
+    """Yield the errors of all probes and lifecycle hooks of a container."""
     for name in PROBES:
         if name in container:
             yield from _validate_probe(container[name], f"{where}.{name}", name)

@@ -1,4 +1,4 @@
-"""Rules for the resources that a container requests, with the messages of kube-apiserver."""
+"""Validates the resource requests of a container, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
@@ -11,7 +11,7 @@ STANDARD_RESOURCES = {"cpu", "memory", "ephemeral-storage"}
 
 
 def validate_resources(resources: JSONObject, claims: Collection[str], where: str) -> Iterator[FieldError]:
-    """Yield every error; `claims` are the resource claims of the pod."""
+    """Yield all errors. `claims` contains the resource claims of the pod."""
     for field in ("limits", "requests"):
         for name, amount in resources.get(field, {}).items():
             yield from _validate_name(name, f"{where}.{field}[{name}]")
@@ -51,7 +51,7 @@ def _validate_relation(limits: JSONObject, requests: JSONObject, where: str) -> 
 
 
 def is_whole_only(name: str) -> bool:
-    """Return whether the resource has whole units and is never overcommitted: devices and huge pages.
+    """Return whether the resource has integer units and is never overcommitted, such as devices and huge pages.
 
     >>> is_whole_only("nvidia.com/gpu"), is_whole_only("cpu")
     (True, False)

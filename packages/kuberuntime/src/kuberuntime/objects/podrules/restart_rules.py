@@ -1,4 +1,4 @@
-"""Rules for the restart policy of a container, and for its rules on exit codes, with the messages of kube-apiserver."""
+"""Validates the restart policy and the restart rules of a container, with the messages of kube-apiserver."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,7 +15,7 @@ MOST_CODES: Final = 255
 
 
 def validate(container: JSONObject, where: str, *, is_init: bool) -> Iterator[FieldError]:
-    """Yield the errors of `restartPolicy` and `restartPolicyRules`; for init containers, rules require a policy."""
+    """Yield the errors of `restartPolicy` and `restartPolicyRules`. Init containers with rules require a policy."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None:
         yield from must_be(policy, POLICIES, f"{where}.restartPolicy")

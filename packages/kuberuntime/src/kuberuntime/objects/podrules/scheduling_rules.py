@@ -1,4 +1,4 @@
-"""Rules for where a pod may run: node selectors, affinity, tolerations, spreading."""
+"""Validates node selectors, affinity, tolerations, and topology spread constraints."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ MAX_WEIGHT = 100
 
 
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every error of the fields for scheduling."""
+    """Yield all errors of the scheduling fields."""
     if "nodeSelector" in spec:
         yield from names.label_errors(spec["nodeSelector"], f"{path}.nodeSelector")
     if "affinity" in spec:

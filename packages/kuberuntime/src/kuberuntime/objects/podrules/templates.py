@@ -1,4 +1,4 @@
-"""Errors of a pod template as a client writes it: kube-apiserver finds them in each workload with the template."""
+"""Validates a pod template as written by a client. kube-apiserver validates it in each workload with the template."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,7 +13,7 @@ from kuberuntime.objects.podrules.values import forbidden
 
 
 def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[FieldError]:
-    """Return the errors of a template; `claims` are the names of the workload's volume claim templates.
+    """Return the errors of a template. `claims` contains the names of the workload's volume claim templates.
 
     A template with a value of the wrong type has no errors here: the schema refuses it.
 
@@ -35,7 +35,7 @@ def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[
 
 
 def of_workload(template: JSONObject, path: str, kind: str) -> Iterator[FieldError]:
-    """Yield the errors of fields that a workload of this kind, which replaces its pods, does not support."""
+    """Yield the errors of fields that are not supported in workloads that replace their pods."""
     spec = template["spec"]
     if spec["restartPolicy"] in {"OnFailure", "Never"}:
         yield not_supported(f"{path}.spec.restartPolicy", spec["restartPolicy"], ("Always",))

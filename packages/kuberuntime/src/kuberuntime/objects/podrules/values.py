@@ -1,4 +1,4 @@
-"""Checks of single values that many kinds share, with the messages of kube-apiserver."""
+"""Validates single values of many kinds, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,34 +10,34 @@ MAX_PORT = 65535
 
 
 def duplicate(path: str, value: JSON) -> FieldError:
-    """Build the error of a value that occurs twice."""
+    """Build the error for a duplicate value."""
     return FieldError(Kind.DUPLICATE, path, value)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """Build the error of a value that must not be set."""
+    """Build the error for a value that must not be set."""
     return FieldError(Kind.FORBIDDEN, path, detail=detail)
 
 
 def not_found(path: str, value: JSON) -> FieldError:
-    """Build the error of a reference to something that does not exist."""
+    """Build the error for a reference to an object that does not exist."""
     return FieldError(Kind.NOT_FOUND, path, value)
 
 
 def must_be(value: JSON, allowed: Collection[str], path: str) -> Iterator[FieldError]:
-    """Yield the error of a value outside a closed set."""
+    """Yield an error if the value is not one of the supported values."""
     if value not in allowed:
         yield not_supported(path, value, sorted(allowed))
 
 
 def at_least(value: int, least: int, path: str) -> Iterator[FieldError]:
-    """Yield the error of a number that is too small."""
+    """Yield an error if the number is too small."""
     if value < least:
         yield invalid(path, value, f"must be greater than or equal to {least}")
 
 
 def immutable(new: JSON, old: JSON, path: str) -> Iterator[FieldError]:
-    """Yield the error of a value that may not change."""
+    """Yield an error if the value changed."""
     if new != old:
         yield invalid(path, new, "field is immutable")
 
@@ -48,12 +48,12 @@ def port_errors(port: int) -> list[str]:
 
 
 def validate_port(port: int, path: str) -> Iterator[FieldError]:
-    """Yield the error of a number that is not a port."""
+    """Yield an error if the number is not a valid port."""
     yield from all_invalid(path, port, port_errors(port))
 
 
 def validate_selector(selector: JSONObject | None, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a label selector in its object form."""
+    """Yield the errors of a label selector object."""
     if selector is None:
         return
     yield from names.label_errors(selector.get("matchLabels") or {}, f"{path}.matchLabels")

@@ -1,4 +1,4 @@
-"""Rules for the volumes of a pod, with the messages of kube-apiserver."""
+"""Validates the volumes of a pod, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
@@ -22,7 +22,7 @@ SOURCES = (
     "emptyDir", "hostPath", "secret", "nfs", "iscsi", "persistentVolumeClaim", "downwardAPI", "configMap", "projected",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""The sources of volumes in the order of their checks; if a volume has several, the first one is validated."""
+"""The volume sources in the order of validation. If a volume has several sources, the first one is validated."""
 
 PROJECTIONS = (
     "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
@@ -30,7 +30,7 @@ PROJECTIONS = (
 
 
 def validate(volume: JSONObject, others: Collection[str], path: str) -> Iterator[FieldError]:
-    """Yield every error of a volume; `others` are the names of the previous volumes."""
+    """Yield all errors of a volume. `others` contains the names of the previous volumes."""
     name = volume["name"]
     if not name:
         yield required(f"{path}.name")
@@ -93,7 +93,7 @@ def _validate_item_path(item: JSONObject, where: str) -> Iterator[FieldError]:
 
 
 def _validate_downward(source: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of fields as files; as in kube-apiserver, they do not name the item."""
+    """Yield the errors of downward API files. As in kube-apiserver, the errors do not contain the item index."""
     for item in source.get("items") or ():
         yield from _validate_item_path(item, path)
         if "fieldRef" in item and "resourceFieldRef" in item:

@@ -1,1 +1,1 @@
-"""Recreates groups that fail repeatedly with increasing delays, up to a limit (`restart-backoff` and others)."""
+"""Recreates repeatedly failing groups with increasing delays, up to a limit (`restart-backoff` and others)."""

@@ -1,4 +1,4 @@
-"""Settings for recreations: the delays after repeated failures, and the limit (docs/adr/0003-recreation-backoff.md).
+"""Settings for the delay after repeated failures, and for the restart limit (docs/adr/0003-recreation-backoff.md).
 
 In: the settings of the manager, and the annotations of one LeaderWorkerSet. Each annotation overrides one setting. Out:
 the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored without the
@@ -21,7 +21,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.policies.recreation import RestartSettings
 
 MOST_RESTARTS: Final = 1000
-"""The maximum number of recreations that can be configured by annotation. The spec has its own limit."""
+"""The maximum restart limit in an annotation. The spec has a different limit."""
 
 ON: Final = "on"
 OFF: Final = "off"
@@ -36,16 +36,16 @@ DEFAULTS: Final = RestartSettings()
 """The default settings of a manager."""
 
 _Reader = Callable[[RestartSettings, str], "RestartSettings | None"]
-"""Returns the settings with one annotation applied, or None if its value is invalid."""
+"""Returns the settings after applying one annotation, or None if its value is invalid."""
 
 
 def of_group(group: LiveGroup) -> RestartSettings:
-    """Return the settings of a group. Annotations of its LeaderWorkerSet override the settings of the manager."""
+    """Return the settings of a group. LeaderWorkerSet annotations override manager settings."""
     return overridden(group.facts.get(names.BACKOFF, DEFAULTS), meta.annotations(group.obj))
 
 
 def overridden(settings: RestartSettings, annotations: Mapping[str, str]) -> RestartSettings:
-    """Return the settings for a LeaderWorkerSet with these annotations. An invalid annotation counts as absent."""
+    """Return the settings of a LeaderWorkerSet with these annotations. Invalid annotations are ignored."""
     for key, (reader, _) in _ANNOTATIONS.items():
         if key in annotations:
             settings = reader(settings, annotations[key]) or settings
@@ -66,7 +66,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Return a warning about the restart limit annotation, which is now a field."""
+    """Return a warning about the restart limit annotation, which is replaced by a field."""
     if labels.MAX_GROUP_RESTARTS in annotations:
         field = "spec.leaderWorkerTemplate.maxGroupRestarts"
         yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which counts where both are set"
@@ -107,7 +107,7 @@ def _read_resumed(settings: RestartSettings, text: str) -> RestartSettings | Non
 
 
 LONGEST_RESUMED: Final = 63
-"""The maximum length of the text that resets the counts of groups. It is copied to their records."""
+"""The maximum length of the reset annotation value, which is copied to the records of groups."""
 
 _ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
     labels.RESTART_BACKOFF: (_read_backoff, f"{ON} or {OFF}"),
@@ -119,4 +119,4 @@ _ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
 }
 
 ANNOTATIONS: Final = tuple(_ANNOTATIONS)
-"""The annotations that configure how groups are recreated."""
+"""The annotations that configure group recreation."""

@@ -1,1 +1,1 @@
-"""Groups that run to completion, hang, or miss a deadline (`run-to-completion`, `progress-timeout`)."""
+"""Handles groups that complete, hang, or miss a deadline (`run-to-completion`, `progress-timeout`)."""

@@ -1,4 +1,4 @@
-"""Runs to completion: a group is complete, and not recreated, once its leader has exited with code 0.
+"""Completes a group without recreating it when its leader exits with code 0.
 
 The containers of StatefulSet pods are always restarted. So a leader is finished when the last run of each container has
 exited with code 0. Then the group is *over*, like a group that has exhausted its restarts. Its leader is marked and
@@ -36,14 +36,14 @@ from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecis
 from leaderworkerset.core.restarts import retention
 
 FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
-"""The annotations by which Kueue finishes a group.
+"""The annotations with which Kueue finishes a group.
 
 A serving group is never finished (R-KQ-12). Other groups are finished when none of their pods is running and a pod must
 not be retried (R-KQ-34).
 """
 
 EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete")
-"""A finished LeaderWorkerSet was deleted after its time to live."""
+"""A finished LeaderWorkerSet was deleted because its time to live has expired."""
 
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
@@ -53,7 +53,7 @@ def settings_of(lws: LeaderWorkerSet) -> RunSettings:
 
 
 def has_succeeded(pod: JSONObject) -> bool:
-    """Return whether the last finished run of every container exited with code 0.
+    """Return whether the last completed run of each container exited with code 0.
 
     This includes containers that have been restarted since. Init containers and sidecars do not count.
     """
@@ -62,12 +62,12 @@ def has_succeeded(pod: JSONObject) -> bool:
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject) -> bool:
-    """Return whether restarts are ignored because the pod runs to completion and no container exited with an error."""
+    """Return whether restarts are ignored, because the pod runs to completion and none of its containers failed."""
     return lws is not None and settings_of(lws).completes and not failed(pod)
 
 
 def failed(pod: JSONObject) -> bool:
-    """Return whether a container of a pod was restarted after an error, not after exit code 0."""
+    """Return whether a container was restarted after an error, as opposed to exit code 0."""
     statuses = [
         status
         for kind in ("containerStatuses", "initContainerStatuses")
@@ -87,7 +87,7 @@ def _last_exit(status: JSONObject) -> int | None:
 
 
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
-    """Return how the leader's group finishes now, or None if the group continues."""
+    """Return the result with which the leader's group finishes now, or None if the group continues."""
     settings = settings_of(lws)
     if not settings.completes:
         return None
@@ -100,7 +100,7 @@ def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObj
 def time_left(
     settings: RunSettings, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
 ) -> timedelta | None:
-    """Return the time until the deadline of a group, or None if it has no deadline.
+    """Return the time until the deadline of a group, or None if there is no deadline.
 
     It counts from the time at which the template of the leader was first desired.
     """
@@ -112,7 +112,7 @@ def time_left(
 
 
 def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedelta | None:
-    """Return the time until the LeaderWorkerSet is deleted, or None if it is kept.
+    """Return the time until the LeaderWorkerSet is deleted, or None if it has no time to live.
 
     It is deleted if it has one of these conditions for its latest spec.
     """
@@ -128,7 +128,7 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
 
 
 def keep_ended(group: LiveGroup) -> PolicyDecision:
-    """Terminate the pods of a marked group, unless they are terminated already, or a user resumes the group."""
+    """Terminate the pods of a marked group, unless they have terminated or a user resumes the group."""
     leader, end = group.leader, groupname.end_of(group.leader)
     if end is None:
         return NOTHING
@@ -137,7 +137,7 @@ def keep_ended(group: LiveGroup) -> PolicyDecision:
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
-    """Mark the leader of a group that finishes, then terminate the group.
+    """Mark the leader of a finishing group, and then terminate the group.
 
     The container of the leader may be running again.
     """
@@ -149,7 +149,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
 
 
 def mark(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark and keep the leader of a finished group. Kueue then also finishes its Workload."""
+    """Mark and preserve the leader of a finished group, so that Kueue also finishes the Workload."""
     marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
     marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
     return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
@@ -168,7 +168,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
 
 
 def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
-    """Return the event for a group that finished in a LeaderWorkerSet that runs to completion."""
+    """Return the event for a group that finished in a LeaderWorkerSet with runs to completion."""
     return Event(
         "Normal" if end is GroupEnd.COMPLETE else "Warning",
         f"Group{end.value}",
@@ -180,7 +180,7 @@ def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -
 
 
 def expire(facts: SetFacts, now: datetime) -> SetExpiry:
-    """Delete a LeaderWorkerSet whose time to live has passed, or return the time until then."""
+    """Delete a LeaderWorkerSet whose time to live has expired, or return the remaining time."""
     if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
         return SetExpiry()
     left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
@@ -192,7 +192,7 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
 
 
 def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
-    """Return the failure of the rank that made no progress for the longest time, if the group hangs.
+    """Return the failure of the longest stalled rank, or None if the group does not hang.
 
     Return None unless the LeaderWorkerSet requests the recreation of such groups.
     """
@@ -207,5 +207,5 @@ def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
 
 
 def find_hang(group: LiveGroup) -> Fault:
-    """Return the failure of a group that hangs."""
+    """Return the failure of a hanging group."""
     return Fault(failure=of_hang(group.obj, group.leader))

@@ -1,1 +1,1 @@
-"""Disruption budgets in units of groups: which groups may be evicted now (docs/adr/0022-disruption-budgets.md)."""
+"""Limits evictions to a number of groups with disruption budgets (docs/adr/0022-disruption-budgets.md)."""

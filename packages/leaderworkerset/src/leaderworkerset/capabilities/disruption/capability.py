@@ -1,4 +1,4 @@
-"""The disruption budget row of the capability table. `controllers/disruption.py` applies the budgets."""
+"""The disruption budget row of the capability table. `controllers/disruption.py` updates the budgets."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Settings for disruption budgets: the maximum number of groups that evictions may make unavailable at the same time.
+"""Settings for the maximum number of groups that can be unavailable due to evictions.
 
 In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups,
 or None if the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as
@@ -20,13 +20,13 @@ from leaderworkerset.core.leaderworkerset import budget
 OFF: Final = "off"
 ROLLOUT: Final = "rollout"
 STARTING: Final = "starting"
-"""The only value of the annotation `DO_NOT_DISRUPT`."""
+"""The required value of the annotation `DO_NOT_DISRUPT`."""
 
 ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them up to 100%"
 
 
 class DisruptionSettings(Struct, frozen=True, kw_only=True):
-    """The default budget of LeaderWorkerSets, and how long a group's turn lasts while other groups wait for evictions.
+    """The default budget, and the duration of a group's turn while other groups wait for evictions.
 
     If `watches_nodes` is set, groups on closed nodes are first. Otherwise, all groups take turns.
     """
@@ -37,7 +37,7 @@ class DisruptionSettings(Struct, frozen=True, kw_only=True):
 
 
 def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:
-    """Return how many groups may be unavailable at the same time, or None if the LeaderWorkerSet has no budget.
+    """Return the maximum number of unavailable groups, or None if the LeaderWorkerSet has no budget.
 
     The limit of the rollout counts as at least 1. It may be 0 if there is surge, but an evicted group is not replaced
     before it is deleted. Raise ValueError for a rollout strategy that cannot be read.
@@ -54,7 +54,7 @@ def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: Le
 
 
 def is_valid(text: str) -> bool:
-    """Return whether a text is a valid budget."""
+    """Return whether a string is a valid budget."""
     if text in {OFF, ROLLOUT}:
         return True
     number = decimals.natural(text)
@@ -62,7 +62,7 @@ def is_valid(text: str) -> bool:
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Return a warning about a budget of 0 groups, which is rarely intended."""
+    """Return a warning about a budget of 0 groups, which is usually unintended."""
     text = annotations.get(labels.DISRUPTION_BUDGET, "")
     if is_valid(text) and decimals.natural(text.removesuffix("%")) == 0:
         name = f"metadata.annotations.{labels.DISRUPTION_BUDGET}"

@@ -1,4 +1,4 @@
-"""Selects the groups that are open for evictions: at most as many as the budget permits, and only if it is safe.
+"""Selects the groups that are open for evictions, which are limited by the disruption budget.
 
 In: the groups with their budgets, and how many groups may be unavailable. Out: the groups to close and the groups to
 open now. A group that is unavailable for any reason counts against the budget. If it is open, it stays open, because it
@@ -24,14 +24,14 @@ from leaderworkerset.capabilities.disruption.disruptionsettings import Disruptio
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
 
 LINGERING: Final = 15.0
-"""The seconds for which an open group stays open after its leader was created. Tools retry evictions sooner."""
+"""The seconds for which a group remains open after its leader is created. Tools retry evictions sooner."""
 
 RECENT: Final = 600.0
-"""The seconds after the creation of a leader in which a client may still try to evict the previous pods by name."""
+"""The seconds after the leader creation in which a client might still evict the previous pods by name."""
 
 
 class EvictableGroups(Struct, frozen=True):
-    """The groups to close and to open now. The next turn starts after `again` seconds, or after a change if it is None."""
+    """The groups to close and open now. If `again` is None, the next turn starts after a change."""
 
     close: Sequence[ProtectedGroup]
     open: Sequence[ProtectedGroup]
@@ -39,7 +39,7 @@ class EvictableGroups(Struct, frozen=True):
 
 
 class Allowance(Struct, frozen=True, kw_only=True):
-    """The disruption limit, and how many desired groups do not exist."""
+    """The disruption limit, and the number of desired groups that do not exist."""
 
     limit: int
     missing: int
@@ -48,7 +48,7 @@ class Allowance(Struct, frozen=True, kw_only=True):
 def decide(
     groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime
 ) -> EvictableGroups:
-    """Return which groups to close and which groups to open now."""
+    """Return the groups to close and the groups to open now."""
     away = [group for group in groups if not group.is_open and not group.is_whole]
     staying = [group for group in groups if group.is_open and not group.is_whole]
     whole = sorted((group for group in groups if group.is_whole), key=_by_label)
@@ -63,7 +63,7 @@ def decide(
 def _openable(
     groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
 ) -> list[ProtectedGroup]:
-    """Return the candidates that may be opened now. An unavailable candidate does not reduce the budget further."""
+    """Return the candidates that can be opened now. Unavailable candidates do not reduce the remaining budget."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
     opened: list[ProtectedGroup] = []
     for group in sorted(candidates, key=lambda candidate: not candidate.is_wanted):

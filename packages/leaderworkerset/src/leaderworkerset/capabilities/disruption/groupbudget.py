@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget of one group: the desired object, and the status that the API server reports.
+"""Builds the PodDisruptionBudget of a group, and reads its status.
 
 A budget is *open* if every pod of the group may be evicted, and *closed* if no pod may be evicted. A pod that is not
 ready may always be evicted: its group is unavailable already.
@@ -18,11 +18,11 @@ from leaderworkerset.core import decisionevents
 
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 OPEN: Final = 0
-"""The value of `minAvailable` in the budget of an open group."""
+"""The value of `minAvailable` for a group that is open for evictions."""
 
 
 class ProtectedGroup(Struct, frozen=True, kw_only=True):
-    """A group and its budget, if the budget exists. `size` is the number of pods of the whole group.
+    """A group and its budget, if it exists. `size` is the number of pods in the group.
 
     `least` is the number of pods that a closed budget requires: more than `size` if the group is about to grow.
     `is_present` states that the group has a leader that is not being deleted. `is_wanted` states that a pod of the
@@ -39,17 +39,17 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Return whether the spec of the budget permits evictions of pods of a whole group."""
+        """Return whether the budget allows evictions of all pods in a group."""
         return self.budget is not None and _least(self.budget) < self.size
 
     @property
     def is_exact(self) -> bool:
-        """Return whether `minAvailable` of the budget is one of our two numbers."""
+        """Return whether `minAvailable` is a value that the controller sets, which is `OPEN` or `least`."""
         return self.budget is not None and _least(self.budget) in {OPEN, self.least}
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all pods are ready and none is being deleted, according to the status of the budget."""
+        """Return whether all pods are ready and not terminating, according to the budget status."""
         if self.budget is None or not self.is_present:
             return False
         status = meta.status(self.budget)
@@ -57,7 +57,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether it is certain that no eviction of the group is in progress, and that none will be granted.
+        """Return whether no eviction of the group can be in progress, and none will be allowed.
 
         The API server records an eviction in the status before it deletes the pod. It does not grant evictions while
         the status belongs to an older spec. So it is certain if the status of the closed spec shows all pods healthy
@@ -72,12 +72,12 @@ def name_of(lws: JSONObject, label: str) -> str:
 
 
 def has_name(lws: JSONObject, label: str) -> bool:
-    """Return whether a group with this label can have a budget. The check is needed because users can set any label."""
+    """Return whether a group with this label can have a budget, because users can set any label value."""
     return not names.dns_1123_subdomain(name_of(lws, label))
 
 
 def create(lws: JSONObject, group: ProtectedGroup) -> Create:
-    """Return the action that creates a group's budget, closed."""
+    """Return an action that creates a closed budget for a group."""
     failed = f"Failed to create the disruption budget of group {group.label}: {{error}}"
     return Create(
         resource=POD_DISRUPTION_BUDGETS,
@@ -88,23 +88,23 @@ def create(lws: JSONObject, group: ProtectedGroup) -> Create:
 
 
 def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return the write after which evictions of the group are no longer granted."""
+    """Return a write that closes the group for evictions."""
     return _change(budget, group.least)
 
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return the write after which evictions of the group are granted, with an event if a client is waiting for them."""
+    """Return a write that opens the group for evictions, with an event if a client is waiting."""
     events = (may_be_evicted(lws, group.label),) if group.is_wanted else ()
     return _change(budget, OPEN, events)
 
 
 def is_opening(patch: Patch) -> bool:
-    """Return whether a write permits evictions."""
+    """Return whether a write allows evictions."""
     return bool(patch.patch["spec"]["minAvailable"] == OPEN)
 
 
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
-    """Return whether only `minAvailable` differs from the budget that we wrote. An edited budget is recreated."""
+    """Return whether only `minAvailable` was changed since creation. An edited budget is recreated."""
     spec = meta.spec(budget)
     return (
         meta.name(budget) == name_of(lws, label)
@@ -135,6 +135,6 @@ def _labels(lws: JSONObject, label: str) -> dict[str, str]:
 
 
 def may_be_evicted(obj: JSONObject, group: str) -> Event:
-    """Return the event for a group whose disruption budget was opened because one of its nodes is being drained."""
+    """Return the event for a group whose budget was opened because one of its nodes is being drained."""
     note = f"Group {group} can be evicted because one of its nodes is being drained"
     return Event("Normal", "GroupMayBeEvicted", "Update", note, decisionevents.reference(obj))

@@ -1,4 +1,4 @@
-"""Maintains one PodDisruptionBudget for each group, and opens as many as the disruption limit permits.
+"""Maintains a PodDisruptionBudget for each group, and opens groups for evictions up to the disruption limit.
 
 In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that creates the budgets of existing groups, closes
 and opens them (`evictablegroups.py`), and deletes the budgets of deleted groups.
@@ -30,7 +30,7 @@ from leaderworkerset.core.policies import condemned
 
 
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet, its leader pods, and the budgets that have its name.
+    """A LeaderWorkerSet with its leader pods and budgets.
 
     `wanted` are the labels of groups with a pod on a closed node. `records` are recreation records. `is_draining` is
     true if a node is cordoned. `pods` are all pods, which are needed only if a pod is marked or must be marked.
@@ -47,7 +47,7 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
 
 
 class GroupPresence(NamedTuple):
-    """The leader of a group, and whether the group has a leader and pods to protect."""
+    """The leader of a group, and whether the group needs protection."""
 
     leader: JSONObject | None
     is_present: bool
@@ -57,7 +57,7 @@ ABSENT: Final = GroupPresence(None, is_present=False)
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
-    """Return the writes that are due. A different controller reports an unreadable LeaderWorkerSet."""
+    """Return the required writes. A different controller reports invalid LeaderWorkerSets."""
     obj = observed.obj
     own = [budget for budget in observed.budgets if meta.is_controlled(budget, obj) and not meta.is_deleting(budget)]
     if meta.is_deleting(obj):
@@ -87,7 +87,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
 
 
 def opens(plan: Plan) -> bool:
-    """Return whether a plan permits evictions of pods that are still protected."""
+    """Return whether a plan allows evictions of pods that are currently protected."""
     return any(
         isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(action)
         for action in flat(plan.actions)
@@ -123,7 +123,7 @@ def _describe(
 def _changes(
     obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.EvictableGroups
 ) -> list[Action]:
-    """Return the writes to existing budgets. A budget for an earlier size is closed with the new size."""
+    """Return the writes to existing budgets. A budget for a previous group size is closed with the new size."""
     changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
     closed = [*decision.close, *inexact]
@@ -143,7 +143,7 @@ def _is_index(label: str, replicas: int) -> bool:
 
 
 def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
-    """Return the leaders by the labels of their groups. If two leaders have the same label, prefer the leader that remains."""
+    """Return the leaders by group label. Of two leaders with the same label, return the remaining one."""
     records = {recreationrecord.leader_of(record): record for record in observed.records}
     described = [
         GroupPresence(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
@@ -153,7 +153,7 @@ def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
 
 
 def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
-    """Return whether a group no longer needs protection because it is terminating, or failed and must be recreated."""
+    """Return whether a group needs no protection, because it is terminating or must be recreated after a failure."""
     ends = meta.is_deleting(leader) or groupname.is_exhausted(leader)
     return ends or condemned.is_condemned(obj, leader, None, record, ())
 
@@ -161,13 +161,13 @@ def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) ->
 LONGEST: Final = timedelta(hours=1)
 
 FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
-"""The annotations that Cluster Autoscaler and Karpenter respect."""
+"""The annotations that Cluster Autoscaler and Karpenter honor."""
 
 
 def changes(
     obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
 ) -> tuple[Sequence[Patch], float | None]:
-    """Return the patches that are due, and the seconds until the first mark expires (None if there are no marks)."""
+    """Return the required patches, and the seconds until the first mark expires, or None if there are no marks."""
     is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
     patches: list[Patch] = []
     ends: list[float] = []
@@ -194,17 +194,17 @@ def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
 
 
 def is_closed(node: JSONObject) -> bool:
-    """Return whether a node rejects all or some pods."""
+    """Return whether a node rejects some or all pods."""
     return is_cordoned(node) or bool(_taints(node))
 
 
 def is_cordoned(node: JSONObject) -> bool:
-    """Return whether a node is cordoned, as while `kubectl drain` empties it."""
+    """Return whether a node is cordoned, for example by `kubectl drain`."""
     return bool(meta.spec(node).get("unschedulable"))
 
 
 def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a closed node would reject the pod if it were scheduled again."""
+    """Return whether a closed node would reject the pod if it were rescheduled."""
     return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
 
 

@@ -1,1 +1,1 @@
-"""Keeps unused revisions, so that users can list and restore them (`revision-history-limit`)."""
+"""Retains unused revisions, so that users can list and restore them (`revision-history-limit`)."""

@@ -1,4 +1,4 @@
-"""The revision history of a LeaderWorkerSet: unused revisions that users can list and restore.
+"""The revision history of a LeaderWorkerSet, which contains unused revisions that users can list and restore.
 
 When all groups have the current revision, the Go controller deletes all other revisions (R-REV-14). This module instead
 removes two of their labels: the name of the LeaderWorkerSet and the key of the revision. Both controllers and all
@@ -24,28 +24,28 @@ from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 
 DEFAULT_LIMIT: Final = 10
-"""The number of revisions that are kept by default, as for Deployments."""
+"""The default number of retained revisions, as for Deployments."""
 
 HIGHEST_LIMIT: Final = 100
-"""The maximum limit that users can set. Each revision is an object as large as the template."""
+"""The maximum configurable limit. Each revision is an object with the size of the template."""
 
 
 MOST_BYTES: Final = 4 * 2**20
-"""The maximum bytes of all kept templates except the latest. A template may be larger than 1 MiB."""
+"""The maximum total size in bytes of all retained templates except the latest. One template can exceed 1 MiB."""
 
 
 LONGEST_QUOTED: Final = 63
-"""The maximum number of characters of a value that a warning quotes."""
+"""The maximum number of characters of a quoted value in a warning."""
 
 
 def limit(obj: JSONObject) -> int:
-    """Return the maximum number of old revisions of the LeaderWorkerSet. An annotation that is not a number is ignored."""
+    """Return the maximum number of old revisions. An annotation that is not a number is ignored."""
     value = decimals.natural(meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, ""))
     return DEFAULT_LIMIT if value is None else min(value, HIGHEST_LIMIT)
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
-    """Return a warning about an annotation that is ignored because it is not a number."""
+    """Return a warning about an ignored annotation that is not a number."""
     text = annotations.get(labels.REVISION_HISTORY_LIMIT)
     if text is not None and decimals.natural(text) is None:
         where = f"metadata.annotations.{labels.REVISION_HISTORY_LIMIT}"
@@ -53,17 +53,17 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
 
 
 def selector(name: str) -> str:
-    """Return the label selector for the revision history of the LeaderWorkerSet `name`."""
+    """Return the label selector for the revision history of a LeaderWorkerSet."""
     return f"{labels.HISTORY_OF}={name}"
 
 
 def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
-    """Return the actions for revisions that are no longer used by any group."""
+    """Return the actions for revisions that no group uses."""
     return settle(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
 
 
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
-    """Return the actions for outdated revisions and the history when all groups have the revision `key`.
+    """Return the actions for outdated revisions and for the history after all groups have reached the revision `key`.
 
     The latest revision of each content is kept, up to the limit. The current content does not belong to the history.
     Revisions without a controller are adopted, because they were orphaned when a previous LeaderWorkerSet was deleted.
@@ -83,7 +83,7 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
 
 
 def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the latest `count` revisions, one per content, except the revision `key`. Return fewer if they are large."""
+    """Return the latest `count` revisions with distinct content, except `key`, or fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
     for revision in sorted(candidates, key=revisions.number_of, reverse=True):
         by_key.setdefault(revisions.key_of(revision), revision)

@@ -1,1 +1,1 @@
-"""Updates groups without new pods if that is possible (`in-place`)."""
+"""Updates groups without recreating pods, if possible (`in-place`)."""

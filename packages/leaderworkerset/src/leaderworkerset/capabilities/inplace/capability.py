@@ -9,7 +9,7 @@ from leaderworkerset.capabilities.inplace import inplace, inplacegroups, inplace
 from leaderworkerset.core.extensions import GroupPlace, GroupStep
 
 COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
-"""CPU and memory, which can be changed in place."""
+"""CPU and memory, which can be updated in place."""
 
 CAPABILITY: Final = Capability(
     name="update-in-place",

@@ -1,4 +1,4 @@
-"""Selects the groups that a rollout updates in place. Others are recreated (docs/adr/0024-update-in-place.md).
+"""Selects the groups for in-place updates. Other groups are recreated (docs/adr/0024-update-in-place.md).
 
 In: a step of the rollout, the groups, the revisions. Out: the step, and the leaders to mark. The partition of the step
 stays above the groups that are updated in place. A mark is the only message to the pods' controller
@@ -34,14 +34,14 @@ from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
-"""The fields that can change without a new pod, in addition to CPU and memory.
+"""The fields that can be updated in place, in addition to CPU and memory.
 
 Fields of init containers are not included, because init containers do not run again.
 """
 
 
 class InPlace(StrEnum):
-    """Whether groups are updated in place: never, if possible, or exclusively."""
+    """Whether groups are updated in place never, if possible, or always."""
 
     OFF = ""
     IF_POSSIBLE = "IfPossible"
@@ -49,7 +49,7 @@ class InPlace(StrEnum):
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether groups are updated in place if that is possible."""
+        """Return whether groups are updated in place if possible."""
         match self:
             case InPlace.IF_POSSIBLE | InPlace.ONLY:
                 return True
@@ -60,7 +60,7 @@ class InPlace(StrEnum):
 
     @property
     def forbids_recreation(self) -> bool:
-        """Return whether groups that cannot be updated in place keep their revision."""
+        """Return whether groups retain their revision if they cannot be updated in place."""
         match self:
             case InPlace.ONLY:
                 return True
@@ -74,7 +74,7 @@ ALLOWED: Final = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """How groups with older revisions are updated to the revision `key`.
+    """Defines how groups with older revisions are updated to the revision `key`.
 
     `obstacles` maps the revision of a group to the first field that requires a recreation, empty if no field does. The
     map is empty if no group is or must be updated in place.
@@ -85,7 +85,7 @@ class Route(Struct, frozen=True, kw_only=True):
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
     def follow(self, folded: GroupIndex) -> GroupIndex:
-        """Return the group summary with the groups whose started update cannot reach the revision.
+        """Return the group summary, including groups that cannot complete their current in-place update.
 
         Groups whose nodes rejected the resize are kept if groups may only be updated in place.
         """
@@ -96,7 +96,7 @@ class Route(Struct, frozen=True, kw_only=True):
         return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
 
     def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
-        """Return the groups in the released `span` of indexes that are updated in place, and the required partition.
+        """Return the groups in the released `span` of indexes that are updated in place, and the resulting partition.
 
         The partition protects each leader that the StatefulSet controller would replace although it must not be
         recreated. These include leaders that the controller, whose caches may be stale, has not counted as updated yet.
@@ -120,13 +120,13 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 def read(annotations: Mapping[str, str]) -> InPlace:
-    """Return the setting. A value that admission would reject counts as absent."""
+    """Return the setting. Values that admission would reject are ignored."""
     text = annotations.get(labels.IN_PLACE, "")
     return InPlace(text) if text in tuple(InPlace) else InPlace.OFF
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of an unknown value, or of any value if a Deployment manages the leaders.
+    """Return the error for an unknown value, or for any value if a Deployment manages the leaders.
 
     A ReplicaSet replaces each pod that differs from its template.
     """
@@ -140,14 +140,14 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def route_of(facts: SetFacts, folded: GroupIndex) -> tuple[Route | None, GroupIndex]:
-    """Return how groups are updated to the current revision, if any group can or must be updated in place."""
+    """Return the in-place update to the current revision, or None if groups cannot be updated in place."""
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
         return None, folded
     return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDecision:
-    """Mark the groups that are updated in place now, and report why others cannot be updated in place."""
+    """Mark the groups for in-place updates, and report why other groups cannot be updated in place."""
     rollout = leaders.rollout
     if rollout is None:
         return leaders
@@ -168,7 +168,7 @@ def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Actio
 
 
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
-    """Return the events of an update. A lower partition does not update groups that were already updated in place."""
+    """Return the events of an update, except for groups that were already updated in place."""
     if facts.revision.is_new:
         known, key = facts.observed.revisions, groupname.revision(facts.living or {})
         new = facts.revision.created or revisions.find(known, facts.revision.key)
@@ -184,7 +184,7 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Seq
 def find_route(
     obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, folded: GroupIndex, gang: Gang
 ) -> tuple[Route, GroupIndex]:
-    """Return how groups are updated to the revision `key`, and a summary of all groups."""
+    """Return the in-place update to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
     own_revisions = revisions.owned(all_revisions, obj)
     new, bound = revisions.find(own_revisions, key), _bound(obj, gang)
@@ -197,14 +197,14 @@ def find_route(
 
 
 def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
-    """Return why a group cannot be updated from one revision to another in place, or an empty string if it can."""
+    """Return the reason why an in-place update between two revisions is impossible, or an empty string."""
     if old is None or new is None:
         return "the ControllerRevision"
     return obstacle((old.get("data") or {}).get("spec"), (new.get("data") or {}).get("spec"))
 
 
 def obstacle(old: Any, new: Any) -> str:
-    """Return the first `spec` field that differs between two revisions and cannot change in place, or an empty string."""
+    """Return the first different `spec` field that cannot be updated in place, or an empty string."""
     fixed = (path for path in differences(_fixed(old), _fixed(new), "spec") if not IMAGE.fullmatch(path))
     return next(fixed, "") or inplaceresources.obstacle(old or {}, new or {})
 
@@ -219,7 +219,7 @@ def _fixed(spec: Any) -> Any:
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:
-    """Yield the paths at which two JSON values differ. If two lists have different lengths, yield the path of the list.
+    """Yield the paths of differences between two JSON values. For lists of different lengths, yield the list path.
 
     >>> list(differences({"a": [1, 2], "b": {}}, {"a": [1, 3], "c": 0}, "x"))
     ['x.a[1]', 'x.b', 'x.c']
@@ -249,7 +249,7 @@ def announce(
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:
-    """Return the setting that ties groups to objects named after their revision, or an empty string if there is none."""
+    """Return the setting that requires objects named after the revision, or an empty string if there is none."""
     if meta.spec(obj).get("scheduling") is not None:
         return "spec.scheduling"
     choice = meta.annotations(obj).get(labels.GANG_SCHEDULER, "")
@@ -258,13 +258,13 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
 
 
 def marks(folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
-    """Return the groups to mark, the highest index first: released groups, and groups that change their target."""
+    """Return the groups to mark in descending index order: released groups, and groups with a new target revision."""
     candidates = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
     return [group for group in candidates if group.updating != key and not group.is_deleting]
 
 
 def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
-    """Return the action that marks a leader with its target revision and its revision of the leader StatefulSet."""
+    """Return the action that marks a leader with the target revisions of its group and of the leader StatefulSet."""
     annotations = {
         labels.IN_PLACE_REVISION: key,
         labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),

@@ -1,4 +1,4 @@
-"""The events of in-place updates: the groups that are updated, and why other groups are not."""
+"""The events of in-place updates, including the reasons why groups are not updated in place."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -7,13 +7,13 @@ from leaderworkerset.core import decisionevents
 
 
 def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
-    """Return the event for a group whose pods are kept and updated (docs/adr/0024-update-in-place.md)."""
+    """Return the event for an in-place update of a group (docs/adr/0024-update-in-place.md)."""
     note = f"Updating the group of leader pod {leader} in place"
     return decisionevents.of_group(decisionevents.updating(obj, note), "Updating groups {numbers} in place", group)
 
 
 def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
-    """Return the event for a new revision that prevents in-place updates, so that groups are recreated or held back."""
+    """Return the event for a revision that prevents in-place updates, so that groups are recreated or delayed."""
     what = "holds the rollout" if is_held else "groups are recreated"
     note = f"Cannot update groups in place, {what}: {field} differs, and cannot change in a pod that runs"
     return Event(
@@ -26,12 +26,12 @@ def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
 
 
 def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
-    """Return the event for a pod whose change of CPU and memory the API server rejects."""
+    """Return the event for a pod resize that the API server rejected."""
     return decisionevents.failed_update(obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
 
 
 def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
-    """Return the event for a pod that the kubelet does not resize, so that its group is recreated or stays unchanged."""
+    """Return the event for a pod that the kubelet cannot resize. Its group is recreated or remains unchanged."""
     what = "its group keeps the pods that it has" if is_held else "its group is recreated"
     note = f"Cannot resize pod {meta.name(pod)}, {what}: {why}"
     return Event(

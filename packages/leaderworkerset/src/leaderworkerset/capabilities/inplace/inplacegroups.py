@@ -1,4 +1,4 @@
-"""Finds the groups that are being updated in place, from their leaders and worker StatefulSets.
+"""Finds groups with an in-place update in progress, based on their leaders and worker StatefulSets.
 
 In: the description of a group, its leader, and its worker StatefulSet. Out: the description, in which such a group is
 not ready.
@@ -15,7 +15,7 @@ from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, is_held
 
 
 def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
-    """Return the description of a group. A group that is being updated in place is not ready."""
+    """Return the description of a group. A group with an in-place update in progress is not ready."""
     updating = updating_to(leader, worker_statefulset)
     if not updating:
         return facts
@@ -28,7 +28,7 @@ def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject
 
 
 def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
-    """Return the revision to which a leader's group is being updated in place, or an empty string.
+    """Return the target revision of a leader's in-place update, or an empty string if there is none.
 
     The update is complete when the leader and workers have the revision, the worker StatefulSet is no longer held, and
     the new containers of the leader are running. The new containers of the workers are running before that.
@@ -44,6 +44,6 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
 
 
 def is_refused(leader: JSONObject) -> bool:
-    """Return whether the nodes of a marked group do not resize its pods to the amounts in its revision."""
+    """Return whether nodes do not resize the pods of a marked group to the quantities in its revision."""
     own = meta.annotations(leader)
     return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

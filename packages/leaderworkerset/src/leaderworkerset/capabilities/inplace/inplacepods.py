@@ -1,4 +1,4 @@
-"""A pod that is updated in place: its previous containers, and whether its new containers are running.
+"""Tracks the containers of a pod during an in-place update, and whether the new containers are running.
 
 The kubelet restarts a container whose image was changed, which increases the restart count. So the patch of the images
 also records, in an annotation, the resulting count, the ID of the running container, and its image:
@@ -23,11 +23,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.inplace import inplaceresources
 
 TURNS: Final = 2
-"""The number of restarts of a container whose image changed twice while the kubelet stopped it."""
+"""The number of restarts if the image of a container changed twice while the kubelet stopped the container."""
 
 
 class PreviousContainer(NamedTuple):
-    """A container before its image is changed: the resulting restart count, and the ID and image if it must be stopped.
+    """A container before its image change, with the expected restart count, and the ID and image to stop.
 
     If the image changed again while the kubelet stopped the container, `until` is the latest time of its start.
     """
@@ -42,7 +42,7 @@ class PreviousContainer(NamedTuple):
 
 
 def read(pod: JSONObject) -> dict[str, PreviousContainer]:
-    """Return the records of the containers of a pod, by name. Unreadable entries count as absent.
+    """Return the container records of a pod by container name. Invalid entries are ignored.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
     {'main': PreviousContainer(restarts=1, container='runc://a', image='app:1', until='')}
@@ -56,7 +56,7 @@ def read(pod: JSONObject) -> dict[str, PreviousContainer]:
 
 
 def excused(pod: JSONObject) -> Mapping[str, int]:
-    """Return the number of excused restarts of each container."""
+    """Return the number of expected restarts for each container."""
     known = read(pod)
     counts = {name: before.restarts for name, before in known.items()}
     for status in _statuses(pod) if any(before.until for before in known.values()) else ():
@@ -68,14 +68,14 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether all containers that the update must stop have terminated, and all have their resources."""
+    """Return whether the previous containers have terminated, and all containers have their resources."""
     known = read(pod)
     is_left = bool(known) and any(_is_left(status, known) for status in _statuses(pod))
     return not is_left and inplaceresources.is_settled(pod)
 
 
 def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
-    """Return the record of a pod whose containers are about to get the images `changed`. Other entries are kept.
+    """Return the record of a pod before the images of `changed` containers are updated. Other entries are preserved.
 
     `until` is the time by which the kubelet has restarted a container that it is stopping now.
     """

@@ -1,4 +1,4 @@
-"""CPU and memory of pods that are updated in place: changes, obstacles, and the progress of the kubelet.
+"""Resizes the CPU and memory of pods in place, and tracks the progress of the kubelet.
 
 The subresource `resize` writes them. The patch of images and labels records the desired amounts on the pod:
 `CONTAINER.limits.cpu=2,…`. So the update can continue if the manager exits between the two writes, or if a second
@@ -20,7 +20,7 @@ UNSUPPORTED: Final = "its node does not resize pods"
 
 
 class ResourceField(NamedTuple):
-    """The position of an amount: a container, `limits` or `requests`, `cpu` or `memory`."""
+    """The location of a quantity: a container, `limits` or `requests`, `cpu` or `memory`."""
 
     container: str
     kind: str
@@ -28,13 +28,13 @@ class ResourceField(NamedTuple):
 
 
 def changed(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
-    """Return the amounts of a pod template that differ from a previous template, which is None if it is lost."""
+    """Return the quantities that differ from a previous pod template, which is None if it no longer exists."""
     known = {} if before is None else _amounts(_containers(before))
     return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
 
 
 def read(pod: JSONObject) -> dict[ResourceField, str]:
-    """Return the recorded amounts of a pod. Unreadable entries count as absent.
+    """Return the recorded quantities of a pod. Invalid entries are ignored.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: "main.limits.cpu=2,main.cpu=1,main.limits.memory=x"}}})
     {ResourceField(container='main', kind='limits', resource='cpu'): '2'}
@@ -49,17 +49,17 @@ def read(pod: JSONObject) -> dict[ResourceField, str]:
 
 
 def record(amounts: Mapping[ResourceField, str]) -> str:
-    """Return the record of amounts."""
+    """Return the record of quantities."""
     return ",".join(f"{'.'.join(place)}={amount}" for place, amount in sorted(amounts.items()))
 
 
 def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
-    """Return the amounts that the pod spec does not have yet. Return none if the node cannot resize the pod."""
+    """Return the quantities that are missing in the pod spec, or none if the node cannot resize the pod."""
     return {} if not amounts or _is_unsupported(pod) else _missing(_containers(pod), amounts)
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether the recorded amounts are in the pod spec and in the status that the kubelet reports.
+    """Return whether the recorded quantities match the pod spec and the status reported by the kubelet.
 
     A status from before the patch still has the old amounts, regardless of its conditions. If an infeasible resize is
     reverted, the old amounts are the desired amounts, and only the spec differs.
@@ -70,7 +70,7 @@ def is_settled(pod: JSONObject) -> bool:
 
 
 def refusal(pod: JSONObject) -> str:
-    """Return why the kubelet will not resize a pod, or an empty string if no condition reports it.
+    """Return the reason why the kubelet does not resize a pod, or an empty string if no condition reports it.
 
     A deferred resize may succeed later.
     """
@@ -85,7 +85,7 @@ def refusal(pod: JSONObject) -> str:
 
 
 def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
-    """Return amounts as the `resources` of containers, by container name."""
+    """Return quantities as `resources` fields by container name."""
     resources: dict[str, JSONObject] = {}
     for (container, kind, resource), amount in amounts.items():
         resources.setdefault(container, {}).setdefault(kind, {})[resource] = amount
@@ -93,14 +93,14 @@ def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
 
 
 def without(template: JSONObject) -> JSONObject:
-    """Return a pod template without CPU and memory of its containers."""
+    """Return a pod template without the CPU and memory of its containers."""
     spec = meta.spec(template)
     bare = [qos.without_compute(container) for container in spec.get("containers") or []]
     return template | {"spec": spec | {"containers": bare}}
 
 
 def obstacle(old: JSONObject, new: JSONObject) -> str:
-    """Return the first field in the `spec` of two revisions that prevents an in-place resize, or an empty string.
+    """Return the first different `spec` field that prevents an in-place resize, or an empty string.
 
     The other fields of the templates are equal. The API server rejects the removal of an amount, a change of the QoS
     class, and any change if pod-level resources are set. A container that is restarted for a resize would count as
@@ -149,7 +149,7 @@ def _missing(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) ->
 
 
 def _is_unsupported(pod: JSONObject) -> bool:
-    """Return whether the kubelet is too old for resizes, so that it does not report the amounts of running containers."""
+    """Return whether the kubelet does not report the resources of running containers, and so cannot resize pods."""
     statuses = meta.status(pod).get("containerStatuses") or []
     return meta.is_condition_true(pod, "Ready") and not any("resources" in status for status in statuses)
 

@@ -1,4 +1,4 @@
-"""Updates a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
+"""Updates a marked group to a different revision in place, step by step (docs/adr/0024-update-in-place.md).
 
 In: a live group whose leader is marked with a revision (`capabilities/inplace/inplace.py`). Out: the next writes.
 `STEPS` lists the steps, and the first row whose condition is true applies. Each decision depends only on stored
@@ -39,14 +39,14 @@ GRACE: Final = 30
 """The default termination grace period in seconds."""
 
 LONGEST_GRACE: Final = 24 * 3600
-"""The maximum grace period in seconds. A longer `terminationGracePeriodSeconds` of a pod is not respected."""
+"""The maximum grace period in seconds. A longer `terminationGracePeriodSeconds` is not honored."""
 
 START: Final = timedelta(seconds=30)
-"""The time within which a kubelet starts a container twice if its image is already present on the node."""
+"""The time within which a kubelet starts a container twice if the node already has the image."""
 
 
 class InPlaceStep(StrEnum):
-    """The next step of a group's in-place update."""
+    """The next step of an in-place update."""
 
     DONE = "done"
     AWAIT_REVISION = "await revision"
@@ -62,13 +62,13 @@ class InPlaceStep(StrEnum):
 
 
 class MarkedGroup(Struct, frozen=True, dict=True):
-    """A group whose leader is marked."""
+    """A group with a marked leader."""
 
     group: LiveGroup
 
     @property
     def workers(self) -> JSONObject | None:
-        """Return the worker StatefulSet, or None if there is none."""
+        """Return the worker StatefulSet, or None if it does not exist."""
         return self.group.workers
 
     @property
@@ -78,7 +78,7 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 
     @cached_property
     def target(self) -> LeaderWorkerSet | None:
-        """Return the LeaderWorkerSet at the target revision, if it is known. Raise ValueError if it cannot be read."""
+        """Return the LeaderWorkerSet at the target revision, or None. Raise ValueError if it is invalid."""
         return self.revised(self.key)
 
     def revised(self, key: str) -> LeaderWorkerSet | None:
@@ -89,7 +89,7 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 
     @cached_property
     def members(self) -> Sequence[JSONObject]:
-        """Return the workers of the StatefulSet that are not being deleted."""
+        """Return the workers of the StatefulSet that are not terminating."""
         if self.workers is None:
             return ()
         return [
@@ -105,22 +105,22 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 
     @property
     def is_only(self) -> bool:
-        """Return whether the group may only be updated in place."""
+        """Return whether the group may be updated only in place."""
         return inplace.read(meta.annotations(self.group.obj)).forbids_recreation
 
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:
-        """Return the pods that their nodes do not resize, with the reasons."""
+        """Return the pods that cannot be resized, with the reasons."""
         return [(pod, why) for pod in self.pods if (why := inplaceresources.refusal(pod))]
 
     @property
     def made_of(self) -> str:
-        """Return the worker StatefulSet revision that the worker pods get."""
+        """Return the StatefulSet revision for the worker pods."""
         return str(meta.status(self.workers or {}).get("updateRevision") or "")
 
     @cached_property
     def outdated(self) -> Sequence[JSONObject]:
-        """Return the workers that do not have the revision yet."""
+        """Return the workers with a different revision."""
         return [pod for pod in self.members if not self.is_of(pod, self.made_of)]
 
     @property
@@ -130,23 +130,23 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 
     @property
     def is_counted(self) -> bool:
-        """Return whether the StatefulSet controller, whose caches may be stale, counts all workers as updated."""
+        """Return whether the StatefulSet status counts all workers as updated. The status can be outdated."""
         status = meta.status(self.workers or {})
         return self.workers is None or int(status.get("updatedReplicas") or 0) >= len(self.members)
 
     @property
     def leader_made_of(self) -> str:
-        """Return the leader StatefulSet revision that the leader gets."""
+        """Return the StatefulSet revision for the leader."""
         return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
 
     def is_of(self, pod: JSONObject, made_of: str) -> bool:
-        """Return whether a pod has the target revision and the given StatefulSet revision."""
+        """Return whether a pod has the target revision and the specified StatefulSet revision."""
         own = meta.labels(pod)
         return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
 def _hold(now: MarkedGroup) -> tuple[Action, ...]:
-    """Set the worker StatefulSet's template to the target revision, and prevent it from replacing pods."""
+    """Set the worker StatefulSet template to the target revision, and prevent pod replacement."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
     before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
     amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
@@ -157,14 +157,14 @@ def _hold(now: MarkedGroup) -> tuple[Action, ...]:
 
 
 def _let_go(now: MarkedGroup) -> tuple[Action, ...]:
-    """Permit the worker StatefulSet to replace pods again. All its pods have the target revision."""
+    """Allow the worker StatefulSet to replace pods again, because all its pods have the target revision."""
     assert now.workers is not None  # noqa: S101 - the row says so
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
 def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
-    """Set the images and labels of the revision on a pod, record its running containers, and resize it."""
+    """Update the images and labels of a pod to the revision, record its running containers, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
     before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
@@ -182,7 +182,7 @@ def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...
 
 
 def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
-    """Set the missing CPU and memory of a pod. Only its UID is compared, because the last patch changed the pod.
+    """Set the missing CPU and memory of a pod. Only its UID is a precondition, after the last patch.
 
     The API server would reject the same resize again until the user changes it. If the setting is `Only`, the group
     waits.
@@ -201,7 +201,7 @@ def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
 
 
 def _refuse(now: MarkedGroup) -> tuple[Action, ...]:
-    """Mark the leader, once for each revision."""
+    """Mark the leader once for each revision."""
     pod, why = now.refusals[0]
     event = inplaceevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
     return (replace(_mark_refused(now), on_success=(event,)),)
@@ -212,7 +212,7 @@ def _mark_refused(now: MarkedGroup) -> Patch:
 
 
 def _forget(now: MarkedGroup) -> tuple[Action, ...]:
-    """Remove the record of resources, which is no longer needed."""
+    """Remove the resource record, which is no longer required."""
     records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
     change = {"metadata": {"annotations": dict.fromkeys(records)}}
     pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
@@ -224,7 +224,7 @@ def _has_taken_over(pod: JSONObject) -> bool:
 
 
 def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
-    """Return a strategic merge patch for an object at its observed resourceVersion."""
+    """Return a strategic merge patch with the observed resourceVersion of the object as a precondition."""
     resource = PODS if obj["kind"] == PODS.kind else STATEFULSETS
     return guarded_patch(resource, obj, change, kind="strategic")
 
@@ -259,7 +259,7 @@ def _containers(images: Mapping[str, str], resources: Mapping[str, JSONObject]) 
 
 
 class StepRule(NamedTuple):
-    """A step: its condition, and its writes."""
+    """An update step with its condition and its writes."""
 
     step: InPlaceStep
     holds: Callable[[MarkedGroup], bool]
@@ -309,23 +309,22 @@ STEPS: Final = (
     ),
     StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
 )
-"""The steps in their order. After a step without writes, a change of the observed objects triggers the next decision.
-"""
+"""The steps in order. After a step without writes, the next change to an observed object continues the update."""
 
 
 def next_step(marked: MarkedGroup) -> StepRule:
-    """Return the next step of a group. Raise ValueError if its revision cannot be read."""
+    """Return the next step of a group. Raise ValueError if its revision is invalid."""
     return next(row for row in STEPS if row.holds(marked))
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Return the next writes for a group that is updated in place. Return none for other groups."""
+    """Return the next writes of an in-place update, or none for other groups."""
     if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
         return NOTHING
     workers = group.workers
     if workers is not None and meta.is_of_predecessor(workers, group.leader):
         return NOTHING
     if workers is None and groupstate.own_size(group.leader) != 1:
-        return NOTHING  # created from the leader's revision first
+        return NOTHING  # first created from the leader's revision
     marked = MarkedGroup(group)
     return PolicyDecision(actions=next_step(marked).actions(marked))

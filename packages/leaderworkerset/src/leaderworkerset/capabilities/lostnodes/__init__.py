@@ -1,1 +1,1 @@
-"""Releases pods that are stuck on lost nodes (`release-lost-pods-after`)."""
+"""Force-deletes pods that are stuck on lost nodes (`release-lost-pods-after`)."""

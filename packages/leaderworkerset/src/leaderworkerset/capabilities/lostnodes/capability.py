@@ -1,4 +1,4 @@
-"""The row of the capability table for the release of lost pods."""
+"""The lost pod row of the capability table."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Force-deletes pods that terminate for longer than their grace period on a node that does not report.
+"""Force-deletes pods on unresponsive nodes that exceed their termination grace period.
 
 A pod without a kubelet stays Terminating forever and blocks its group, because the leader waits for its workers and a
 name is free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out: deletions
@@ -33,10 +33,10 @@ OFF: Final = "off"
 GRACES: Final = Range(24)
 
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-"""The taint of a node that is certainly shut down."""
+"""The taint of a node that is confirmed to be shut down."""
 
 RECHECK: Final = timedelta(seconds=30)
-"""The interval between decisions about a pod that is stuck but not released. Nodes are not watched.
+"""The interval for checking a stuck pod that cannot be force-deleted yet. Nodes are not watched.
 
 It is also the maximum time before a pod counts as stuck. If a clock is wrong, that time may seem to be far in the
 future.
@@ -50,7 +50,7 @@ WAITING: Final = decisionevents.EventKind("Warning", "LostPod", "Hold")
 
 
 class StuckGroup(Struct, frozen=True, kw_only=True):
-    """A group whose pods count as stuck if they terminate for `grace` longer than their grace period."""
+    """A group whose pods count as stuck if they exceed their termination grace period by `grace`."""
 
     lws: JSONObject
     pods: Sequence[JSONObject]
@@ -59,14 +59,14 @@ class StuckGroup(Struct, frozen=True, kw_only=True):
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation. A stored invalid value counts as absent."""
+    """Return the error of the annotation. Invalid stored values are ignored."""
     text = lws.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
     if text is not None and text != OFF and GRACES.read(text) is None:
         yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")
 
 
 def grace_of(group: LiveGroup) -> timedelta | None:
-    """Return the time after which stuck pods of a group are released, or None if they are never released."""
+    """Return the time after which stuck pods of a group are force-deleted, or None if they are not."""
     default: timedelta | None = group.facts.get(names.LOST_NODES)
     text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
     if text is None:
@@ -80,24 +80,24 @@ def _stuck(group: LiveGroup) -> StuckGroup | None:
 
 
 def wants_nodes(group: LiveGroup) -> set[str]:
-    """Return the names of the nodes of stuck pods, if such pods must be released."""
+    """Return the names of nodes with stuck pods, if such pods must be force-deleted."""
     stuck = _stuck(group)
     return set() if stuck is None else nodes_of(stuck)
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Release the stuck pods of a group."""
+    """Force-delete the stuck pods of a group."""
     stuck = _stuck(group)
     return NOTHING if stuck is None else release(stuck, group.nodes)
 
 
 def nodes_of(stuck: StuckGroup) -> set[str]:
-    """Return the names of the nodes that the decision depends on."""
+    """Return the names of the nodes that must be observed."""
     return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _left(pod, stuck) <= timedelta()}
 
 
 def release(stuck: StuckGroup, nodes: Nodes) -> PolicyDecision:
-    """Force-delete the pods that are stuck on lost nodes."""
+    """Force-delete pods that are stuck on lost nodes."""
     actions: list[Action] = []
     waits: list[timedelta] = []
     for pod in _on_nodes(stuck.pods):
@@ -132,19 +132,19 @@ def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *,
 
 
 def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the pods that are terminating on a node and are not force-deleted yet."""
+    """Yield the terminating pods on a node that are not force-deleted yet."""
     for pod in pods:
         if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
             yield pod
 
 
 def _left(pod: JSONObject, stuck: StuckGroup) -> timedelta:
-    """Return how long the pod may still terminate. Its deletion timestamp is the end of its own grace period."""
+    """Return the remaining termination time of the pod. The deletion timestamp includes its grace period."""
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 
 
 def _state(node: JSONObject | None) -> str:
-    """Return why a node counts as lost, or an empty string if the node reports."""
+    """Return the reason why a node counts as lost, or an empty string if the node is responsive."""
     if node is None:
         return "does not exist"
     if _is_down(node):
@@ -157,7 +157,7 @@ def _state(node: JSONObject | None) -> str:
 
 
 def _is_down(node: JSONObject | None) -> bool:
-    """Return whether the node is certainly shut down."""
+    """Return whether the node is confirmed to be shut down."""
     return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in meta.spec(node).get("taints") or [])
 
 

@@ -1,1 +1,1 @@
-"""Moves groups off nodes under maintenance: selection of nodes, pods and groups (docs/adr/0023)."""
+"""Moves groups from nodes under maintenance (docs/adr/0023)."""

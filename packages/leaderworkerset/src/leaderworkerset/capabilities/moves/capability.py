@@ -1,4 +1,4 @@
-"""The row of the capability table for moves off closed nodes."""
+"""The maintenance row of the capability table."""
 
 from typing import Final
 

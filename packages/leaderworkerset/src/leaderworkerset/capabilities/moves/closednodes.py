@@ -1,4 +1,4 @@
-"""Finds nodes that are closed for maintenance, and the pods that must leave them.
+"""Finds nodes that are closed for maintenance, and pods that must be moved from them.
 
 In: nodes and pods, as cached. A node is closed by a cordon, by the configured taint, or by another taint with the
 effect `NoExecute`. The taints by which Kubernetes describes a node (`node.kubernetes.io/…`) do not count: an
@@ -15,7 +15,7 @@ OF_KUBERNETES: Final = "node.kubernetes.io/"
 
 
 def closing(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
-    """Return the taints that close a node, or none if it is open. `taint` is the configured key, and may be empty."""
+    """Return the taints that close a node, or none if the node is open. The configured key `taint` can be empty."""
     spec = meta.spec(node)
     cordoned = (placement.CORDONED,) if spec.get("unschedulable") else ()
     return (*cordoned, *(row for row in spec.get("taints") or () if _closes(row, taint)))
@@ -29,7 +29,7 @@ def _closes(taint: JSONObject, configured: str) -> bool:
 
 
 def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
-    """Return whether the pod could not be scheduled to its node now. A terminating pod does not count."""
+    """Return whether the pod could not be scheduled to its node now. Terminating pods are ignored."""
     if meta.is_deleting(pod) or podstate.has_ended(pod):
         return False
     lasting = (toleration for toleration in placement.read_tolerations(meta.spec(pod)) if toleration.seconds is None)

@@ -1,4 +1,4 @@
-"""Whether groups are moved off nodes under maintenance: the manager's configuration, and a set's annotation.
+"""Settings for moving groups from nodes under maintenance, in the configuration and in an annotation.
 
 In: the configuration and annotations. Out: whether the groups of a LeaderWorkerSet are moved, and admission errors. A
 stored annotation with an invalid value is read as the default, so that one object does not block others.
@@ -18,7 +18,7 @@ OFF: Final = "off"
 
 
 class MaintenanceSettings(Struct, frozen=True):
-    """The key of the taint that closes a node (may be empty), and whether sets without the annotation are moved."""
+    """The taint key that closes a node (can be empty), and whether LeaderWorkerSets are moved by default."""
 
     taint: str = ""
     by_default: bool = False
@@ -30,7 +30,7 @@ class MaintenanceSettings(Struct, frozen=True):
 
 
 def errors(lws: LeaderWorkerSet) -> list[FieldError]:
-    """Return the error of an annotation that cannot be read."""
+    """Return the error of an invalid annotation."""
     setting = lws.annotations.get(labels.MOVE_OFF_CLOSED_NODES)
     if setting in (None, ON, OFF):
         return []

@@ -1,4 +1,4 @@
-"""Selects the groups that are moved now. A group is moved only while enough other groups are available.
+"""Selects the groups to move now. A group is moved only if enough other groups are available.
 
 A move deletes the leader of the group, as an update does. It is not a failure, so it has no record or delay, and it
 uses no restarts. The decision depends only on existing objects. So a move is canceled if the node is reopened before
@@ -30,14 +30,14 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, put
 Group = TypeVar("Group")
 
 NODES_NAMED: Final = 5
-"""The maximum number of nodes that an event names."""
+"""The maximum number of node names in an event."""
 
 Leaving = Mapping[str, Collection[str]]
 """The leaders of groups with pods on nodes that are closed for maintenance, and the names of these nodes."""
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
-    """Return the waiting groups to move, in order, so that at least `least` groups stay available.
+    """Return the groups to move in order, so that at least `least` groups remain available.
 
     Unavailable groups are first, because their move does not reduce availability.
 
@@ -51,7 +51,7 @@ def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -
 
 
 def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
-    """Return the group summary with the groups on closed nodes that are desired, and neither terminating nor exhausted."""
+    """Return the group summary with the desired groups on closed nodes that are neither terminating nor exhausted."""
     leaving = _leaving(facts)
     if not leaving:
         return folded
@@ -61,7 +61,7 @@ def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
-    """Delete the leaders of the groups to move now, unless a different step deletes leaders. Report all groups to move."""
+    """Delete the leaders of groups to move, unless a different step deletes leaders, and report the groups."""
     leaving = _leaving(facts)
     groups = _waiting(facts, leaders) if leaving else {}
     if groups and leaders.is_still and _is_rolled_out(facts, leaders):
@@ -84,7 +84,7 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
 
 
 def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
-    """Return the leaders of groups that must leave nodes, in the order of their moves."""
+    """Return the leaders of groups that must be moved from nodes, in order."""
     if leaders.rollout is None:
         leaving = _leaving(facts)
         groups = {
@@ -100,7 +100,7 @@ def _stays(group: GroupFacts) -> bool:
 
 
 def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
-    """Return whether the leader workload is not replacing leaders now."""
+    """Return whether the leader workload is not currently replacing leaders."""
     if facts.living is None:
         return False
     if leaders.rollout is not None:
@@ -132,7 +132,7 @@ def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
 
 
 def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
-    """Return the assessment with the condition that reports whether groups must leave nodes (docs/adr/0023-moves.md).
+    """Return the assessment with the condition that reports groups to move (docs/adr/0023-moves.md).
 
     It is absent until a group must leave nodes for the first time, True while any group must, and False after that.
     `waiting` are the leaders of such groups, and their nodes.
@@ -158,13 +158,13 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
 
 
 def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
-    """Return the event for a group whose leader was deleted because nodes are closed for maintenance (docs/adr/0023)."""
+    """Return the event for a leader that was deleted because of node maintenance (docs/adr/0023)."""
     note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
     return Event("Normal", decisionevents.MOVING_GROUP, "Delete", note, decisionevents.reference(obj))
 
 
 def nodes_named(nodes: Collection[str]) -> str:
-    """Return the names of the first nodes and the number of the others, because a group may be on hundreds of nodes.
+    """Return the first node names and the number of other nodes, because a group can have hundreds of nodes.
 
     >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
     ('a, b', 'n0, n1, n2, n3, n4 and 4 more')

@@ -1,1 +1,1 @@
-"""Lets new groups prefer the nodes of the previous groups (`stay-on-nodes`)."""
+"""Schedules recreated groups to their previous nodes if possible (`stay-on-nodes`)."""

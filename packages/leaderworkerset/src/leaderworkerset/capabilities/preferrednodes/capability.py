@@ -1,4 +1,4 @@
-"""The row of the capability table for preferred nodes."""
+"""The preferred nodes row of the capability table."""
 
 from typing import Final
 

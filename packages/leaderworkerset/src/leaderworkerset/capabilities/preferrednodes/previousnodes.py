@@ -1,4 +1,4 @@
-"""Adds a preference for the previous node of its rank to each pod of a recreated group, if a set requests it.
+"""Adds a node preference for the previous node of each rank to recreated pods, if the annotation is set.
 
 | pod | source of its preferences | when |
 |---|---|---|
@@ -34,26 +34,26 @@ from leaderworkerset.core.policies.podedits import with_spec
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
 
 PREFERRED: Final = "Preferred"
-"""The value of the annotation."""
+"""The required value of the annotation."""
 
 WEIGHT: Final = 100
-"""The weight of each preference, which is the maximum of the API."""
+"""The weight of each preference, which is the API maximum."""
 
 LONGEST: Final = 64 * 1024
-"""The maximum length of the joined node names of a group. Nodes of higher ranks are not recorded."""
+"""The maximum length of the joined node names. Nodes of higher ranks are not recorded."""
 
 BLAMED_FROM: Final = 2
-"""The number of consecutive recreations from which on the node of the failed pod is avoided."""
+"""The number of consecutive recreations after which the node of the failed pod is avoided."""
 
 
 class PreviousNodes(Struct, frozen=True):
-    """The previous nodes of a group by rank, and the node to avoid. Both may be empty."""
+    """The previous nodes of a group by rank, and the node to avoid. Both can be empty."""
 
     nodes: tuple[str, ...] = ()
     avoided: str = ""
 
     def preferences(self, rank: int) -> list[JSONObject]:
-        """Return the preferences of the pod with this rank."""
+        """Return the node preferences of the pod with this rank."""
         own = self.nodes[rank] if rank < len(self.nodes) else ""
         operators = [("In", own)] if own != self.avoided else []
         return [_preference(operator, node) for operator, node in (*operators, ("NotIn", self.avoided)) if node]
@@ -63,7 +63,7 @@ NOWHERE: Final = PreviousNodes()
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation. A stored invalid value counts as absent."""
+    """Return the error of the annotation. Invalid stored values are ignored."""
     key = labels.STAY_ON_NODES
     text = lws.annotations.get(key)
     if text is not None and text != PREFERRED:
@@ -76,7 +76,7 @@ def stays(annotations: Mapping[str, str]) -> bool:
 
 
 def of(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
-    """Return the places for the group with this record, if the LeaderWorkerSet requests them."""
+    """Return the previous nodes in the record of a group, if the LeaderWorkerSet enables this."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
     places = _read(meta.annotations(record))
@@ -89,7 +89,7 @@ def of(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
 
 
 def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
-    """Return the annotation that adds the gate to leaders, which get their preferences when the gate is removed.
+    """Return the annotation that adds a scheduling gate to leaders. Preferences are added when the gate is removed.
 
     It changes only together with the revision, because the change alone would replace all groups.
     """
@@ -98,12 +98,12 @@ def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
 
 
 def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
-    """Return the preferences for a leader whose group has this record."""
+    """Return the node preferences of a leader based on the record of its group."""
     return preferred(leader, of(obj, record), 0)
 
 
 def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
-    """Return the worker template annotations for the group with this record."""
+    """Return the worker template annotations based on the record of the group."""
     return annotations_of(of(obj, record))
 
 
@@ -113,7 +113,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
 
 
 def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
-    """Record the nodes of a group of this size when all its pods have nodes, unless they are recorded already."""
+    """Record the nodes of a group of this size when all its pods are bound, unless they are already recorded."""
     leader = group.leader
     if not stays(meta.annotations(group.obj)):
         return ()
@@ -145,7 +145,7 @@ def annotations_of(places: PreviousNodes) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Add the gate to a marked leader with an index, and add the preferences to a worker instead of the node list."""
+    """Add the gate to a marked leader with an index. Replace the node list of a worker with node preferences."""
     if member.is_leader:
         is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
         return replacement.gated(pod) if is_gated else pod
@@ -160,7 +160,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def preferred(pod: JSONObject, places: PreviousNodes, rank: int) -> list[JSONObject]:
-    """Return the pod's own preferences and those for its place, or an empty value if the place adds none."""
+    """Return the pod's own preferences together with the added ones, or an empty value if none are added."""
     added = places.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     return [*(nodes.get(PREFERENCES) or []), *added] if added else []
@@ -177,13 +177,13 @@ RULE: Final = PodRule(
         "has-no-place": f"!({' || '.join(map(has_annotation, (labels.STAY_ON_NODES, labels.FORMER_NODES, labels.AVOIDED_NODE)))})"
     }
 )
-"""Pods that prefer nodes are left to the webhook."""
+"""Whether the webhook must handle a pod, because it prefers nodes."""
 
 POLICY: Final = Policy(admit=admit, rule=RULE)
 
 
 def _read(annotations: Mapping[str, str]) -> PreviousNodes:
-    """Parse the places. Invalid node names are ignored, because users can write any annotation."""
+    """Parse the previous nodes. Invalid node names are ignored, because users can set any annotation value."""
     nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
     return PreviousNodes(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
 
@@ -193,7 +193,7 @@ def _node(text: str) -> str:
 
 
 def _rank_of(pod: str, leader: str) -> int | None:
-    """Return the rank of a pod in the group with this leader, from their names."""
+    """Return the rank of a pod in the leader's group, based on the pod name."""
     ordinal = ordinals.split(pod)
     return 0 if pod == leader else None if ordinal is None else ordinal.number
 

@@ -31,7 +31,7 @@ DEADLINES: Final = Range(24)
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the annotation. A stored invalid value counts as absent."""
+    """Return the errors of the annotation. Invalid stored values are ignored."""
     text, where = lws.annotations.get(labels.IN_PLACE_RESTARTS), f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
     if text is None:
         return
@@ -42,12 +42,12 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
-    """Return the time within which a pod must be ready again, or None if such a restart counts as a failure."""
+    """Return the time limit for the pod to become ready, or None if the restart counts as a failure."""
     return DEADLINES.read(annotations.get(labels.IN_PLACE_RESTARTS, ""))
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether a container was last restarted together with all containers of its pod, and that is tolerated."""
+    """Return whether the last restart of a container was a tolerated restart of all containers in its pod."""
     if not podstate.restarted_with_all(container):
         return False
     if lws is not None and tolerated(lws.annotations) is not None:
@@ -56,7 +56,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
 
 
 def find(group: LiveGroup) -> Fault:
-    """Return the failure of the first overdue pod, or the notes of pods and the time until the next deadline."""
+    """Return the failure of the first overdue pod, or the pod annotations and the time until the next deadline."""
     deadline = tolerated(meta.annotations(group.obj))
     if deadline is None:
         return Fault()
@@ -64,7 +64,7 @@ def find(group: LiveGroup) -> Fault:
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
-    """Decide about the pods of a group that has no other failure."""
+    """Evaluate the pods of a group without other failures."""
     patches: list[Patch] = []
     ends: list[tuple[datetime, JSONObject]] = []
     for pod in pods:
@@ -82,7 +82,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
 
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
-    """Return the note that a pod must have. A time in the future comes from a different clock, and is replaced."""
+    """Return the required pod annotation. A time in the future is from a different clock, and is replaced."""
     known = restartannotation.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:

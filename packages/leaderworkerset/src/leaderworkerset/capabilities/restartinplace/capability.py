@@ -1,4 +1,4 @@
-"""The row of the capability table for in-place restarts."""
+"""The in-place restart row of the capability table."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Terminates the workers of a group together with their leader (`podTerminationPolicy`)."""
+"""Terminates the workers of a group together with the leader (`podTerminationPolicy`)."""

@@ -1,4 +1,4 @@
-"""Terminates the workers of a group together with their leader instead of after it, if a set requests it (N-PT-1).
+"""Terminates the workers of a group together with the leader instead of after it, if enabled (N-PT-1).
 
 A StatefulSet that is scaled down or rolled out deletes only the leader. The garbage collector then deletes the workers
 after the grace period of the leader, once the leader is deleted. A leader that is deleted in the foreground needs no
@@ -22,15 +22,15 @@ from leaderworkerset.api.policytypes import WITH_PARALLEL_END, PodTerminationPol
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
 FOREGROUND: Final = "foregroundDeletion"
-"""The finalizer of an object whose dependents the garbage collector deletes before it."""
+"""The finalizer for foreground deletion, with which the garbage collector deletes dependents first."""
 
 
 FIELD: Final = "podTerminationPolicy"
-"""The spec field. The annotation applies only if the field is absent."""
+"""The spec field. The annotation is used only if the field is absent."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the error of the annotation. A stored invalid value counts as absent."""
+    """Return the error of the annotation. Invalid stored values are ignored."""
     key = labels.POD_TERMINATION_POLICY
     text = lws.annotations.get(key)
     if text is not None and text not in tuple(PodTerminationPolicy):
@@ -38,13 +38,13 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def is_parallel(lws: JSONObject, workers: JSONObject) -> bool:
-    """Return whether workers terminate together with their leader. Without a set, their StatefulSet specifies it."""
+    """Return whether workers terminate with their leader. Without a LeaderWorkerSet, the StatefulSet specifies it."""
     policy = meta.spec(lws).get(FIELD) or meta.annotations(lws or workers).get(labels.POD_TERMINATION_POLICY)
     return policy in WITH_PARALLEL_END
 
 
 def end_workers(group: LiveGroup) -> PolicyDecision:
-    """Delete the workers of a leader that is being deleted, if they must terminate with it (N-PT-2, N-PT-3)."""
+    """Delete the workers of a terminating leader, if they must terminate with it (N-PT-2, N-PT-3)."""
     leader, workers = group.leader, group.workers
     if not meta.is_deleting(leader) or FOREGROUND in (meta.metadata(leader).get("finalizers") or []):
         return NOTHING

@@ -1,1 +1,1 @@
-"""Defaulting and validation of LeaderWorkerSets, and mutation of their pods, at admission."""
+"""Admission of LeaderWorkerSets (defaulting and validation) and of their pods (mutation)."""

@@ -1,4 +1,4 @@
-"""Warnings about annotations that admission accepts although they have no effect, or an unwanted effect.
+"""Warns about accepted annotations without effect, or with an unintended effect.
 
 Capabilities read their own settings. The table has a row for each other annotation that is read from a LeaderWorkerSet.
 Any other annotation with our prefix has no effect, because it belongs to a different object or its name is misspelled.
@@ -14,13 +14,13 @@ from leaderworkerset.api.usersettings import SETTINGS
 from leaderworkerset.core.leaderworkerset import invalidfields
 
 Check: TypeAlias = Callable[[LeaderWorkerSet, str], str]
-"""Returns why an annotation value is invalid, and the effect, or an empty string if it is valid."""
+"""Returns the reason why an annotation value is invalid and the effect, or an empty string if it is valid."""
 
 NO_EFFECT: Final = "has no effect on a LeaderWorkerSet"
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Yield a warning for each annotation with our prefix that is invalid or unknown."""
+    """Yield a warning for each invalid or unknown annotation with a prefix of this project."""
     for name, text in lws.annotations.items():
         if not name.startswith(labels.PREFIX):
             if meant := _meant(name):
@@ -32,7 +32,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _meant(name: str) -> str:
-    """Return the annotation that a name with a wrong or missing prefix means, or an empty string if there is none."""
+    """Return the annotation that was probably intended by a misspelled prefix, or an empty string."""
     prefix, _, own = name.rpartition("/")
     meant = labels.PREFIX + own
     is_ours = prefix in ("", "lws") or "leaderworkerset" in prefix
@@ -69,6 +69,6 @@ CHECKS: Final[Mapping[str, Check]] = {
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: _node_label,
     labels.RECREATE_GROUP_AFTER_START: _anything,
 }
-"""The LeaderWorkerSet annotations that neither capabilities nor gang schedulers read."""
+"""The LeaderWorkerSet annotations that are not read by capabilities or gang schedulers."""
 
 KNOWN: Final = frozenset(setting.annotation for setting in SETTINGS)

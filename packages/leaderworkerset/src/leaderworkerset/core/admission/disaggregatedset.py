@@ -1,4 +1,4 @@
-"""Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
+"""Validates DisaggregatedSets (R-DS-9 to R-DS-11, N-DS-3), and returns warnings (R-DS-12, R-DS-13).
 
 In: the posted object, and the `scheduling` of the roles of the stored object. Out: all errors at once, in the order of
 the contract. The schema rule that needs a CEL expression (R-DS-4) is also checked here, for API servers without CEL.
@@ -27,7 +27,7 @@ from leaderworkerset.core.policies.gang import NO_GANG, Support
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
 NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
-"""The characters of a Service name in addition to set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+"""The characters in a Service name besides set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
 
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
@@ -35,12 +35,12 @@ EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
-    """Return all errors of a created object or, if `old` is given, the errors that its update adds."""
+    """Return all errors of a new object, or only the additional errors of an update if `old` is specified."""
     return new_errors(lambda current, stored: _all_errors(current, stored, support), obj, old)
 
 
 def stored_errors(obj: JSONObject) -> list[FieldError]:
-    """Return errors that are reported only at creation, not for updates."""
+    """Return errors that are reported only for new objects."""
     return _all_errors(obj, obj, NO_GANG.support)
 
 
@@ -123,7 +123,7 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
 
 
 def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
-    """Return the errors of the roles' LeaderWorkerSets in fields that cannot be changed later (N-VAL-11).
+    """Return the errors in fields of the roles' LeaderWorkerSets that cannot be changed later (N-VAL-11).
 
     A change of `scheduling` creates new LeaderWorkerSets, so it is checked as for a new set.
     """
@@ -138,7 +138,7 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
 
 
 def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
-    """Return the LeaderWorkerSet of a role with the longest possible name."""
+    """Return the LeaderWorkerSet of a role with the maximum name length."""
     place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
     annotations = (role.get("metadata") or {}).get("annotations") or {}
     metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}

@@ -1,4 +1,4 @@
-"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to -5) and validation (R-VAL-1 to -28, N-VAL-1 to -6).
+"""Sets defaults of LeaderWorkerSets (R-DEF-1 to -5) and validates them (R-VAL-1 to -28, N-VAL-1 to -6).
 
 In: the posted object, and the stored object on an update; their types are already checked. Out: the object with
 defaults, or all errors at once, in the order of the contract. It differs from the Go controller in three ways:
@@ -41,10 +41,10 @@ SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
 GROUP_IDENTITY = "spec.groupIdentity"
 
 LONGEST_HASH_NAME = 63 - len("-12345678")
-"""The maximum length of a name that is the prefix of leader host names, which add a dash and 8 key characters."""
+"""The maximum length of a name in leader host names, which also contain a dash and 8 key characters."""
 
 LONGEST_HASH_NAME_WITH_WORKERS = LONGEST_HASH_NAME - len("-1234567890")
-"""The maximum length of a name if groups have workers, whose labels add a dash and 10 revision characters."""
+"""The maximum length of a name in the labels of workers, which also contain a dash and 10 revision characters."""
 
 PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%'"
@@ -60,18 +60,18 @@ NEWER_DEFAULTS: Final = {
     "groupIdentity": GroupIdentity.ORDINAL.value,
     "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
 }
-"""Defaults of fields that a v0.10 CRD does not have.
+"""Defaults of fields that do not exist in a v0.10 CRD.
 
 If the fields are absent, the schema sets the defaults. The webhook does not set them, because an API server that does
 not know a field drops it after the webhook, and would count each update as a spec change.
 """
 
 FILLED_IF_EMPTY: Final = NEWER_DEFAULTS | {"podTerminationPolicy": PodTerminationPolicy.DEFAULT.value}
-"""The values of newer fields that are present without a value. If the last field is absent, an annotation applies."""
+"""Empty values of newer fields. If the last field is absent, an annotation is used."""
 
 
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
-    """Return the object with the defaults that the schema does not set, or an equal object if none is missing."""
+    """Return the object with the defaults that the schema does not set."""
     spec = meta.spec(obj)
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
@@ -107,7 +107,7 @@ def validate_leaderworkerset(
     gang: Gang = NO_GANG,
     extensions: Extensions = UPSTREAM,
 ) -> list[FieldError]:
-    """Return all errors of a created object or, if `old` is given, the errors that its update adds.
+    """Return all errors of a new object, or only the additional errors of an update if `old` is specified.
 
     A name that is too long is rejected only at creation, because an autoscaler or the manager may add groups later.
     """
@@ -117,7 +117,7 @@ def validate_leaderworkerset(
 
 
 def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> list[FieldError]:
-    """Return errors that are reported only at creation, not for updates."""
+    """Return errors that are reported only for new objects."""
     return [*_all_errors(lws, lws, NO_GANG, extensions), *namelengths.errors(lws)]
 
 
@@ -199,7 +199,7 @@ def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of fields that groups with random keys cannot have (N-VAL-3 to N-VAL-5)."""
+    """Return the errors of fields that are not supported for groups with random keys (N-VAL-3 to N-VAL-5)."""
     hashed = GroupIdentity.HASH.value
     if lws.spec.leader_worker_template.volume_claim_templates:
         yield invalid(GROUP_IDENTITY, hashed, "volumeClaimTemplates are not supported with groupIdentity Hash")
@@ -215,7 +215,7 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10). A size below 1 hides other errors."""
+    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10), but only one for a size below 1."""
     policy = lws.spec.leader_worker_template.sub_group_policy
     if policy is None:
         return
@@ -257,7 +257,7 @@ def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
 
 
 def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors for changes of immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
+    """Return the errors for changes to immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
     if new.spec.group_identity != old.spec.group_identity:
         yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
     new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
@@ -267,7 +267,7 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
-    """Return whether a StatefulSet would get different claims. Claims are decoded only if their text differs."""
+    """Return whether the StatefulSet claims differ. Claims are decoded only if their JSON differs."""
     if len(new) != len(old):
         return True
     pairs = ((claim, other) for claim, other in zip(new, old, strict=True) if claim != other)

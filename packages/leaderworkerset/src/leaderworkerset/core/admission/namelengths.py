@@ -1,4 +1,4 @@
-"""Name budgets: pod names and labels start with the name of their set, and must not exceed 63 characters.
+"""Limits name lengths, because pod names and labels start with the set name and have at most 63 characters.
 
 StatefulSets label their pods with their own name and the hash of their revision. The worker StatefulSet of a group is
 named after the leader, so the label is `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name may
@@ -18,11 +18,11 @@ SHORTEST_HASH: Final = 8
 LONGEST_HASH: Final = 10
 
 MORE_GROUPS: Final = 10
-"""The factor for warnings. A name should also be short enough for this many times the desired groups."""
+"""The growth factor for warnings. A name should be short enough for this multiple of the desired groups."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return an error if the name is so long that some desired group can never have all its pods."""
+    """Return an error if a desired group can never have all its pods because the name is too long."""
     most = _longest_name(lws, _digits(lws.spec.replicas), SHORTEST_HASH)
     if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
         text = (
@@ -32,7 +32,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Return a warning if a name is short enough only for some revisions, or not for many more groups."""
+    """Return a warning if a name is too long for some revisions or for many more groups."""
     if lws.spec.group_identity.is_hash or any(errors(lws)):
         return
     replicas, surge = lws.spec.replicas, lws.rolling_update.max_surge
@@ -53,12 +53,12 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _digits(groups: int) -> int:
-    """Return the number of digits of the highest index for this number of groups."""
+    """Return the number of digits of the highest index for a number of groups."""
     return len(str(max(groups - 1, 0)))
 
 
 def _longest_name(lws: LeaderWorkerSet, digits: int, hash_length: int) -> int:
-    """Return the maximum length of the name, for indexes and revision hashes of these lengths."""
+    """Return the maximum name length for these lengths of indexes and revision hashes."""
     if lws.size > 1:
         return LONGEST - len("-") - digits - len("-") - hash_length
     return LONGEST - len("-") - max(digits, hash_length)

@@ -1,4 +1,4 @@
-"""Admission of pods sets the identity, placement and environment of every pod in a group (R-ADM-1 to R-ADM-16).
+"""Sets the identity, placement and environment of pods in a group at admission (R-ADM-1 to R-ADM-16).
 
 In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read, because the
 templates of the leader and worker StatefulSets contain all required values.
@@ -32,13 +32,13 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     environment.POLICY,
     replacement.POLICY,
 )
-"""The policies that change pods, in order. Each policy gets the pod from the previous one (R-ADM-4 to R-ADM-16)."""
+"""The policies in order. Each policy modifies the pod from the previous policy (R-ADM-4 to R-ADM-16)."""
 
 
 def admit_pod(
     pod: JSONObject, gang: Gang = NO_GANG, request: str = "", extensions: Extensions = UPSTREAM
 ) -> JSONObject:
-    """Return the pod of a LeaderWorkerSet as a member of its group. Other pods are returned unchanged.
+    """Return the pod as a member of its group. Pods without a LeaderWorkerSet are unchanged.
 
     `request` is unique to this admission. A second admission of the same pod does not change it (N-AT-3).
     """

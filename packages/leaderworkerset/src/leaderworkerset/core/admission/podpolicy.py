@@ -1,4 +1,4 @@
-"""The MutatingAdmissionPolicy by which kube-apiserver itself adds pods to their group.
+"""The MutatingAdmissionPolicy with which kube-apiserver adds pods to their groups.
 
 It is joined from the rules of the policies that the webhook applies (`core/policies/celmutations.py`), so that both decide the
 same. The policy either changes a pod completely or not at all: it has one patch, and errors are ignored. Every pod that it
@@ -34,15 +34,15 @@ KEY: Final = ObjectKey("", NAME)
 """The name of the policy and of its binding."""
 
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
-"""Selects pods of LeaderWorkerSets, so that other pods never wait for admission."""
+"""Selects LeaderWorkerSet pods, so that the admission of other pods is not delayed."""
 
 
 KINDS: Final = (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS)
-"""The kinds of the policy and of its binding, in the order of their creation."""
+"""The kinds of the policy and its binding, in the order of creation."""
 
 
 def _is_member(*containers: str, quantifier: Literal["all", "exists"]) -> str:
-    """Return whether a pod has its identity, and all or some containers of the lists have the first variable.
+    """Return whether a pod has its identity, and all or some containers have the first environment variable.
 
     The expression has no optional values, which Kubernetes 1.28 does not know.
     """
@@ -59,7 +59,7 @@ NOT_A_MEMBER: Final[JSONObject] = {
     "name": "not-a-member",
     "expression": f"!({_is_member('object.spec.containers', quantifier='exists')})",
 }
-"""Selects the pods for the webhook: pods that no policy has made members of their group.
+"""Selects the pods for the webhook, which are pods that were not handled by the policy.
 
 A container that a webhook adds gets its variables when kube-apiserver applies the policy again.
 """
@@ -73,14 +73,14 @@ _INCOMPLETE: Final[JSONObject] = {
 
 
 def build(gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build the policy and its binding; both equal what the API server stores."""
+    """Build the policy and its binding as stored by the API server."""
     specs = (_spec(gang, extensions), {"policyName": NAME})
     objects = [metadata.build(kind, NAME, spec=spec) for kind, spec in zip(KINDS, specs, strict=True)]
     return [(kind, with_annotations(obj, _digest_of(obj))) for kind, obj in zip(KINDS, objects, strict=True)]
 
 
 def is_intact(obj: JSONObject) -> bool:
-    """Return whether an object of the policy has the spec that a manager wrote, of whichever release."""
+    """Return whether a policy object has the spec that a manager of any release wrote."""
     return _digest_of(obj).items() <= meta.annotations(obj).items()
 
 
@@ -94,7 +94,7 @@ def reconcile(
     stored: Mapping[Resource, JSONObject | None],
     configuration: JSONObject | None,
 ) -> Plan:
-    """Return the writes that restore missing and edited objects, which end with the configuration of the webhooks.
+    """Return the writes that restore missing and modified objects. The webhook configurations are written last.
 
     Without that configuration, nothing would admit the pods that the policy skips.
     """
@@ -130,7 +130,7 @@ def _spec(gang: Gang, extensions: Extensions) -> JSONObject:
     patch = " + ".join(patch for rule in rules for patch in rule.patches)
     return {
         "failurePolicy": "Ignore",
-        # Again after webhooks that add containers, as the webhook of this product is called after most of them.
+        # Reinvoked after webhooks that add containers. The webhook is also called after most webhooks.
         "reinvocationPolicy": "IfNeeded",
         "matchConstraints": {
             "matchPolicy": "Equivalent",

@@ -1,4 +1,4 @@
-"""The rule for stored values: an update is rejected only for errors that it adds (docs/adr/0029-stored-values.md).
+"""Rejects updates only for errors that they add to stored values (docs/adr/0029-stored-values.md).
 
 The API server can store values that a webhook has not checked, because the scale subresource does not call webhooks and
 the webhook may have been missing. Such a value must not block later updates, including updates by the manager itself.
@@ -12,11 +12,11 @@ from kuberuntime.objects.field import FieldError
 T = TypeVar("T")
 
 Check: TypeAlias = Callable[[T, T | None], Sequence[FieldError]]
-"""Returns all errors of an object. If the second argument is the stored object, also errors of the change."""
+"""Returns all errors of an object. If the second argument is the stored object, include errors of the change."""
 
 
 def new_errors(check: Check[T], new: T, old: T | None) -> list[FieldError]:
-    """Return the errors of a created object or, if `old` is given, the errors that its update adds."""
+    """Return all errors of a new object, or only the additional errors of an update if `old` is specified."""
     errors = list(check(new, old))
     if old is None or not errors:
         return errors

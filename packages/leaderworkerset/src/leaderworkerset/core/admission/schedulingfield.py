@@ -1,4 +1,4 @@
-"""Admission of `spec.scheduling`: rejects settings that the scheduler does not support (N-SCH-VAL-1 to -22).
+"""Validates `spec.scheduling`, including settings that the scheduler does not support (N-SCH-VAL-1 to -22).
 
 In: the LeaderWorkerSet, the stored object on an update, and how the manager serves the field. Out: the errors of the
 first check that fails. The last check, of the field itself, returns all its errors at once. If the manager or the API
@@ -28,7 +28,7 @@ LONGEST_CLAIMS: Final = 4
 def errors(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None, support: Support, *, is_known: bool = False
 ) -> list[FieldError]:
-    """Return the errors of `spec.scheduling`. Without `old`, `is_known` states that the stored field is unchanged."""
+    """Return the errors of `spec.scheduling`. Without `old`, `is_known` means that the stored field is unchanged."""
     scheduling = lws.spec.scheduling
     stored = None if old is None else old.spec.scheduling
     if scheduling is None:
@@ -112,7 +112,7 @@ def _update(
     scheduling: schedulinglevels.Scheduling,
     stored: schedulinglevels.Scheduling | None,
 ) -> Iterator[FieldError]:
-    """Return the errors for changes, also changes that the Workload API rejects (N-SCH-VAL-10, N-SCH-VAL-11)."""
+    """Return the errors of changes, including changes that the Workload API rejects (N-SCH-VAL-10, N-SCH-VAL-11)."""
     if old is None or stored is None:
         return
     if levels.level_of(scheduling) is not levels.level_of(stored):
@@ -153,7 +153,7 @@ def _claims(fields: LevelFields) -> tuple[schedulinglevels.ResourceClaim, ...]:
 
 
 def _shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
-    """Return the errors of unions, keys and claims (N-SCH-VAL-12), outer levels first."""
+    """Return the errors of unions, keys and claims (N-SCH-VAL-12). Outer levels are first."""
     for path, fields in _present(scheduling):
         if fields.scheduling_policy is not None:
             yield from _one_policy(f"{path}.schedulingPolicy", fields.scheduling_policy)
@@ -165,7 +165,7 @@ def _shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
 
 
 def _present(scheduling: schedulinglevels.Scheduling) -> Iterator[tuple[str, LevelFields]]:
-    """Yield the present levels with their paths, outer levels first."""
+    """Yield the configured levels with their paths. Outer levels are first."""
     yield PATH, scheduling
     if scheduling.replica is not None:
         yield REPLICA, scheduling.replica
@@ -268,7 +268,7 @@ def _priorities(lws: LeaderWorkerSet) -> set[str]:
 
 
 def _unmatched(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:
-    """Return errors for claims that the pods of a role do not have (N-SCH-VAL-20)."""
+    """Return errors for claims that do not exist in the pods of a role (N-SCH-VAL-20)."""
     template = lws.leader_template if part.role == labels.LEADER else lws.spec.leader_worker_template.worker_template
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     theirs = [

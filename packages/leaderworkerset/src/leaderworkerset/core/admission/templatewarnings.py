@@ -1,4 +1,4 @@
-"""Warnings about pod templates that the API accepts in a LeaderWorkerSet, although their pods cannot run.
+"""Warns about pod templates that are valid in a LeaderWorkerSet, although their pods cannot run.
 
 Each warning names a field: keys that only controllers set (ADR 29), values that are invalid in a StatefulSet, and
 values that a kubelet rejects.
@@ -16,13 +16,13 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 
 MOST: Final = 10
-"""The maximum number of warnings about rejected values in a template. Clients print all of them."""
+"""The maximum number of warnings about values in a template, because clients print all warnings."""
 
 IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", meta.annotations, labels.POD_ANNOTATIONS))
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Yield a warning for each map with keys of a running pod, and for each field that prevents pod creation."""
+    """Yield a warning for each field that prevents pod creation or is set only in running pods."""
     template = lws.spec.leader_worker_template
     for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
         if pod is not None:
@@ -33,8 +33,8 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]:
-    """Yield a warning for each value in a pod that kube-apiserver or a kubelet rejects."""
-    # The replicas that do not admit LeaderWorkerSets, and those that only admit pods, do without fifteen modules.
+    """Yield a warning for each pod field that kube-apiserver or a kubelet rejects."""
+    # Saves fifteen modules in replicas that do not admit LeaderWorkerSets.
     from kuberuntime.objects.podrules import templates
 
     errors = [f"{error} (pods of this template cannot be created)" for error in templates.errors(pod, path, claims)]
@@ -45,7 +45,7 @@ def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]
 
 
 def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
-    """Yield errors that only a kubelet reports: image names, ports of probes, and fractions of bytes."""
+    """Yield errors that only a kubelet reports, such as image names, probe ports, and fractions of bytes."""
     spec = pod.get("spec") or {}
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
@@ -58,7 +58,7 @@ def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
 
 
 def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
-    """Yield amounts of memory and storage that are a fraction of a byte, such as `512m` instead of `512Mi`."""
+    """Yield errors for memory and storage quantities with fractions of a byte, such as `512m` instead of `512Mi`."""
     for kind in ("limits", "requests"):
         for name in ("memory", "ephemeral-storage"):
             amount = str((resources.get(kind) or {}).get(name) or 0)
@@ -69,7 +69,7 @@ def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
 
 
 def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]:
-    """Yield errors for probes and hooks with a named port that the container does not declare."""
+    """Yield errors for probes and hooks with an undeclared named port."""
     declared = {port.get("name") for port in container.get("ports") or ()}
     handlers = {name: container.get(name) for name in ("startupProbe", "readinessProbe", "livenessProbe")}
     handlers |= {f"lifecycle.{name}": hook for name, hook in (container.get("lifecycle") or {}).items()}

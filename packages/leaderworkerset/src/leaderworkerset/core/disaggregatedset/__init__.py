@@ -1,1 +1,1 @@
-"""Decisions about DisaggregatedSets, whose roles are rolled out together (docs/reference/contract-disaggregatedset.md)."""
+"""Reconciles DisaggregatedSets, whose roles are rolled out together (docs/reference/contract-disaggregatedset.md)."""

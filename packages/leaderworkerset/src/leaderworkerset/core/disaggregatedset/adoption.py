@@ -17,7 +17,7 @@ from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_refer
 
 
 def adopt(obj: JSONObject, leaderworkersets: Iterable[JSONObject], services: Iterable[JSONObject]) -> tuple[Patch, ...]:
-    """Return the patches that make the set the controller of its orphans."""
+    """Return the patches that make the DisaggregatedSet the controller of its orphans."""
     orphans = [(LEADERWORKERSETS, each) for each in leaderworkersets if _is_orphan(each, obj, "")]
     orphans += [(SERVICES, each) for each in services if _is_orphan(each, obj, roleservices.SUFFIX)]
     return tuple(_adoption(resource, orphan, obj) for resource, orphan in orphans)

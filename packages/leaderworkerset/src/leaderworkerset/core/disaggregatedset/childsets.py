@@ -1,4 +1,4 @@
-"""The LeaderWorkerSets of a DisaggregatedSet, by slice, revision and role (R-DS-14 to R-DS-16).
+"""Reads the LeaderWorkerSets of a DisaggregatedSet by slice, revision and role (R-DS-14 to R-DS-16).
 
 In: LeaderWorkerSets that have the set's name as a label. Out: the LeaderWorkerSets that the set controls, as `RolePart`
 values. Labels identify an object; names are never parsed. An object without a slice label was created before slices
@@ -17,31 +17,31 @@ from leaderworkerset.api.policytypes import GroupReplacementPolicy
 
 
 class RolePart(Struct, frozen=True, kw_only=True):
-    """One LeaderWorkerSet, which contains the groups of one role in one slice at one revision."""
+    """A LeaderWorkerSet with the groups of one role in one slice at one revision."""
 
     key: ObjectKey
     uid: UID
     role: str
     revision: str
     slice: int | None
-    """The slice, or None if the label is not a number. In that case, the object is ignored."""
+    """The slice, or None if the label is not a number, in which case the object is ignored."""
     is_legacy: bool
     is_deleting: bool
     created_at: str
     replicas: int
     initial: int | None
-    """The number of groups at the start of the rollout that replaces this revision, or None if it is not recorded."""
+    """The initial number of groups in the rollout that replaces this revision, or None if it is not recorded."""
     created: int
     ready: int
     updated: int
     replacement: str = ""
-    """The replacement policy of groups with random keys. It is empty for groups with ordinals."""
+    """The replacement policy of groups with random keys, or empty for groups with ordinals."""
     termination: str | None = None
     """The termination policy in the spec, or None if an annotation specifies it."""
 
     @property
     def baseline(self) -> int:
-        """Return the number of groups from which a rollout starts (R-DS-40)."""
+        """Return the initial number of groups in a rollout (R-DS-40)."""
         return self.replicas if self.initial is None else self.initial
 
     @property
@@ -51,12 +51,12 @@ class RolePart(Struct, frozen=True, kw_only=True):
 
 
 def owned(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
-    """Return the LeaderWorkerSets that a set controls (R-DS-71), sorted by name."""
+    """Return the LeaderWorkerSets controlled by a set (R-DS-71), sorted by name."""
     return sorted((part_of(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
 
 
 def is_owned(obj: JSONObject, owner: UID) -> bool:
-    """Return whether the object's controller has this UID."""
+    """Return whether the controller of the object has this UID."""
     reference = meta.controller_of(obj)
     return bool(owner) and reference is not None and reference["uid"] == owner
 
@@ -86,12 +86,12 @@ def part_of(obj: JSONObject) -> RolePart:
 
 
 def slice_of(obj: JSONObject) -> int | None:
-    """Return the slice from the labels, which is 0 if the label is absent and None if it is not a number."""
+    """Return the slice label, or 0 if it is absent, or None if it is not a number."""
     return decimals.natural(meta.labels(obj).get(SLICE) or "0")
 
 
 def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
-    """Return the parts by revision, the latest first (R-DS-62). Revisions of the same second are sorted by name."""
+    """Return the parts by revision, latest first (R-DS-62). Revisions of the same second are sorted by name."""
     revisions: dict[str, list[RolePart]] = {}
     for part in parts:
         revisions.setdefault(part.revision, []).append(part)
@@ -101,7 +101,7 @@ def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
 
 
 def total(parts: Sequence[RolePart], role: str) -> int:
-    """Return the number of desired groups of a role."""
+    """Return the desired number of groups of a role."""
     return sum(part.replicas for part in parts if part.role == role)
 
 

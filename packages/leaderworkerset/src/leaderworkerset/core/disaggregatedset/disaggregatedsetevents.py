@@ -1,4 +1,4 @@
-"""The events for DisaggregatedSets (R-DS-102). Each event regards the set, and its controller reports it."""
+"""Defines the events for DisaggregatedSets (R-DS-102). Each event regards a set, and its controller reports it."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ def started(obj: JSONObject, revision: str, slice_index: int) -> Event:
 
 
 def completed(obj: JSONObject, revision: str, slice_index: int) -> Event:
-    """Return the event for a slice that has no old groups left (unlike Q-6)."""
+    """Return the event for a slice without remaining old groups (unlike Q-6)."""
     return _tell(obj, "RollingUpdateCompleted", "Update", f"Rolled slice {slice_index} out to revision {revision}")
 
 
@@ -32,7 +32,7 @@ def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> E
 
 
 def contended(obj: JSONObject, name: str) -> Event:
-    """Return the event for a LeaderWorkerSet field that another writer repeatedly reverts."""
+    """Return the event for a LeaderWorkerSet field that a different writer repeatedly reverts."""
     note = f"{{error}}: LeaderWorkerSet {name} is written every 30 s"
     return _tell(obj, CONTENTION, "Update", note, "Warning")
 
@@ -43,19 +43,19 @@ def deleted(obj: JSONObject, name: str, why: str, action: str = "Delete") -> Eve
 
 
 def scaler_created(obj: JSONObject, name: str, role: str) -> Event:
-    """Return the event for the creation of a role's scaler."""
+    """Return the event for the creation of a role scaler."""
     return _tell(obj, "ScalerCreated", "Create", f"Created DisaggregatedSetRoleScaler {name} for role {role}")
 
 
 def scaler_deleted(obj: JSONObject, name: str, role: str) -> Event:
-    """Return the event for the deletion of a role's scaler."""
+    """Return the event for the deletion of a role scaler."""
     return _tell(
         obj, "ScalerDeleted", "Delete", f"Deleted DisaggregatedSetRoleScaler {name}: role {role} is not External"
     )
 
 
 def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
-    """Return the event for a role whose scaler name is used by a different object."""
+    """Return the event for a role whose scaler name is in use by a different object."""
     note = (
         f"DisaggregatedSetRoleScaler {name} belongs to another owner: role {role} keeps its groups until it is deleted"
     )

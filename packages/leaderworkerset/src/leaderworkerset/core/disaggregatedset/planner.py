@@ -1,4 +1,4 @@
-"""The next step of a coordinated rollout, computed from counts (R-DS-44 to R-DS-54).
+"""Computes the next step of a coordinated rollout from group counts (R-DS-44 to R-DS-54).
 
 In: for each role, the numbers of initial, remaining old, existing new and desired groups, and the budgets. Out: the
 next counts, or None if the rollout is complete.
@@ -20,7 +20,7 @@ OLD_SURGE: Final = 1
 
 
 class RoleState(Struct, frozen=True):
-    """One role in a rollout. `initial` and `old` count groups of old revisions. `surge` and `unavailable` are budgets."""
+    """A role in a rollout. `initial` and `old` count old groups. `surge` and `unavailable` are limits."""
 
     initial: int
     old: int
@@ -31,27 +31,27 @@ class RoleState(Struct, frozen=True):
 
     @property
     def batch(self) -> int:
-        """Return how many groups one step may create (R-DS-44)."""
+        """Return the maximum number of new groups per step (R-DS-44)."""
         return self.surge if self.surge > 0 else max(1, self.unavailable)
 
     @property
     def has_floor(self) -> bool:
-        """Return whether a minimum number of groups must serve. There is no minimum during a scale-up (R-DS-50)."""
+        """Return whether a minimum number of groups must be available, except during a scale-up (R-DS-50)."""
         return self.initial >= self.target
 
     @property
     def floor(self) -> int:
-        """Return the minimum number of groups that must serve."""
+        """Return the minimum number of available groups."""
         return self.target - self.unavailable
 
     @property
     def ceiling(self) -> int:
-        """Return the maximum number of groups that may exist."""
+        """Return the maximum number of groups."""
         return self.target + self.surge
 
 
 class PlannerStep(Struct, frozen=True):
-    """The next counts, by role."""
+    """The next counts by role."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
@@ -61,7 +61,7 @@ State = Sequence[RoleState]
 
 
 def next_step(state: State) -> PlannerStep | None:
-    """Return the next step, or None if no old group is left and no new group is missing."""
+    """Return the next step, or None if there are no old groups and no missing new groups."""
     step = upstream_step(state)
     if step is not None:
         return _ready_first(state, step)
@@ -71,10 +71,10 @@ def next_step(state: State) -> PlannerStep | None:
 
 
 def upstream_step(state: State) -> PlannerStep | None:
-    """Return the next step of the Go controller. The first rule that applies is used."""
+    """Return the next step of the Go controller. The first applicable rule is used."""
     if is_done(state) or batches(state) == 0:
         return None
-    if any(role.old > role.initial for role in state):  # a user scaled an old one up (R-DS-46)
+    if any(role.old > role.initial for role in state):  # a user scaled up an old LeaderWorkerSet (R-DS-46)
         return PlannerStep(tuple(min(role.initial, role.old) for role in state), _new(state))
     if all(role.new >= role.target for role in state):  # all new groups exist (R-DS-47)
         return PlannerStep((0,) * len(state), _new(state))
@@ -82,7 +82,7 @@ def upstream_step(state: State) -> PlannerStep | None:
 
 
 def _balanced(state: State, steps: int) -> PlannerStep | None:
-    """Return the step that creates the next batch, or that removes old groups to make room for it."""
+    """Return the step that creates the next batch, or that first deletes old groups because of the limit."""
     old, new = _old(state), _new(state)
     rising = _share(state, steps)
     if _fits(state, rising):
@@ -95,24 +95,24 @@ def _balanced(state: State, steps: int) -> PlannerStep | None:
 
 
 def is_done(state: State) -> bool:
-    """Return whether no old group is left and no new group is missing (R-DS-45)."""
+    """Return whether there are no old groups and no missing new groups (R-DS-45)."""
     return all(role.old == 0 and role.new >= role.target for role in state)
 
 
 def batches(state: State) -> int:
-    """Return the number of batches in which the new groups are created (R-DS-44)."""
+    """Return the number of batches for the new groups (R-DS-44)."""
     return max((_ceil(max(role.initial, role.target), role.batch) for role in state), default=0)
 
 
 def raised(state: State) -> PlannerStep | None:
-    """Return the step that creates the next batch without draining groups, or None if no group is missing."""
+    """Return the step that creates the next batch without draining groups, or None if no groups are missing."""
     steps = batches(state)
     rising = _share(state, steps) if steps else _new(state)
     return PlannerStep(_old(state), rising) if rising != _new(state) else None
 
 
 def simulate(state: State) -> Iterator[PlannerStep]:
-    """Yield the counts from the start to the end of a rollout in which every step succeeds immediately (R-DS-54)."""
+    """Yield the counts of all steps in a rollout in which every step succeeds immediately (R-DS-54)."""
     current: State = tuple(replace(role, old=role.initial, new=0) for role in state)
     yield PlannerStep(_old(current), _new(current))
     largest = max((max(role.initial, role.target) for role in state), default=0)
@@ -126,14 +126,14 @@ def _steps(state: State) -> Iterator[PlannerStep]:
 
 
 def moved(state: State, step: PlannerStep) -> State:
-    """Return the state after a step. The groups of an old revision never increase."""
+    """Return the state after a step. The number of old groups never increases."""
     return tuple(
         replace(role, old=min(role.old, old), new=new) for role, old, new in zip(state, step.old, step.new, strict=True)
     )
 
 
 def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
-    """Return the step, or a smaller one, that keeps the minimum of groups with groups that are ready now (R-DS-61).
+    """Return the step, or a smaller step that preserves the minimum number of ready groups (R-DS-61).
 
     New groups that the step creates are not ready yet. If too few ready groups would be left, only the batch is created
     now, or fewer groups are drained.
@@ -155,7 +155,7 @@ def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
 
 
 def _dips(state: State, old: Sequence[int]) -> bool:
-    """Return whether a role would have fewer groups than its minimum, and fewer than it has now."""
+    """Return whether a role would have fewer groups than its minimum and than its current number."""
     return any(
         role.has_floor and left < role.old and left + role.new < role.floor
         for role, left in zip(state, old, strict=True)
@@ -163,19 +163,19 @@ def _dips(state: State, old: Sequence[int]) -> bool:
 
 
 def _share(state: State, steps: int) -> tuple[int, ...]:
-    """Return the number of new groups after the next batch, which is the same fraction for every role (R-DS-48)."""
+    """Return the number of new groups after the next batch, which is the same fraction for all roles (R-DS-48)."""
     reached = (steps if role.target == 0 else role.new * steps // role.target for role in state)
     batch = 1 + min(steps, *reached)
     return tuple(max(role.new, min(role.target, _ceil(batch * role.target, steps))) for role in state)
 
 
 def _fits(state: State, rising: Sequence[int]) -> bool:
-    """Return whether no role exceeds its maximum number of groups with the next batch (R-DS-49)."""
+    """Return whether all roles are within their maximum number of groups after the next batch (R-DS-49)."""
     return all(role.target == 0 or role.old + new <= role.ceiling for role, new in zip(state, rising, strict=True))
 
 
 def _proportional(state: State, steps: int) -> tuple[int, ...]:
-    """Return the old groups that remain if all roles drain proportionally, above their minimum (R-DS-50, R-DS-51)."""
+    """Return the old groups after a proportional drain of all roles above the minimum (R-DS-50, R-DS-51)."""
     drained = ((role.initial - role.old) * steps // role.initial for role in state if role.initial > 0)
     batch = 1 + max(0, 0, *drained)
     return tuple(
@@ -188,7 +188,7 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
 
 
 def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
-    """Return how many old groups of each role may exist next to the batch (R-DS-52)."""
+    """Return the maximum number of old groups of each role in addition to the batch (R-DS-52)."""
     return tuple(
         max(0, min(role.old, role.ceiling - new), role.floor - new if role.has_floor else 0)
         for role, new in zip(state, rising, strict=True)
@@ -196,7 +196,7 @@ def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
 
 
 def _unorphaned(state: State, old: tuple[int, ...], *, supply: Sequence[int]) -> tuple[int, ...]:
-    """Return the old counts, in which all roles are 0 or none is, because a single role cannot serve (R-DS-53)."""
+    """Return the old counts. Either all roles are 0 or none, because single roles cannot serve (R-DS-53)."""
     present = [left for role, left in zip(state, old, strict=True) if role.initial > 0]
     if 0 not in present or not any(present):
         return old

@@ -1,4 +1,4 @@
-"""Decides about a DisaggregatedSet (R-DS-29).
+"""Reconciles a DisaggregatedSet (R-DS-29).
 
 In: `ObservedDisaggregatedSet`, all cached objects that the decision uses. Out: a `Plan`, in the order of the contract:
 
@@ -39,7 +39,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class DesiredSet(Struct, frozen=True):
-    """The desired state of a set in every slice: the object, its structs, its revision, and the scaler replicas."""
+    """The desired state of a set in every slice, which includes the object, the revision, and the scaler replicas."""
 
     obj: JSONObject
     whole: DisaggregatedSet
@@ -48,7 +48,7 @@ class DesiredSet(Struct, frozen=True):
 
 
 class _Slice(Struct, frozen=True):
-    """One slice, with its parts at the latest revision and its other parts."""
+    """One slice with its parts at the latest revision and its other parts."""
 
     wanted: DesiredSet
     index: int
@@ -59,7 +59,7 @@ class _Slice(Struct, frozen=True):
 def reconcile_slice(
     desired: DesiredSet, index: int, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> Actions:
-    """Return the actions for the slice; `parts` and `services` belong to the slice."""
+    """Return the actions for the slice. `parts` and `services` belong to the slice."""
     old = [part for part in parts if part.revision != desired.revision]
     drained = [
         part
@@ -79,7 +79,7 @@ def reconcile_slice(
 
 
 def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Patch]:
-    """Yield patches for policies that are not part of the revision, also during a rollout (N-DS-2, N-AT-9, N-PT-5)."""
+    """Yield patches for policies that are not part of the revision (N-DS-2, N-AT-9, N-PT-5)."""
     roles = {role.name: role for role in desired.whole.roles}
     for part in parts:
         role = roles.get(part.role)
@@ -95,14 +95,14 @@ def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Pa
 
 
 def _newest(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
-    """Return the parts of the latest revision by role. Of two, use the one with the current name format (R-DS-31)."""
+    """Return the latest parts by role. Parts with the current name format take precedence (R-DS-31)."""
     roles = {role.name for role in desired.whole.roles}
     newest = [part for part in parts if part.revision == desired.revision and part.role in roles]
     return {part.role: part for part in sorted(newest, key=lambda part: not part.is_legacy)}
 
 
 def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
-    """Delete revisions without groups (R-DS-32). The last deletion completes the rollout."""
+    """Delete revisions without groups (R-DS-32). The rollout is complete after the last deletion."""
     obj, revision = piece.wanted.obj, piece.wanted.revision
     actions: list[Action] = []
     going = [part for part in drained if not part.is_deleting]
@@ -115,7 +115,7 @@ def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
 
 
 def _resize(piece: _Slice) -> list[Action]:
-    """Scale every role to its size in one step (R-DS-31)."""
+    """Scale all roles to their desired size in one step (R-DS-31)."""
     actions: list[Action] = []
     for role in piece.wanted.whole.roles:
         part = piece.new.get(role.name)
@@ -153,7 +153,7 @@ def _roll(piece: _Slice) -> list[Action]:
 
 
 def _patch(obj: JSONObject, part: RolePart, change: JSONObject, *events: Event) -> Patch:
-    """Change one field of a LeaderWorkerSet if the object is unchanged since it was read (R-DS-19, R-DS-73)."""
+    """Change one field of a LeaderWorkerSet if its resourceVersion is unchanged (R-DS-19, R-DS-73)."""
     metadata: JSONObject = change.get("metadata") or {}
     patch = change | {"metadata": metadata | {"uid": part.uid}}
     contended = (disaggregatedsetevents.contended(obj, part.key.name),)
@@ -174,7 +174,7 @@ def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, .
 
 
 class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
-    """A set, and the objects that have its name as a label or use a name that its scalers need."""
+    """A set, the objects with its name label, and objects that use the name of a required scaler."""
 
     disaggregatedset: JSONObject | None
     leaderworkersets: Sequence[JSONObject] = ()
@@ -183,7 +183,7 @@ class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
 
 
 def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
-    """Decide about the set. If it is being deleted, the garbage collector handles it (unlike Q-16)."""
+    """Reconcile the set. The garbage collector handles deleted sets (unlike Q-16)."""
     obj = observed.disaggregatedset
     if obj is None or meta.is_deleting(obj):
         return Plan()
@@ -206,7 +206,7 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
     counts = disaggregatedset.encode_status(status)
     failure_status = reconcilefailure.refused(DISAGGREGATED_SETS, obj, counts, now)
-    if adopted:  # the rest is decided once the caches show the owner
+    if adopted:  # the remaining steps follow once the caches contain the owner
         return Plan(adopted, on_failure=failure_status)
     return _plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
 
@@ -216,7 +216,7 @@ def _plan(
     slices: tuple[tuple[Action, ...], ...],
     results: tuple[Sequence[Action], Sequence[Action], Sequence[Action]],
 ) -> Plan:
-    """Compose the parts of a pass. Parts without work do not add actions.
+    """Combine the parts of a reconciliation. Parts without work do not add actions.
 
     `results` are the statuses of the scalers, the status of the set, and its status if an action fails.
     """
@@ -232,14 +232,14 @@ def _plan(
 
 
 def _reporting(reports: Sequence[Action], status: Sequence[Action]) -> tuple[Action, ...]:
-    """Return the status writes. The status of the set is written even if a scaler status fails."""
+    """Return the status writes. The status of the set is written even if writing a scaler status fails."""
     return (Finally(actions=tuple(reports), after=tuple(status)),) if reports and status else (*reports, *status)
 
 
 def _slices(
     desired: DesiredSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> tuple[tuple[Action, ...], ...]:
-    """Decide about each slice. Each part and Service is read only once, regardless of the number of slices."""
+    """Reconcile each slice. Parts and Services are read once, regardless of the number of slices."""
     parts_of: defaultdict[int | None, list[RolePart]] = defaultdict(list)
     services_of: defaultdict[int | None, list[JSONObject]] = defaultdict(list)
     for part in parts:
@@ -254,7 +254,7 @@ def _slices(
 def _surplus(
     obj: JSONObject, whole: DisaggregatedSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
-    """Delete the slices beyond `spec.slices` (R-DS-33)."""
+    """Delete slices that exceed `spec.slices` (R-DS-33)."""
     deletes: list[Action] = [
         Delete(
             resource=LEADERWORKERSETS,
@@ -273,7 +273,7 @@ def _surplus(
 
 
 def _legacy(whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -> list[RolePart]:
-    """Return the parts that need a slice label before a second slice can exist (R-DS-89)."""
+    """Return the parts without a slice label, which is required before a second slice can be created (R-DS-89)."""
     if whole.slices <= 1:
         return []
     names = {RolePlace(whole.name, 0, revision, role.name).legacy_name for role in whole.roles}

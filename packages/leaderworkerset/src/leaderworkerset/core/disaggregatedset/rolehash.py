@@ -1,4 +1,4 @@
-"""The revision of a DisaggregatedSet: a hash of its roles' names and templates (R-DS-20 to R-DS-24).
+"""Computes the revision of a DisaggregatedSet, which is a hash of its role names and templates (R-DS-20 to R-DS-24).
 
 Other immutable fields of a LeaderWorkerSet are also hashed if a role sets them: `groupIdentity: Hash` (N-DS-1) and
 `scheduling` (docs/adr/0017). Upstream does not define the order of these two.
@@ -26,7 +26,7 @@ _ESCAPES: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029
 
 
 def revision_of(roles: Sequence[JSONObject]) -> str:
-    """Return the revision of roles. Raise `GoTypeError` if a template has a field of the wrong type.
+    """Return the revision of roles. Raise `GoTypeError` if a template field has an invalid type.
 
     >>> revision_of([])
     '4f53cda1'
@@ -35,7 +35,7 @@ def revision_of(roles: Sequence[JSONObject]) -> str:
 
 
 def canonical(roles: Sequence[JSONObject]) -> str:
-    """Return the text that is hashed."""
+    """Return the string to hash."""
     entries = [_entry(role, f"spec.roles[{index}].spec") for index, role in enumerate(roles)]
     text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
@@ -59,7 +59,7 @@ def _typed(go_type: str, value: JSONObject, path: str) -> JSON:
 
 
 def _in_order(go_type: str, value: JSON) -> JSON:
-    """Return the value with struct fields in their declared order, and map keys sorted."""
+    """Return the value with struct fields in declaration order and with sorted map keys."""
     shape = shape_of(go_type)
     if shape == "list" and isinstance(value, list):
         return [_in_order(element_of(go_type), item) for item in value]

@@ -1,4 +1,4 @@
-"""The scalers of External roles (R-DS-96 to R-DS-100): creation, deletion, replicas and status.
+"""Creates, deletes and reads the scalers of External roles, and writes their status (R-DS-96 to R-DS-100).
 
 In: the role scalers that have the set's name as a label or use a name that it needs, and the parts of the set. Out: the
 replicas that each scaler sets, and the writes.
@@ -21,13 +21,13 @@ from leaderworkerset.core.disaggregatedset.childsets import RolePart
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 READY: Final = "Ready"
-"""The condition of a scaler that is True if its role exists."""
+"""The scaler condition that is True if its role exists."""
 
 BOUND = "Bound"
 
 
 class Scaled(Struct, frozen=True):
-    """The desired scalers: the replicas they set, the objects by role, and the required writes."""
+    """The desired scalers, with the replicas that they specify, the objects by role, and the required writes."""
 
     wanted: Scalers
     objects: Mapping[str, JSONObject]
@@ -64,12 +64,12 @@ def scaler_name(set_name: str, role: str) -> str:
 
 
 def seed(parts: Sequence[RolePart], role: str) -> int:
-    """Return the initial replicas of a new scaler: the existing groups, or 1 without LeaderWorkerSets (R-DS-97)."""
+    """Return the replicas of a new scaler, which are the existing groups, or 1 if there are none (R-DS-97)."""
     return childsets.total(parts, role) if any(part.role == role for part in parts) else 1
 
 
 def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[RolePart], now: datetime) -> list[Action]:
-    """Return the writes of the scaler statuses, except for a status that is up to date (R-DS-100)."""
+    """Return the writes of all scaler statuses that are not up to date (R-DS-100)."""
     return [
         Patch(
             resource=ROLE_SCALERS,

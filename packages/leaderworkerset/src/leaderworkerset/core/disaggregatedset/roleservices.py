@@ -1,4 +1,4 @@
-"""The headless Services of roles (R-DS-80 to R-DS-84): one for each LeaderWorkerSet, as soon as its revision can serve.
+"""Creates a headless Service for each LeaderWorkerSet when its revision can serve (R-DS-80 to R-DS-84).
 
 In: the parts of a slice, and the services that the set owns. Out: the services to create and to delete. Services of an
 old revision stay while all its own roles serve (unlike Q-10). Services with other owners are never changed (Q-9).
@@ -22,7 +22,7 @@ SUFFIX: Final = "-prv"
 def reconcile_services(
     obj: JSONObject, current: Mapping[str, RolePart | None], old: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
-    """Return the actions for the Services of one slice. `current` are the latest parts by role, or None if missing."""
+    """Return the actions for the Services of one slice. `current` contains the latest parts by role, or None."""
     parts = [part for part in current.values() if part is not None and part.ready > 0]
     if len(parts) < len(current) or not parts:
         return []
@@ -33,7 +33,7 @@ def reconcile_services(
 
 
 def service_name(part: RolePart) -> str:
-    """Return the Service name for a LeaderWorkerSet."""
+    """Return the Service name of a LeaderWorkerSet."""
     return part.key.name + SUFFIX
 
 
@@ -43,7 +43,7 @@ def delete(service: JSONObject) -> Delete:
 
 
 def _serving(old: Sequence[RolePart]) -> set[str]:
-    """Return the old revisions in which every role has a ready group."""
+    """Return the old revisions with at least one ready group for each role."""
     idle = {part.revision for part in old if part.ready == 0}
     return {part.revision for part in old} - idle
 
@@ -59,7 +59,7 @@ def _create(obj: JSONObject, part: RolePart) -> Create:
 
 
 def build(obj: JSONObject, part: RolePart) -> JSONObject:
-    """Build the Service for a LeaderWorkerSet (R-DS-83)."""
+    """Build the Service of a LeaderWorkerSet (R-DS-83)."""
     selector = {SET_NAME: meta.name(obj), ROLE: part.role, REVISION: part.revision}
     if not part.is_legacy:
         selector[SLICE] = str(part.slice)

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
+"""Builds the LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
 
 In: the DisaggregatedSet, the entry of the role, slice and revision. Out: the object to create. The user's fields are
 copied, except the rollout strategy. Its budgets apply to the whole set, and admission would reject a LeaderWorkerSet
@@ -27,7 +27,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class RolePlace(Struct, frozen=True):
-    """The position of a LeaderWorkerSet in a DisaggregatedSet: the set, and its slice, revision and role."""
+    """The set, slice, revision and role of a LeaderWorkerSet in a DisaggregatedSet."""
 
     set_name: str
     slice: int
@@ -41,7 +41,7 @@ class RolePlace(Struct, frozen=True):
 
     @property
     def legacy_name(self) -> str:
-        """Return the name of the LeaderWorkerSet in versions without slices."""
+        """Return the LeaderWorkerSet name that was used by versions without slices."""
         return f"{self.set_name}-{self.revision}-{self.role}"
 
     @property
@@ -57,7 +57,7 @@ class RolePlace(Struct, frozen=True):
 
 
 def owner_reference(obj: JSONObject) -> OwnerReference:
-    """Build the owner reference for objects of a set, which does not block the deletion of the set."""
+    """Build an owner reference to a set that does not block the deletion of the set."""
     reference = meta.controller_reference(obj)
     del reference["blockOwnerDeletion"]
     return reference
@@ -66,7 +66,7 @@ def owner_reference(obj: JSONObject) -> OwnerReference:
 def build(
     obj: JSONObject, role: JSONObject, place: RolePlace, *, replicas: int, placement: PlacementPolicy
 ) -> JSONObject:
-    """Build the LeaderWorkerSet. `role` is the entry in `spec.roles`, which is not modified."""
+    """Build the LeaderWorkerSet. `role` is the entry in `spec.roles` and is not modified."""
     own: JSONObject = role.get("metadata") or {}
     annotations = {name: text for name, text in (own.get("annotations") or {}).items() if name != INITIAL_REPLICAS}
     metadata: JSONObject = {
@@ -90,7 +90,7 @@ def build(
 
 
 def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) -> JSONObject:
-    """Return a pod template with the labels and the affinity that the placement policy requires."""
+    """Return a pod template with the labels and affinity for the placement policy."""
     metadata: JSONObject = template.get("metadata") or {}
     marked = template | {"metadata": metadata | {"labels": (metadata.get("labels") or {}) | place.labels}}
     if not placement.is_exclusive or not placement.topology:
@@ -103,7 +103,7 @@ def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) 
 
 
 def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
-    """Return the affinity terms in order (R-DS-90). Pods without a slice label count as slice 0."""
+    """Return the affinity terms in order (R-DS-90). The slice label defaults to 0."""
     same_set: JSONObject = {"key": SET_NAME, "operator": "In", "values": [place.set_name]}
     this_slice: JSONObject = {"key": SLICE, "operator": "In", "values": [str(place.slice)]}
     other_slice: JSONObject = {"key": SLICE, "operator": "NotIn", "values": [str(place.slice)]}

@@ -1,4 +1,4 @@
-"""The desired number of groups of each role, and how fast a rollout may replace them (R-DS-25, R-DS-40 to R-DS-42)."""
+"""Computes the desired groups of each role, and the rollout limits (R-DS-25, R-DS-40 to R-DS-42)."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -10,23 +10,23 @@ from kuberuntime.objects.intstr import IntOrString
 from leaderworkerset.api.disaggregatedset import Role
 
 Scalers: TypeAlias = Mapping[str, int]
-"""The replicas that the scalers of External roles set, by role. A role is absent if its scaler's name is in use."""
+"""The replicas of External roles as set by scalers. A role is absent if its scaler name is in use."""
 
 
 class RoleBudget(Struct, frozen=True):
-    """How many groups above and below the target a rollout may have."""
+    """The maximum numbers of groups above and below the target during a rollout."""
 
     surge: int = 1
     unavailable: int = 0
 
 
 def target(role: Role, scalers: Scalers, fallback: int) -> int:
-    """Return the number of desired groups of a role in a slice, or `fallback` if neither the spec nor a scaler sets it."""
+    """Return the desired groups of a role in a slice, or `fallback` if they are not specified."""
     return scalers.get(role.name, fallback) if role.is_external else role.replicas
 
 
 def budget(role: Role | None, target: int) -> RoleBudget:
-    """Return the budgets of a role with `target` groups (R-DS-42). A removed role has the default budgets."""
+    """Return the rollout limits of a role with `target` groups (R-DS-42). A removed role has the default limits."""
     configuration = None if role is None else role.rolling_update
     if configuration is None:
         return RoleBudget()

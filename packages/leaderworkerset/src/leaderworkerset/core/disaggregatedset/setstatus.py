@@ -1,4 +1,4 @@
-"""The status of a DisaggregatedSet: counts by role, and two conditions, Available and Progressing (R-DS-92 to -95)."""
+"""Builds the DisaggregatedSet status: role counts, and the conditions Available and Progressing (R-DS-92 to -95)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class ConditionPair(Struct, frozen=True):
-    """The conditions that follow from the counts: the condition that is True, its opposite, reason and message."""
+    """The resulting conditions (the True one and the False one), with reason and message."""
 
     type: str
     opposite: str
@@ -60,7 +60,7 @@ def build(
 def conditions(
     before: Sequence[Condition], outcome: ConditionPair, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Set one condition of the pair to True, and set the other one to False if it exists (R-DS-94).
+    """Set one condition of the pair to True. Set the other one to False if it exists (R-DS-94).
 
     Unlike for LeaderWorkerSets (R-STAT-12), a condition that becomes False keeps its reason, and a new generation
     counts as a transition.
@@ -104,7 +104,7 @@ def _count(role: str, parts: Sequence[RolePart], revision: str) -> RoleStatus:
 
 
 def _is_available(whole: DisaggregatedSet, counts: Sequence[RoleStatus], scalers: Scalers) -> bool:
-    """Return whether every role has exactly its desired groups (R-DS-93)."""
+    """Return whether every role has exactly the desired number of groups (R-DS-93)."""
     for role, count in zip(whole.roles, counts, strict=True):
         if role.is_external and role.name not in scalers:
             return False

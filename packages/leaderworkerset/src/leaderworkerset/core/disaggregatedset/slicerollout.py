@@ -1,4 +1,4 @@
-"""The rollout of one slice from old LeaderWorkerSets to those of the latest revision (R-DS-35 to R-DS-43, R-DS-62).
+"""Rolls out the latest revision of one slice (R-DS-35 to R-DS-43, R-DS-62).
 
 In: the parts of the slice and the target of each role. Out: a `Move`: the LeaderWorkerSets to create without groups,
 the sizes to record on old LeaderWorkerSets, and the counts to change. No state is kept in memory between two passes,
@@ -18,30 +18,30 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class Resize(Struct, frozen=True):
-    """A LeaderWorkerSet, and the number of groups to which it is scaled."""
+    """A LeaderWorkerSet and its new number of groups."""
 
     part: RolePart
     replicas: int
 
 
 class Move(Struct, frozen=True, kw_only=True):
-    """The parts of one rollout step, in the order of their execution."""
+    """The parts of one rollout step in the order of execution."""
 
     starts: bool = False
     records: tuple[RolePart, ...] = ()
-    """Old LeaderWorkerSets whose current size must be recorded."""
+    """Old LeaderWorkerSets whose current number of groups must be recorded."""
     creates: tuple[str, ...] = ()
-    """Roles whose new LeaderWorkerSet must be created, without groups."""
+    """Roles whose new LeaderWorkerSet must be created with zero groups."""
     scalings: tuple[Resize, ...] = field(default=())
 
 
 def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers) -> Move:
-    """Return the next step, empty while new groups are not ready. `old` have groups, and `new` are the parts by role."""
+    """Return the next step, or an empty step if new groups are unready. `new` contains the parts by role."""
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
         records = tuple(part for part in old if part.initial != part.replicas)
         return Move(starts=True, records=records, creates=missing)
-    if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted by hand (Q-3)
+    if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted manually (Q-3)
         return Move(creates=missing)
     if not all(new[role.name].is_stable for role in roles):
         return Move()
@@ -53,7 +53,7 @@ def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RoleP
 def describe(
     roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> tuple[list[str], tuple[RoleState, ...]]:
-    """Return the input of the planner (R-DS-39 to R-DS-42): the roles of the spec, then the removed roles."""
+    """Return the input of the planner (R-DS-39 to R-DS-42), with roles of the spec first and removed roles last."""
     known = {role.name: role for role in roles}
     names = [*known, *sorted({part.role for part in old} - known.keys())]
     return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)
@@ -68,7 +68,7 @@ def _describe(
     limits = roletargets.budget(role, desired)
     kept = (
         max(desired, there) if role is not None and role.is_external else desired
-    )  # External: never shrinks (R-DS-41)
+    )  # External roles never shrink (R-DS-41)
     left = childsets.total(old, name)
     return RoleState(initial, left, there, kept, limits.surge, limits.unavailable)
 
@@ -76,7 +76,7 @@ def _describe(
 def _apply(
     names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart], new: Mapping[str, RolePart]
 ) -> list[Resize]:
-    """Return the scale-ups, then the scale-downs. If the step cannot drain groups, create the next batch instead."""
+    """Return scale-ups before scale-downs. If the step cannot drain groups, create the next batch instead."""
     drains = _drains(names, state, step, old)
     raises = _raises(names, step, new)
     if not drains and not raises:
@@ -114,11 +114,11 @@ def _roles_of(parts: Sequence[RolePart]) -> list[str]:
 
 
 Counts: TypeAlias = Mapping[str, int]
-"""The number of groups by role. A role that a revision does not have is absent."""
+"""The number of groups by role. Roles that do not exist in a revision are absent."""
 
 
 def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
-    """Return the groups that each old revision (newest first) keeps when a step drains groups (R-DS-62, R-DS-63).
+    """Return the remaining groups of each old revision (latest first) after a step (R-DS-62, R-DS-63).
 
     `spare` is how many groups of a role may be removed. If a role is absent, all of them may be removed. The latest old
     revision, which is only partly rolled out, is drained before older revisions. A revision serves with all its roles

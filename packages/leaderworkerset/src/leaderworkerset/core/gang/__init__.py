@@ -1,1 +1,1 @@
-"""Gang schedulers: one module for each, with a common type (`provider.py`), and their selection (`gangs.py`)."""
+"""Gang schedulers, with one module each, a common type (`provider.py`), and their selection (`gangs.py`)."""

@@ -1,4 +1,4 @@
-"""The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io` and a pod label (R-KQ-120, 121).
+"""Supports the coscheduling plugin of scheduler-plugins with a PodGroup and a pod label (R-KQ-120, 121).
 
 Its scheduler requires that the pods of a group have the same priority and `schedulerName`. Users set both themselves.
 """
@@ -21,16 +21,16 @@ POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "Po
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 
 ALIKE: Final = ("schedulerName", "priorityClassName", "priority")
-"""The fields that must be equal in all pods of a group for the plugin."""
+"""The fields that must be identical in all pods of a group for the plugin."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return an error if the scheduling fields of leader and workers differ."""
+    """Return an error if the leader and worker templates have different scheduling fields."""
     return alike(lws, ALIKE, NAME)
 
 
 def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequence[FieldError]:
-    """Return an error for each field that differs between leader and workers."""
+    """Return an error for each field that differs between leader and worker templates."""
     (path, leader), *others = templates(lws)
     return [
         invalid(
@@ -44,17 +44,17 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
 
 
 def is_taken(pod: JSONObject) -> bool:
-    """Return whether the user linked the pod to a PodGroup."""
+    """Return whether the user has linked the pod to a PodGroup."""
     return POD_GROUP in meta.labels(pod)
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of its group's PodGroup."""
+    """Return the pod with the name of the group's PodGroup."""
     return with_labels(pod, {POD_GROUP: group})
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup. It requests resources only if all pods start together.
+    """Build the PodGroup. It requests resources only if all pods start at the same time.
 
     Otherwise the first pod would wait for the resources of all pods.
     """
@@ -70,7 +70,7 @@ def build(group: GangGroup, name: str) -> JSONObject:
 COSCHEDULING: Final = Provider(
     name=NAME,
     group_object=POD_GROUPS,
-    suits=lambda _pod: True,  # it is not visible which scheduler runs the plugin
+    suits=lambda _pod: True,  # the API does not show which scheduler runs the plugin
     is_taken=is_taken,
     link=link,
     build=build,

@@ -1,4 +1,4 @@
-"""The requests of pods: the effective requests of one pod, and their sum for a group (R-GANG-5).
+"""Computes the effective resource requests of pods and groups (R-GANG-5).
 
 A pod's request is the larger of two sums: all containers and sidecars, or the largest init container with the sidecars
 that are started before it. Pod-level requests replace it. The overhead of its RuntimeClass is added. Limits are
@@ -17,11 +17,11 @@ Demand: TypeAlias = Mapping[str, Quantity]
 
 HUGE_PAGES: Final = "hugepages-"
 WHOLE_POD: Final = ("cpu", "memory")
-"""The resources that may be requested at pod level, in addition to huge pages."""
+"""The resources that can be requested at pod level, in addition to huge pages."""
 
 
 def of_pod(spec: JSONObject) -> dict[str, Quantity]:
-    """Return the effective requests of the pod with this spec."""
+    """Return the effective requests of a pod spec."""
     sidecars: dict[str, Quantity] = {}
     starting: dict[str, Quantity] = {}
     for container in spec.get("initContainers") or []:
@@ -38,14 +38,14 @@ def of_pod(spec: JSONObject) -> dict[str, Quantity]:
 
 
 def of_group(lws: LeaderWorkerSet) -> dict[str, Quantity]:
-    """Return the requests of a leader and all its workers."""
+    """Return the total requests of a leader and its workers."""
     leader = of_pod(meta.spec(lws.leader_template))
     worker = of_pod(meta.spec(lws.spec.leader_worker_template.worker_template))
     return add(leader, {name: amount * (lws.size - 1) for name, amount in worker.items()} if lws.size > 1 else {})
 
 
 def encode(demand: Demand) -> JSONObject:
-    """Encode a resource list, sorted by name."""
+    """Encode a resource list in the order of resource names."""
     return {name: str(amount) for name, amount in sorted(demand.items())}
 
 
@@ -55,7 +55,7 @@ def add(*demands: Demand) -> dict[str, Quantity]:
 
 
 def largest(left: Demand, right: Demand) -> dict[str, Quantity]:
-    """Return the larger amounts by resource name."""
+    """Return the maxima by resource name."""
     return {name: max(left.get(name, ZERO), right.get(name, ZERO)) for name in _names((left, right))}
 
 

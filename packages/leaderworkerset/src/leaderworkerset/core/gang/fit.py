@@ -1,4 +1,4 @@
-"""Estimates whether pods fit on the nodes by comparing their requests with the free resources.
+"""Estimates whether pods fit on nodes, based on their requests and the free resources.
 
 In: nodes, the sums of the requests of their pods, and the requirements of additional pods. Out: whether all additional
 pods fit. The estimate is optimistic: it considers requests, the number of pods, node selectors, required node affinity
@@ -19,14 +19,14 @@ from kuberuntime.objects.selectors import Requirement
 from leaderworkerset.core.gang import demand
 
 Amounts: TypeAlias = Mapping[str, int]
-"""Resource amounts by name, in nano-units."""
+"""Resource quantities by name in nano-units."""
 
 PODS: Final = "pods"
-"""The resource of which every pod uses one unit."""
+"""The resource that counts pods."""
 
 
 class Need(Struct, frozen=True):
-    """The requirements of one pod for a node. Pods with the same template have equal requirements."""
+    """The requirements of a pod for its node. Pods from the same template have equal requirements."""
 
     requests: tuple[tuple[str, int], ...]
     selector: tuple[Requirement, ...]
@@ -35,7 +35,7 @@ class Need(Struct, frozen=True):
 
 
 class _NodeSpace(Struct):
-    """One node, and its free resources while pods are placed."""
+    """A node, and its free resources during placement."""
 
     name: str
     labels: dict[str, str]
@@ -43,7 +43,7 @@ class _NodeSpace(Struct):
     left: dict[str, int]
 
     def admits(self, need: Need) -> bool:
-        """Return whether the pod may run on the node, regardless of free resources."""
+        """Return whether the pod can run on the node, regardless of free resources."""
         return self.is_selected(need) and placement.tolerate(need.tolerations, self.taints)
 
     def is_selected(self, need: Need) -> bool:
@@ -53,23 +53,23 @@ class _NodeSpace(Struct):
         return need.terms is None or any(term.matches(self.name, self.labels) for term in need.terms)
 
     def count(self, need: Need) -> int:
-        """Return how many such pods fit."""
+        """Return the number of such pods that fit."""
         return max(min(self.left.get(name, 0) // amount for name, amount in need.requests), 0)
 
     def take(self, need: Need, number: int) -> None:
-        """Reserve space for `number` pods; a negative number releases it."""
+        """Reserve resources for `number` pods, or release them if the number is negative."""
         for name, amount in need.requests:
             self.left[name] = self.left.get(name, 0) - number * amount
 
 
 class _Search(Struct):
-    """The nodes that admit pods with these requirements. Nodes before `start` have no space left for them."""
+    """The nodes that match these requirements. Nodes before `start` are full."""
 
     nodes: list[_NodeSpace]
     start: int = 0
 
     def places(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
-        """Yield nodes with space, and the number of pods that fit, until all are placed or no nodes are left."""
+        """Yield nodes with free resources and the number of pods that fit, until all pods are placed."""
         for index in range(self.start, len(self.nodes)):
             node = self.nodes[index]
             count = min(node.count(need), number)
@@ -80,13 +80,13 @@ class _Search(Struct):
                 return
 
     def skip_full(self, need: Need) -> None:
-        """Skip the first nodes without space."""
+        """Skip full nodes at the start."""
         while self.start < len(self.nodes) and not self.nodes[self.start].count(need):
             self.start += 1
 
 
 class FreeSpace(Struct):
-    """The free space on the nodes while groups are placed one after the other during one decision.
+    """The free resources of nodes during the placement of groups in one reconciliation.
 
     Space is never released. So requirements that did not fit are not retried, and nodes without enough space for them
     are skipped.
@@ -97,11 +97,11 @@ class FreeSpace(Struct):
     _hopeless: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
 
     def place(self, needs: Mapping[Need, int]) -> bool:
-        """Reserve space for all pods or for none, and return whether all fit."""
+        """Reserve resources for all pods or for none. Return whether all pods fit."""
         return self.distribute(needs) is not None
 
     def distribute(self, needs: Mapping[Need, int]) -> Counter[str] | None:
-        """Reserve space like `place`. Return the number of pods on each node, or None if not all fit."""
+        """Reserve resources like `place`. Return the number of pods per node, or None if not all pods fit."""
         amounts = frozenset(needs.items())
         if amounts in self._hopeless:
             return None
@@ -127,7 +127,7 @@ class FreeSpace(Struct):
             node.take(need, -number)
 
     def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Return the sort key for requirements, so that those with the fewest possible nodes are placed first."""
+        """Return a sort key for requirements, so that the requirements with the fewest nodes are placed first."""
         return len(self._search(need).nodes), need.requests
 
     def _search(self, need: Need) -> _Search:
@@ -137,12 +137,12 @@ class FreeSpace(Struct):
 
 
 def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> FreeSpace:
-    """Return the unrequested resources, by node name."""
+    """Return the unrequested resources by node name."""
     return FreeSpace([_node_space(node, used.get(meta.name(node), {})) for node in nodes])
 
 
 def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
-    """Return why a pod does not fit on a node, such as insufficient resources, or an empty string if it fits."""
+    """Return the reason why a pod does not fit on a node, for example insufficient CPU, or an empty string."""
     space = _node_space(node, used)
     if lacking := [name for name, amount in need.requests if space.left.get(name, 0) < amount]:
         return ", ".join(lacking)
@@ -152,7 +152,7 @@ def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
 
 
 def read_need(pod: JSONObject) -> Need:
-    """Return what a pod requires from a node."""
+    """Return the requirements of a pod for its node."""
     spec = meta.spec(pod)
     return Need(
         requests=tuple(sorted(read_requests(pod).items())),
@@ -163,13 +163,13 @@ def read_need(pod: JSONObject) -> Need:
 
 
 def read_requests(pod: JSONObject) -> dict[str, int]:
-    """Return the effective requests of a pod, and one unit of the resource `pods`. Zero amounts are omitted."""
+    """Return the effective requests of a pod, including one unit of `pods`. Zero quantities are omitted."""
     requests = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
     return requests | {PODS: quantity.NANOS}
 
 
 def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
-    """Return the number of pods with each set of requirements."""
+    """Return the number of pods for each set of requirements."""
     return Counter(map(read_need, pods))
 
 

@@ -1,4 +1,4 @@
-"""The gang schedulers that may be used, and their selection.
+"""Selects a gang scheduler.
 
 An annotation of the LeaderWorkerSet selects a provider. Otherwise, the configured provider is used. The value is a
 name, or `auto` for the first provider that the API server serves and that is suitable for the pod's `schedulerName`.
@@ -52,42 +52,41 @@ AUTO: Final = "auto"
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
     {provider.name: provider for provider in (VOLCANO, NATIVE, COSCHEDULING, BUILT_IN)}
 )
-"""All gang schedulers, in the order in which `auto` tries them."""
+"""All gang schedulers, in the order of the automatic selection."""
 
 NAMES: Final = (VOLCANO.name, KUBERNETES, *(name for name in PROVIDERS if name != VOLCANO.name))
-"""The provider names that are valid in addition to `auto`. `kubernetes` schedules only groups with `spec.scheduling`.
-"""
+"""The provider names that are valid besides `auto`. `kubernetes` schedules only groups with `spec.scheduling`."""
 
 FOLLOWED: Final = {
     VOLCANO.name: VOLCANO.name,
     **dict.fromkeys((KUBERNETES, NATIVE.name, AUTO), KUBERNETES),
     **dict.fromkeys((COSCHEDULING.name, BUILT_IN.name), ""),
 }
-"""The provider that applies `spec.scheduling` for each configured name, or an empty string if there is none."""
+"""The provider of `spec.scheduling` for each configured name, or an empty string if there is none."""
 
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
 )
-"""The providers that `auto` may select, by the kind that the API server serves. The gate is only selected by name."""
+"""The providers for `auto`, by the kind that the API server serves. The gate must be selected by name."""
 
 LONGEST_NAME: Final = 63
-"""The maximum length of a group's name, which is a label value."""
+"""The maximum length of a group name, which is a label value."""
 
 SCHEDULING: Final = (WORKLOADS, POD_GROUPS)
-"""The kinds that kube-scheduler needs for `spec.scheduling`."""
+"""The kinds that kube-scheduler requires for `spec.scheduling`."""
 
 NAMING: Final = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
-"""The labels that name the object of a group after its revision."""
+"""The labels for objects of a group that are named after its revision."""
 
 _OF_LEADERS: Final = {labels.GROUP_INDEX: "variables.groupIndex"}
 _REVISION_NAME: Final = ' + "-" + '.join(_OF_LEADERS.get(key, label(key)) for key in NAMING)
 
 DIGITS: Final = 10
-"""The number of hexadecimal digits that distinguish the groups of successive leader pods."""
+"""The number of hexadecimal digits in a group name that identify the leader pod."""
 
 
 class Gangs(Struct, frozen=True, kw_only=True):
-    """Implements `Gang`. `default` is the name of a provider or `auto`.
+    """Implements `Gang`. `default` is a provider name or `auto`.
 
     `served` are the names that `auto` may select, and the kinds for `spec.scheduling` that are served (`served_name`).
     `is_enabled` is the feature gate of `spec.scheduling`.
@@ -99,14 +98,14 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
     @property
     def providers(self) -> Mapping[str, Provider]:
-        """Return the providers that may be selected."""
+        """Return the providers that can be selected."""
         if self.default == AUTO:
             return DETECTABLE
         return {name: PROVIDERS[name] for name in (self.default,) if name in PROVIDERS}
 
     @property
     def support(self) -> Support:
-        """Return how `spec.scheduling` is served."""
+        """Return the support for `spec.scheduling`."""
         missing = [kind.kind for kind in SCHEDULING if served_name(kind) not in self.served]
         return Support(self.is_enabled, FOLLOWED[self.default] or self.default, missing)
 
@@ -116,18 +115,18 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
     @property
     def resources(self) -> Sequence[Resource]:
-        """Return the kinds that the providers read and write."""
+        """Return the kinds that the providers use."""
         own = [resource for provider in self.providers.values() for resource in provider.resources]
         return list(dict.fromkeys([*own, *(SCHEDULING if self._follows else ())]))
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether the built-in gate may be selected."""
+        """Return whether the built-in gate can be selected."""
         return BUILT_IN.name in self.providers
 
     @property
     def rule(self) -> PodRule:
-        """Return the rule for pods that are scheduled one by one, or by the Volcano of the configuration."""
+        """Return the rule for individually scheduled pods, or for the configured Volcano."""
         choice = annotation(labels.GANG_SCHEDULER)
         if self.default == VOLCANO.name:
             marked = when(f"{choice} != {text(NONE)}", add_annotation(GROUP_NAME, _REVISION_NAME))
@@ -139,7 +138,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return PodRule(conditions=conditions)
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return the errors for an unknown or changed selection, and for groups that the scheduler could never start.
+        """Return the errors for an unknown or changed selection, and for groups that cannot be scheduled.
 
         Stored values are accepted.
         """
@@ -159,7 +158,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return [error for error in provider.errors(lws) if error not in known]
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
-        """Link the pod to its group's object. The leader selects the provider, and workers use the same one."""
+        """Link the pod to the group object. The leader selects the provider, which the workers also use."""
         if self._follows and labels.WORKLOAD_AWARE_SCHEDULING in meta.annotations(pod):
             return replicas.mark(pod, request)
         is_leader = groupname.is_leader(pod)
@@ -172,7 +171,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return pod if provider is None or not name or provider.is_taken(pod) else provider.link(pod, name)
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        """Create the group's object if it is missing. The object of an earlier leader must be deleted first."""
+        """Create the group object if it does not exist. The object of a previous leader must be deleted first."""
         leader, scheduling = group.live.leader, group.live.lws.spec.scheduling
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
@@ -192,14 +191,14 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 
     def prepare(self, whole: GangSet) -> Preparation:
-        """Create the shared objects of groups with `spec.scheduling`. Volcano's groups do not share objects."""
+        """Create the shared objects of groups with `spec.scheduling`. Volcano groups do not have shared objects."""
         scheduling = whole.lws.spec.scheduling
         if scheduling is None or not FOLLOWED[self.default]:
             return UNSUPPORTED
         return preparation.prepare(whole, scheduling) if self._follows else Preparation(is_done=True)
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
-        """Delete shared objects of unused revisions. The garbage collector deletes the groups' own objects."""
+        """Delete shared objects of unused revisions. The garbage collector deletes the objects of single groups."""
         editions = (edition for provider in self.providers.values() for edition in provider.editions)
         shared = [edition.shared for edition in editions if edition.shared is not None]
         return [
@@ -211,7 +210,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         ]
 
     def _provider(self, choice: str, pod: JSONObject) -> Provider | None:
-        """Return the provider for a leader pod with this annotation value."""
+        """Return the provider for a leader pod with this annotation."""
         if (choice or self.default) != AUTO:
             return self.providers.get(choice or self.default)
         suiting = (provider for provider in DETECTABLE.values() if provider.name in self.served and provider.suits(pod))
@@ -229,7 +228,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return provider.link(marked, self._group_name(marked, provider))
 
     def _group_name(self, pod: JSONObject, provider: Provider) -> str:
-        """Return the name of the object for the pod's group, or an empty string if its leader is not marked."""
+        """Return the object name for the pod's group, or an empty string if the leader is not marked."""
         if not provider.is_named_by_revision:
             return meta.annotations(pod).get(labels.GANG_GROUP, "")
         own = meta.labels(pod)
@@ -250,7 +249,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
 
 def served_name(kind: Resource) -> str:
-    """Return the name in `served` that states that a kind for `spec.scheduling` is served."""
+    """Return the entry in `served` for a served `spec.scheduling` kind."""
     return f"{kind.api_version} {kind.kind}"
 
 
@@ -259,13 +258,13 @@ def _choice(annotations: Mapping[str, str]) -> str:
 
 
 def _recorded(leader: JSONObject, provider: Provider) -> str:
-    """Return the name of the group's object to which the leader is linked, or an empty string if there is none."""
+    """Return the group object name in the leader, or an empty string if the leader is not linked."""
     own = meta.annotations(leader)
     return own.get(GROUP_NAME if provider.is_named_by_revision else labels.GANG_GROUP, "")
 
 
 def _incarnation(leader: str, request: str) -> str:
-    """Return a group name that no earlier leader with this name had."""
+    """Return a group name that no previous leader with the same name used."""
     suffix = hashlib.sha256(request.encode()).hexdigest()[:DIGITS]
     return f"{leader[: LONGEST_NAME - DIGITS - 1].rstrip('-')}-{suffix}"
 

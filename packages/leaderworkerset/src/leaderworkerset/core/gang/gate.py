@@ -1,4 +1,4 @@
-"""Decides which gated groups may start. If a whole group fits, the gates of its pods are removed.
+"""Selects gated groups to start. If a whole group fits, the gates of its pods are removed.
 
 In: nodes, the requests of their pods, the pods without a node, and the groups with a gated pod. Out: a plan that
 removes the gates of groups that fit. The order of groups is: groups that have already started (one of their pods was
@@ -42,20 +42,20 @@ class ObservedCluster(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct, frozen=True):
-    """A complete waiting group, with its leader and the pods that have our gate."""
+    """A complete waiting group with its leader and the pods that have the gate."""
 
     leader: JSONObject
     gated: Sequence[JSONObject]
     size: int
 
     def rank(self) -> tuple[bool, int, str, str]:
-        """Return the sort key of the group."""
+        """Return a sort key for the group."""
         priority = int(meta.spec(self.leader).get("priority") or 0)
         return len(self.gated) == self.size, -priority, meta.created(self.leader), str(meta.key(self.leader))
 
 
 def reconcile(observed: ObservedCluster) -> Plan:
-    """Remove the gates of every group that fits in addition to the unbound pods."""
+    """Remove the gates of all groups that fit in addition to the unbound pods."""
     waiting = _waiting(observed.members)
     if not waiting:
         return Plan()
@@ -68,12 +68,12 @@ def reconcile(observed: ObservedCluster) -> Plan:
 
 
 def is_gated(pod: JSONObject) -> bool:
-    """Return whether the pod has our gate."""
+    """Return whether the pod has the built-in gate."""
     return GATE in (meta.spec(pod).get("schedulingGates") or [])
 
 
 def group_name(pod: JSONObject) -> str:
-    """Return the name of the pod's group, which is unique in its namespace, or an empty string for other pods."""
+    """Return the group name of the pod, which is unique in its namespace, or an empty string for other pods."""
     return meta.annotations(pod).get(labels.GANG_GROUP, "")
 
 
@@ -91,7 +91,7 @@ def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
 
 
 def _whole(pods: Sequence[JSONObject]) -> _Group | None:
-    """Return the group of these pods, or None if pods are missing or no pod has only our gate."""
+    """Return the group of these pods, or None if pods are missing or all pods have other gates."""
     leader = next(filter(groupname.is_leader, pods), None)
     gated = [pod for pod in pods if is_gated(pod)]
     if leader is None or not gated or meta.annotations(leader).get(labels.SIZE) != str(len(pods)):
@@ -101,22 +101,22 @@ def _whole(pods: Sequence[JSONObject]) -> _Group | None:
 
 
 def _open(pod: JSONObject) -> Patch:
-    """Remove the only gate of a pod, unless the pod was deleted or replaced by a pod with the same name."""
+    """Remove the only gate of a pod, unless the pod was deleted or replaced."""
     return identified_patch(PODS, pod, {"spec": {"schedulingGates": None}}, if_present=True)
 
 
 BUILT_IN_NAME: Final = "built-in"
 ALONE: Final = "1"
-"""The size of a group that does not need a gate."""
+"""The size of groups that do not require a gate."""
 
 
 def _errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return the errors for groups whose workers are created only after their leader is running."""
+    """Return the errors for groups whose workers are not created until their leader is running."""
     return refuse_awaiting(lws, BUILT_IN_NAME)
 
 
 def _link(pod: JSONObject, _group: str) -> JSONObject:
-    """Return the pod with our gate in addition to its own gates."""
+    """Return the pod with the built-in gate in addition to other gates."""
     if meta.annotations(pod).get(labels.SIZE) == ALONE or is_gated(pod):
         return pod
     return with_spec(pod, {"schedulingGates": [*(meta.spec(pod).get("schedulingGates") or []), GATE]})
@@ -125,4 +125,4 @@ def _link(pod: JSONObject, _group: str) -> JSONObject:
 BUILT_IN: Final = Provider(
     name=BUILT_IN_NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=_link, errors=_errors
 )
-"""The built-in gate, which works with every scheduler. Users cannot link pods to an object."""
+"""The built-in gate, which works with any scheduler and does not require group objects."""

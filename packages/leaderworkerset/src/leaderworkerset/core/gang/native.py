@@ -1,4 +1,4 @@
-"""kube-scheduler in Kubernetes 1.36 or later, with PodGroups of `scheduling.k8s.io` (R-KQ-140 to R-KQ-150).
+"""Supports gang scheduling by kube-scheduler in Kubernetes 1.36 or later (R-KQ-140 to R-KQ-150).
 
 Kubernetes 1.37 serves them as `v1beta1`, 1.36 serves them as `v1alpha2`, and no version serves both (N-117-5). From
 1.37 on, the scheduler starts a group only if all its pods have the priority of the PodGroup.
@@ -35,7 +35,7 @@ from leaderworkerset.core.policies.podedits import with_spec
 
 NAME: Final = "native"
 KUBERNETES: Final = "kubernetes"
-"""The same scheduler only for groups with `spec.scheduling`, under the name that the Go controller uses."""
+"""The same scheduler, limited to groups with `spec.scheduling`, with the name used by the Go controller."""
 GROUP: Final = "scheduling.k8s.io"
 POD_GROUPS: Final = Resource(GROUP, "v1beta1", "podgroups", "PodGroup")
 WORKLOADS: Final = Resource(GROUP, "v1beta1", "workloads", "Workload")
@@ -45,11 +45,11 @@ TEMPLATE: Final = "group"
 FIELD: Final = "schedulingGroup"
 PRIORITY: Final = "priorityClassName"
 SYSTEM: Final = "system-"
-"""The prefix that is reserved for priority classes above the maximum priority of a PodGroup."""
+"""The reserved prefix of priority classes that exceed the maximum priority of a PodGroup."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return the errors for groups that the scheduler could never start.
+    """Return the errors for groups that cannot be scheduled.
 
     Their workers wait for the leader, their pods differ in scheduler or priority, or have a system priority (R-KQ-149).
     """
@@ -66,22 +66,22 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
 
 
 def suits(pod: JSONObject) -> bool:
-    """Return whether kube-scheduler schedules the pod under its default name."""
+    """Return whether the scheduler name of the pod is the default of kube-scheduler."""
     return scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
 
 
 def is_taken(pod: JSONObject) -> bool:
-    """Return whether the user linked the pod to a PodGroup."""
+    """Return whether the user has linked the pod to a PodGroup."""
     return bool(meta.spec(pod).get(FIELD))
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of its group's PodGroup."""
+    """Return the pod with the name of the group's PodGroup."""
     return with_spec(pod, {FIELD: {"podGroupName": group}})
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup, with the policy and priority of the Workload."""
+    """Build the PodGroup with the policy and priority of the Workload."""
     reference = {"workloadName": _workload_name(group), "templateName": TEMPLATE}
     return {
         **POD_GROUPS.type_meta,
@@ -91,14 +91,14 @@ def build(group: GangGroup, name: str) -> JSONObject:
 
 
 def _build_alpha(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup for Kubernetes 1.36, in which the fields that refer to the Workload have other names."""
+    """Build the PodGroup for Kubernetes 1.36, in which the Workload reference has different field names."""
     reference = {"workloadName": _workload_name(group), "podGroupTemplateName": TEMPLATE}
     spec = {"podGroupTemplateRef": {"workload": reference}, **_scheduling(group)}
     return build(group, name) | {"apiVersion": ALPHA_POD_GROUPS.api_version, "spec": spec}
 
 
 def build_shared(group: GangGroup) -> Sequence[JSONObject]:
-    """Build the Workload for the group's revision."""
+    """Build the Workload for the revision of the group."""
     obj, leader = group.live.obj, group.live.leader
     revision = groupname.revision(leader)
     own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision}
@@ -107,7 +107,7 @@ def build_shared(group: GangGroup) -> Sequence[JSONObject]:
 
 
 def workload_spec(obj: JSONObject, templates: Sequence[JSONObject]) -> JSONObject:
-    """Return the Workload spec for this LeaderWorkerSet."""
+    """Return the Workload spec of this LeaderWorkerSet."""
     reference = {"apiGroup": obj["apiVersion"].partition("/")[0], "kind": obj["kind"], "name": meta.name(obj)}
     return {"controllerRef": reference, "podGroupTemplates": list(templates)}
 
@@ -117,14 +117,14 @@ def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
 
 
 def _scheduling(group: GangGroup) -> JSONObject:
-    """Return how a group is scheduled. Kubernetes 1.36 drops the priority, unless it preempts pods for groups."""
+    """Return the scheduling fields of a group. Kubernetes 1.36 drops the priority without group preemption."""
     priority = meta.spec(group.revised.leader_template).get(PRIORITY)
     policy = {"gang": {"minCount": members_to_start(group.revised)}}
     return {"schedulingPolicy": policy} | ({PRIORITY: priority} if priority else {})
 
 
 def _workload_name(group: GangGroup) -> str:
-    """Return the Workload name. It includes the minimum, which may change without a new revision."""
+    """Return the Workload name. It includes the minimum, which can change without a new revision."""
     revision = groupname.revision(group.live.leader)
     return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
 

@@ -1,4 +1,4 @@
-"""Prepares the shared objects of groups with `spec.scheduling`, before leaders are created (N-K8S-7 to N-K8S-13).
+"""Prepares the shared objects of groups with `spec.scheduling` before leaders are created (N-K8S-7 to N-K8S-13).
 
 In: the LeaderWorkerSet, its Workload, the PodGroup of the whole set, and PodGroups that no pod names. Out: writes of
 these objects, or the failure that prevents changes of leaders. Each group creates the PodGroups of its replica and
@@ -40,7 +40,7 @@ class _FailedError(ValueError):
 
 
 def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
-    """Create and correct the shared objects of groups, and delete PodGroups that no group needs any longer."""
+    """Create and update the shared objects of groups, and delete unused PodGroups."""
     try:
         return _prepare(whole, scheduling)
     except _FailedError as failed:
@@ -74,7 +74,7 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
 
 
 def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
-    """Create the PodGroup of the whole set from an owner's Workload. If there is none, all objects exist (N-K8S-16)."""
+    """Create the PodGroup of the whole set from an owner's Workload, or return no actions (N-K8S-16)."""
     name = _whole_name(whole, level)
     if whole.known.parent is None:
         return Preparation(actions=_cleaned(whole, name), is_done=True)
@@ -90,13 +90,13 @@ def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
 
 
 def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
-    """Return the PodGroup name for the whole set, or an empty string if the PodGroup must not exist."""
+    """Return the PodGroup name of the whole set, or an empty string if the PodGroup must not exist."""
     has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
     return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
 
 
 def _find_workload(whole: GangSet) -> JSONObject | None:
-    """Return the Workload of the LeaderWorkerSet. Workloads of single revisions belong to the provider `native`."""
+    """Return the Workload of the LeaderWorkerSet, but not a Workload for one revision (provider `native`)."""
     name, key = workloadnames.workload_name(whole.lws), whole.lws.key
     workload_objects = [
         obj
@@ -119,7 +119,7 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
 
 
 def _corrected(workload: JSONObject, desired: JSONObject) -> Iterator[Patch]:
-    """Yield the change of `minCount` in the templates, if one differs."""
+    """Yield the changes to `minCount` in the templates."""
     counts = {template["name"]: workloads.min_count(template) for template in workloads.templates_of(desired)}
     templates = workloads.templates_of(workload)
     new = [
@@ -131,7 +131,7 @@ def _corrected(workload: JSONObject, desired: JSONObject) -> Iterator[Patch]:
 
 
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
-    """Return the write that the PodGroup of the whole set needs, or None if it is as desired."""
+    """Return the required write for the PodGroup of the whole set, or None."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     desired = workloads.build_pod_group(whole.obj, name, workload, template, level)
     existing = next((obj for obj in whole.known.objects if POD_GROUPS.has(obj) and meta.name(obj) == name), None)
@@ -152,7 +152,7 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
 
 
 def _reachable(whole: GangSet, part: Part) -> int | None:
-    """Return `minCount` for the PodGroup of the whole set, which never exceeds the pods that can exist now (N-AT-10).
+    """Return `minCount` for the PodGroup of the whole set, limited to the pods that can exist (N-AT-10).
 
     While a new size is rolled out, groups keep their own size. A missing leader may be created with the smaller size. A
     failed leader of an older revision stays gated, and a Deployment without a budget keeps it until new groups are
@@ -166,7 +166,7 @@ def _reachable(whole: GangSet, part: Part) -> int | None:
 
 
 def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
-    """Delete the PodGroups of this LeaderWorkerSet that are not needed by pods or the whole set (N-K8S-13)."""
+    """Delete PodGroups of this LeaderWorkerSet that neither pods nor the whole set require (N-K8S-13)."""
     removed = [
         _reported(whole, guarded_delete(POD_GROUPS, obj), CLEANUP_BLOCKED)
         for obj in whole.known.unused
@@ -176,7 +176,7 @@ def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
 
 
 def _reported(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
-    """Return the write, with the event and condition that are reported if it is rejected (N-K8S-10)."""
+    """Return the write, with the event and condition that report a rejection (N-K8S-10)."""
     event = decisionevents.scheduling_failed(whole.obj, reason, "{error}")
     refusal = schedulingcondition.report_refusal(whole.obj, whole.lws, reason, whole.now)
     return Finally(actions=(replace(action, on_failure=(event,)),), after=(), on_failure=refusal)

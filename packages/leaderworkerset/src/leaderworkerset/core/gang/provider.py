@@ -1,4 +1,4 @@
-"""The type of a gang scheduler: how pods are linked to their group's object, and how that object is built.
+"""Defines how a gang scheduler links pods to group objects, and builds the objects.
 
 A provider is a value, like a policy. The leader pod controls its objects, so that they are deleted with the group. The
 objects have the labels that the caches select.
@@ -26,7 +26,7 @@ ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """One gang scheduler.
+    """A gang scheduler.
 
     `group_object` is the kind of a group's object, if there is one. `shared` is the kind of objects that the groups of
     one revision share. `suits` returns whether `auto` may select this scheduler for a pod with its `schedulerName`.
@@ -37,39 +37,39 @@ class Provider(Struct, frozen=True, kw_only=True):
     shared: Resource | None = None
     suits: Callable[[JSONObject], bool]
     is_taken: Callable[[JSONObject], bool]
-    """Return whether the user already linked the pod."""
+    """Return whether the user has already linked the pod."""
     link: Callable[[JSONObject, str], JSONObject]
-    build: Callable[[GangGroup, str], JSONObject] = lambda _group, _name: {}  # of a scheduler with group objects alone
+    build: Callable[[GangGroup, str], JSONObject] = lambda _group, _name: {}  # of schedulers with group objects only
     build_shared: Callable[[GangGroup], Sequence[JSONObject]] = lambda _group: ()
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = lambda _lws: ()
     is_named_by_revision: bool = False
-    """Whether a group's object is named after the group and revision. Otherwise, each leader pod has its own object."""
+    """Whether group objects are named after the group and revision, and not after the leader pod."""
     older: "Provider | None" = None
-    """The same scheduler with the API version for older clusters."""
+    """The same scheduler with the API version of older clusters."""
 
     @property
     def editions(self) -> tuple["Provider", ...]:
-        """Return the scheduler with each version of its API, the latest first."""
+        """Return the scheduler for each API version, latest first."""
         return (self,) if self.older is None else (self, self.older)
 
     @property
     def group_objects(self) -> tuple[Resource, ...]:
-        """Return the kinds for a group's object. A cluster serves at most one of them."""
+        """Return the group object kinds. A cluster serves at most one of them."""
         return tuple(edition.group_object for edition in self.editions if edition.group_object is not None)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """Return the kinds that are read and written."""
+        """Return the kinds that the scheduler uses."""
         kinds = (kind for edition in self.editions for kind in (edition.shared, edition.group_object))
         return tuple(kind for kind in kinds if kind is not None)
 
     def edition(self, served: Collection[Resource]) -> "Provider":
-        """Return the scheduler with the served version of its API, or with the latest version if none is served."""
+        """Return the scheduler with the served API version, or with the latest version if none is served."""
         return next((provider for provider in self.editions if provider.group_object in served), self)
 
 
 def scheduler_name(pod_spec: JSONObject) -> str:
-    """Return the scheduler name from the spec of a pod or a pod template."""
+    """Return the scheduler name in the spec of a pod or a pod template."""
     return str(pod_spec.get("schedulerName") or DEFAULT_SCHEDULER)
 
 
@@ -82,7 +82,7 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
 
 
 def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
-    """Return errors for groups whose workers wait until their leader is ready or bound, which would be a deadlock."""
+    """Return errors for groups whose workers wait for a ready or bound leader, which causes a deadlock."""
     if lws.size == 1:
         return ()
     errors = []
@@ -97,7 +97,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
 
 
 def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:
-    """Build the metadata of a group's object. If `blocks` is set, foreground deletion of the leader waits for it."""
+    """Build the metadata of a group object. If `blocks` is set, it blocks foreground deletion of the leader."""
     leader = group.live.leader
     own = meta.labels(leader)
     copied = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)

@@ -1,4 +1,4 @@
-"""The PodGroups of replicas and roles with `spec.scheduling`, and the links of pods to them.
+"""Creates PodGroups for replicas and roles with `spec.scheduling`, and links pods to them.
 
 In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the
 PodGroups of the group. They are built from the leader's revision, so that a group keeps its size during a rollout
@@ -23,14 +23,14 @@ from leaderworkerset.core.policies.podedits import with_annotations, with_spec
 from leaderworkerset.core.policies.policy import DeniedError, PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}
-"""The text that earlier versions of the Go controller wrote for a level."""
+"""The name of a level in earlier versions of the Go controller."""
 
 RETRY: Final = 10.0
-"""The seconds until a group whose PodGroup has a different owner is reconciled again, because it is not watched."""
+"""The requeue delay in seconds for a group with a foreign PodGroup, which is not watched."""
 
 
 def mark(pod: JSONObject, request: str) -> JSONObject:
-    """Return the pod with the name of its PodGroup. A leader with an index also gets the gate and an incarnation."""
+    """Return the pod with its PodGroup name. A leader with an index also has a gate and an incarnation."""
     own, level = meta.annotations(pod), _read_level(pod)
     is_leader = groupname.is_leader(pod)
     workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
@@ -51,7 +51,7 @@ def _read_level(pod: JSONObject) -> SchedulingLevel:
 
 
 def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
-    """Create the PodGroups of a group that was linked at admission. Raise `ValueError` if one cannot be corrected."""
+    """Create the PodGroups of a group that was linked at admission. Raise `ValueError` if one cannot be updated."""
     level, leader = levels.level_of(scheduling), group.live.leader
     if level is SchedulingLevel.WHOLE or not workloadnames.linked(leader):
         return PolicyDecision()
@@ -75,7 +75,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
 
 
 def _is_of_another(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
-    """Return whether a leader names a different PodGroup, so that its pods would not use the one built here."""
+    """Return whether a leader specifies a different PodGroup, so that its pods would not use this one."""
     return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
@@ -86,7 +86,7 @@ def _check_labels(leader: JSONObject) -> None:
 
 
 def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecision:
-    """Create the PodGroup of a replica from an owner's Workload. If there is none, the PodGroup exists (N-K8S-16)."""
+    """Create the PodGroup of a replica from an owner's Workload, or return no actions (N-K8S-16)."""
     parent, obj, leader = group.live.scheduling.parent, group.live.obj, group.live.leader
     if parent is None:
         return PolicyDecision()
@@ -110,13 +110,13 @@ def _find_workload(group: GangGroup) -> JSONObject:
 
 
 def _own_workers(group: GangGroup) -> JSONObject | None:
-    """Return the StatefulSet of this leader's workers, but not the one of an earlier leader."""
+    """Return the worker StatefulSet of this leader, but not of a previous leader."""
     workers = group.live.workers
     return workers if workers is not None and meta.is_controlled(workers, group.live.leader) else None
 
 
 def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
-    """Recreate a group without bound workers if a worker waits in a different PodGroup than its leader (N-K8S-17)."""
+    """Recreate a group without bound workers if leader and workers have different PodGroups (N-K8S-17)."""
     leader, own = group.live.leader, _own_workers(group)
     if own is None:
         return None
@@ -130,7 +130,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
 
 
 def _create(group: GangGroup, pod_groups: Sequence[JSONObject]) -> PolicyDecision:
-    """Create missing PodGroups. Delay workers while a PodGroup with this name is terminating or has a different owner."""
+    """Create missing PodGroups. Delay workers while a PodGroup is terminating or has a different owner."""
     obj, leader = group.live.obj, group.live.leader
     known = {meta.name(obj): obj for obj in group.live.scheduling.objects if POD_GROUPS.has(obj)}
     failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
@@ -150,7 +150,7 @@ def _create(group: GangGroup, pod_groups: Sequence[JSONObject]) -> PolicyDecisio
 
 
 def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
-    """Recreate a group without workers if its leader names this terminating PodGroup, which exists until then.
+    """Recreate a group without workers if its leader blocks the deletion of this terminating PodGroup.
 
     The new leader names its own PodGroup (N-AT-12). A group with workers keeps the PodGroup until the group is deleted.
     """

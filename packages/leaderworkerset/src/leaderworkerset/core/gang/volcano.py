@@ -1,4 +1,4 @@
-"""Volcano: a PodGroup of `scheduling.volcano.sh`, and an annotation on its pods (R-GANG-2 to -6, R-KQ-110 to 113).
+"""Supports Volcano with a PodGroup and a pod annotation (R-GANG-2 to -6, R-KQ-110 to 113).
 
 Users set `schedulerName: volcano` themselves. There are two differences from the Go controller. A group with exclusive
 placement has a minimum of one, because its workers wait for their leader. A group of an older revision keeps the size
@@ -23,12 +23,12 @@ ANNOTATIONS: Final = "volcano.sh/"
 
 
 def suits(pod: JSONObject) -> bool:
-    """Return whether the pod is scheduled by Volcano."""
+    """Return whether Volcano schedules the pod."""
     return scheduler_name(meta.spec(pod)) == NAME
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of its group's PodGroup."""
+    """Return the pod with the name of the group's PodGroup."""
     return with_annotations(pod, {GROUP_NAME: group})
 
 

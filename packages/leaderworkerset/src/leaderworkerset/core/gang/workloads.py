@@ -1,4 +1,4 @@
-"""The Workload and the PodGroups of a LeaderWorkerSet with `spec.scheduling` (N-K8S-6, N-K8S-8a, N-K8S-9).
+"""Builds the Workload and PodGroups of a LeaderWorkerSet with `spec.scheduling` (N-K8S-6, N-K8S-8a, N-K8S-9).
 
 In: the LeaderWorkerSet and, for a PodGroup, the source of its name and labels. Out: the desired objects, and an error
 if an existing object differs in an immutable field. All fields but `gang.minCount` are immutable.
@@ -17,18 +17,18 @@ from leaderworkerset.core.policies import levels, workloadnames
 from leaderworkerset.core.policies.levels import Part, SchedulingLevel
 
 SINGLE: Final[JSONObject] = {"single": {}}
-"""The default disruption mode of the API server."""
+"""The API server's default disruption mode."""
 
 
 def build_workload(obj: JSONObject, lws: LeaderWorkerSet, scheduling: Scheduling) -> JSONObject:
-    """Build the Workload. `obj` is the LeaderWorkerSet as read, and `lws` is the decoded object."""
+    """Build the Workload. `obj` is the original LeaderWorkerSet, and `lws` is the decoded object."""
     templates = [{"name": part.name} | build_template(lws, part) for part in levels.parts(lws, scheduling)]
     spec = workload_spec(obj, templates)
     return WORKLOADS.controlled(obj, workloadnames.workload_name(lws), {labels.NAME: lws.name}, spec=spec)
 
 
 def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
-    """Build the fields of a template, which its PodGroups copy. The priority comes from the pods (N-K8S-15)."""
+    """Build the template fields, which are copied to PodGroups. The priority is copied from the pods (N-K8S-15)."""
     fields, priority = part.fields, meta.spec(lws.leader_template).get(PRIORITY)
     topology = () if fields.scheduling_constraints is None else fields.scheduling_constraints.topology
     claims = fields.resource_claims if isinstance(fields, RoleScheduling) else ()
@@ -50,7 +50,7 @@ def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
 
 
 def encode_claim(claim: ResourceClaim) -> JSONObject:
-    """Return a claim in the format of pods and PodGroups."""
+    """Return a resource claim in the format of pods and PodGroups."""
     references = {
         "resourceClaimName": claim.resource_claim_name,
         "resourceClaimTemplateName": claim.resource_claim_template_name,
@@ -61,7 +61,7 @@ def encode_claim(claim: ResourceClaim) -> JSONObject:
 def build_pod_group(
     obj: JSONObject, name: str, workload: JSONObject, template: JSONObject, own_labels: Mapping[str, str]
 ) -> JSONObject:
-    """Build a PodGroup from a Workload template. The LeaderWorkerSet and its own Workload are the owners."""
+    """Build a PodGroup from a Workload template. It is owned by the LeaderWorkerSet and its own Workload."""
     owners: list[OwnerReference] = [meta.controller_reference(obj)]
     if meta.is_controlled(workload, obj):
         owners.append(
@@ -86,7 +86,7 @@ def build_pod_group(
 
 
 def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[str, str]:
-    """Return the labels for the PodGroup of one replica, or of one role in it."""
+    """Return the PodGroup labels for one replica or one of its roles."""
     own = meta.labels(leader)
     copied = (labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
     return (
@@ -97,7 +97,7 @@ def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[
 
 
 def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
-    """Return the template in the owner's Workload that the LeaderWorkerSet names. Raise `ValueError` if there is none."""
+    """Return the template of the LeaderWorkerSet in the owner's Workload. Raise `ValueError` if it does not exist."""
     name = meta.annotations(obj)[labels.GROUP_TEMPLATE_NAME]
     template = next((entry for entry in templates_of(parent) if entry["name"] == name), None)
     if template is None:
@@ -106,7 +106,7 @@ def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def workload_drift(existing: JSONObject, desired: JSONObject) -> str:
-    """Return how a Workload differs in immutable fields, or an empty string if it does not."""
+    """Describe the difference between Workloads in immutable fields. Return an empty string if there is none."""
     name = meta.key(existing)
     theirs, ours = (_by_name(workload) for workload in (existing, desired))
     if theirs.keys() != ours.keys():
@@ -122,19 +122,19 @@ def _by_name(workload: JSONObject) -> dict[str, JSONObject]:
 
 
 def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
-    """Return the templates of a Workload."""
+    """Return the templates in a Workload."""
     return meta.spec(workload).get("podGroupTemplates") or ()
 
 
 def pod_group_drift(existing: JSONObject, desired: JSONObject) -> str:
-    """Return how a PodGroup differs in immutable fields, or an empty string if it does not."""
+    """Describe the difference between PodGroups in immutable fields. Return an empty string if there is none."""
     same = meta.spec(existing).get("workloadRef") == meta.spec(desired)["workloadRef"]
     is_drift = not same or differs(meta.spec(existing), meta.spec(desired))
     return f"PodGroup {meta.key(existing)} has immutable scheduling configuration drift" if is_drift else ""
 
 
 def differs(existing: JSONObject, desired: JSONObject) -> bool:
-    """Return whether two templates or PodGroup specs differ in fields other than the mutable minimum.
+    """Return whether two templates or PodGroup specs differ in immutable fields.
 
     Priorities are compared only if a priority is desired, because the API server sets defaults.
     """
@@ -152,11 +152,11 @@ def _fixed(template: JSONObject, desired: JSONObject) -> JSONObject:
 
 
 def min_count(template: JSONObject) -> int | None:
-    """Return the minimum in a template or PodGroup spec, or None if pods are scheduled individually."""
+    """Return the minimum in a template or PodGroup spec, or None for individually scheduled pods."""
     count: int | None = ((template.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
     return count
 
 
 def with_min_count(template: JSONObject, count: int) -> JSONObject:
-    """Return the template with a different minimum."""
+    """Return the template with the specified minimum."""
     return template | {"schedulingPolicy": {"gang": {"minCount": count}}}

@@ -1,1 +1,1 @@
-"""Decisions about a LeaderWorkerSet: its leader StatefulSet, revisions, services and status."""
+"""Reconciles the leader StatefulSet, revisions, Services and status of a LeaderWorkerSet."""

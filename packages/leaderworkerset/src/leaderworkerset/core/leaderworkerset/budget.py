@@ -1,4 +1,4 @@
-"""The rollout strategy in numbers of groups: how many groups may be unavailable or surge (R-ROLL-1).
+"""Converts the rollout strategy to numbers of unavailable and surge groups (R-ROLL-1).
 
 In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can reduce both to 0 (25 % of 2 is 0), so that no
 group could ever be replaced. Unlike in the Go controller, one group may be unavailable in that case (Q-28).
@@ -12,7 +12,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """The rollout strategy in numbers of groups (R-ROLL-1)."""
+    """The rollout strategy as numbers of groups (R-ROLL-1)."""
 
     replicas: int
     partition: int
@@ -26,11 +26,11 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     @property
     def max_unavailable(self) -> int:
-        """Return how many leaders the StatefulSet controller may replace at the same time (R-LSTS-2)."""
+        """Return the number of leaders that the StatefulSet controller may replace at the same time (R-LSTS-2)."""
         return max(1, self.unavailable + self.surge)
 
     def replicas_needed(self, unready: int) -> int:
-        """Return how many groups to keep while `unready` desired groups are not ready or not updated (R-ROLL-3)."""
+        """Return the number of groups to retain while `unready` groups are unready or outdated (R-ROLL-3)."""
         if unready <= self.surge:
             return self.replicas + max(unready - self.unavailable, 0)
         return self.burst

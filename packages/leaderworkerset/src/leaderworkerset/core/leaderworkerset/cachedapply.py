@@ -1,4 +1,4 @@
-"""Results that avoid reads in the next decision: the revision of an edition, and the input of the leader StatefulSet.
+"""Caches results between reconciliations to avoid API requests.
 
 The content of a revision depends on `spec` alone, and `spec` changes only with `metadata.generation`. When a revision
 is known to contain a generation, neither is read again. The desired leader StatefulSet depends on the LeaderWorkerSet's
@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 
 
 class Identity(NamedTuple):
-    """The fields of an object that change with every write, except writes of its status or restart counts."""
+    """Object fields that change with every write, except for status and restart count writes."""
 
     uid: UID
     generation: int
@@ -34,7 +34,7 @@ class Identity(NamedTuple):
 
 
 class RevisionGeneration(NamedTuple):
-    """A generation of a LeaderWorkerSet, and the UID of the revision that contains its content."""
+    """A LeaderWorkerSet generation, and the UID of the revision with its content."""
 
     uid: UID
     generation: int
@@ -42,12 +42,12 @@ class RevisionGeneration(NamedTuple):
 
     @classmethod
     def of(cls, obj: JSONObject, revision: JSONObject) -> "RevisionGeneration":
-        """Return the edition for an object whose content is in the revision."""
+        """Return the edition of an object whose content equals the revision."""
         return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
 
 
 class Source(NamedTuple):
-    """The input of the leader StatefulSet: the LeaderWorkerSet, the revision key, and the rollout step."""
+    """The input for the leader StatefulSet: the LeaderWorkerSet, the revision key, and the rollout step."""
 
     leaderworkerset: Identity
     key: str
@@ -65,13 +65,13 @@ class LastApply(NamedTuple):
 def follow(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
-    """Return the source of the leader workload, and whether to apply it. It is not applied again from the same source."""
+    """Return the source of the leader workload, and whether to apply it. The same source is applied only once."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
 def is_as_applied(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
-    """Return whether the whole leader workload is as desired, and the cache is not stale."""
+    """Return whether the complete leader workload matches the desired state, and the cache is current."""
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(desired, whole, labels.FIELD_MANAGER)
 
 

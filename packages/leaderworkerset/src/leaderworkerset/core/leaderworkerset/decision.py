@@ -1,4 +1,4 @@
-"""The input and result of a decision about a LeaderWorkerSet: the observed state, a plan, and values to remember.
+"""The input and output of a LeaderWorkerSet reconciliation, including results for the next reconciliation.
 
 `statefulsetleaders.py` or `deploymentleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
 decision.
@@ -26,20 +26,20 @@ from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, Head
 
 
 class OnDemand(Enum):
-    """The objects to read before a plan is performed, because caches may be stale (`controllers/leaderreads.py`)."""
+    """Objects to read before executing a plan, because caches can be outdated (`controllers/leaderreads.py`)."""
 
     LEADERS = auto()
-    """An update starts, or a capability deletes leaders. The plan is void if another leader is being deleted."""
+    """An update starts, or a capability deletes leaders. The plan is invalid if a different leader is terminating."""
     HISTORY = auto()
-    """Revisions are created or retired, so the cache must show the StatefulSet's revision. Repeat with the history."""
+    """Revisions are created or deleted, which requires the history and a current StatefulSet in the cache."""
     KEEPER = auto()
-    """It is unknown whether the leader workload is already as desired. The decision is repeated with that object."""
+    """The state of the leader workload is unknown. The reconciliation is repeated with the complete object."""
     NAMESPACE = auto()
-    """Pods are kept as evidence, so their namespace must not be terminating, because it waits for all its pods."""
+    """Pods are preserved as evidence, so their namespace must not be terminating, because it would wait for them."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """The results of earlier decisions, and the objects that were read from the API server for this one.
+    """The results of earlier reconciliations, and the objects that were read from the API server.
 
     `applied` is the source of the last apply of the leader workload, and `whole` is the leader workload with all
     fields. `history` are the retired revisions. Each value is None if it is unknown.
@@ -52,11 +52,11 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 NOTHING_KNOWN: Final = Known()
-"""No earlier decision, and no objects were read."""
+"""No previous results and no objects from the API server."""
 
 
 class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet, and the objects that have its name as a label.
+    """A LeaderWorkerSet and the objects with its name label.
 
     `keeper` is the leader workload: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated
     leaders of such groups. `groups` maps leader names to groups. `folded` is their summary if the caller keeps it up to
@@ -82,7 +82,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 
 
 class SetFacts(Struct, frozen=True):
-    """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
+    """The observed state with the decoded LeaderWorkerSet and the desired revision.
 
     `living` is the leader workload.
     """
@@ -96,7 +96,7 @@ class SetFacts(Struct, frozen=True):
 
 
 class LeaderDecision(Struct, frozen=True, kw_only=True):
-    """The decision about the leaders, and the resulting status.
+    """The actions for leaders and the resulting status.
 
     `applied` is the desired leader workload, or None if nothing is applied. `updating` are the events of an update. If
     nothing is applied, the `actions` are performed. If `is_void_if_behind` is set, the plan is discarded if caches are
@@ -116,7 +116,7 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
 
     @property
     def is_still(self) -> bool:
-        """Return whether this decision neither deletes leaders now nor updates groups in place."""
+        """Return whether the plan neither deletes leaders nor updates groups in place."""
         if self.applied is not None or self.actions:
             return False
         step = self.rollout
@@ -124,13 +124,13 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
-    """Delete the leader of a group in the foreground, so that the objects that it owns are deleted first."""
+    """Delete the leader of a group with foreground propagation, so that its dependents are deleted first."""
     key = ObjectKey(facts.lws.namespace, group.leader)
     return Delete(resource=PODS, key=key, propagation="Foreground", uid=group.uid, on_success=(event,))
 
 
 class Decision(Struct, frozen=True):
-    """A plan, the objects to read before it is performed, and the values to remember for the next decision.
+    """A plan, the objects to read before execution, and the results for the next reconciliation.
 
     The values are the edition, the source of the leader StatefulSet or Deployment if the plan applies it, and the
     groups that terminate without a replacement. `applied` is set if the leader workload was compared and is as desired.

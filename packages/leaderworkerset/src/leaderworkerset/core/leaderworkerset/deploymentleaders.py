@@ -1,4 +1,4 @@
-"""Decides about leaders with random keys, which a Deployment creates and replaces (section 5.2, docs/adr/0017).
+"""Reconciles leaders with random keys, which a Deployment creates and replaces (section 5.2, docs/adr/0017).
 
 When the Deployment matches the last apply, leaders that wait for terminating groups may be admitted
 (`gatedleaders.py`). The Deployment controller determines the pace and order of a rollout. Each revision has its own
@@ -27,7 +27,7 @@ from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
 
 class Leaders(Struct, frozen=True):
-    """The leaders of a LeaderWorkerSet: Deployment, groups, desired revision, and whether older revisions exist.
+    """The leaders of a LeaderWorkerSet, with Deployment, groups, desired revision, and whether older revisions exist.
 
     `unreachable` is the number of ready leaders that do not count as ready groups.
     """
@@ -46,7 +46,7 @@ def replicas(
     last_replicas: int | None,
     created: str,
 ) -> int:
-    """Return the size of the Deployment. It is reduced only after its rollout has created the first leader.
+    """Return the Deployment size. It is reduced only after the rollout has created the first leader.
 
     Between its first two steps, a rollout has one ReplicaSet with pods. If the Deployment then gets exactly the size of
     that ReplicaSet, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout does not
@@ -58,7 +58,7 @@ def replicas(
     present = desired if living is None else int(meta.spec(living).get("replicas", 1))
     if living is None or desired >= present:
         return desired
-    progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
+    progress = meta.find_condition(living, "Progressing") or {}  # missing before the Deployment is observed
     present_keys = {group.revision for group in groups if not group.is_deleting}
     begins = bool(present_keys) and groupname.revision(living) not in present_keys
     may_begin = begins or (last_replicas in (None, present) and not meta.is_observed(living))
@@ -69,7 +69,7 @@ def replicas(
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:
-    """Build the leader Deployment. `obj` is the LeaderWorkerSet as read, `lws` is decoded, and `size` counts leaders."""
+    """Build the leader Deployment. `obj` is the original LeaderWorkerSet, and `size` is the number of leaders."""
     rolling = lws.spec.rollout_strategy.rolling_update_configuration
     return {
         **DEPLOYMENTS.type_meta,
@@ -98,7 +98,7 @@ def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
 
 
 def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
-    """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
+    """Build the status from the counts in the Deployment (N-ST-2 to N-ST-6).
 
     An update is in progress only while an older revision exists. Other changes of the Deployment are not an update. An
     exhausted group is not ready, and the leader that would replace it waits. This does not count as progress.
@@ -129,7 +129,7 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
 
 
 def is_current(leaders: Leaders) -> bool:
-    """Return whether the Deployment has the revision, and all desired leaders were created from it (N-ST-2).
+    """Return whether the Deployment and all desired leaders have the revision (N-ST-2).
 
     Leaders that are being deleted count, because they are replaced, but not rolled out.
     """
@@ -143,7 +143,7 @@ def is_current(leaders: Leaders) -> bool:
 
 
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
-    """Decide about the Deployment and its leaders."""
+    """Reconcile the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((candidate for candidate in observed.revisions if groupname.revision(candidate) == key), {})
     last_replicas = observed.known.applied.source.replicas if observed.known.applied else None

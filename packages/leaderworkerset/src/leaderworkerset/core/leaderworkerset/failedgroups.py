@@ -1,4 +1,4 @@
-"""The remains of failed groups: which exhausted groups are kept as evidence, and how often groups were restarted.
+"""Determines which exhausted groups are preserved as evidence, and updates the restart counts of groups.
 
 | an exhausted group is deleted | its count |
 |---|---|
@@ -29,14 +29,14 @@ from leaderworkerset.core.restarts.counts import Counts, Key
 
 
 class FailedGroups(Struct, frozen=True):
-    """The actions that release pods, and the groups whose restart counts are cleared."""
+    """The actions that release pods, and the groups whose restart counts are reset."""
 
     actions: tuple[Action, ...] = ()
     cleared: Collection[Key] = ()
 
 
 def sort_out(facts: SetFacts) -> FailedGroups:
-    """Decide which pods the finalizer still keeps: the pods of an exhausted leader, unless a row of the table applies."""
+    """Determine the pods of exhausted leaders that retain the finalizer. The table contains the exceptions."""
     kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
     recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
@@ -52,7 +52,7 @@ def sort_out(facts: SetFacts) -> FailedGroups:
 
 
 def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of groups that a user resumes: one group, or all groups if the annotation's text changed."""
+    """Yield the leaders of groups that a user resumes, individually or by a changed annotation for all groups."""
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
     known = {
         recreation.leader: recreation.resumed for record in records if (recreation := recreationrecord.read(record))
@@ -63,7 +63,7 @@ def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterab
 
 
 def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders that their StatefulSet does not keep: wrong owner, scaled down, or with a new template."""
+    """Yield the leaders that their StatefulSet will delete because of the owner, the replicas or the template."""
     living = facts.living
     if living is None:
         return
@@ -77,7 +77,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 
 
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest leaders beyond the replicas."""
+    """Yield the leaders of a previous LeaderWorkerSet or template, and the youngest leaders beyond the replicas."""
     key = "" if facts.living is None else groupname.revision(facts.living)
     of_this = [
         pod
@@ -93,7 +93,7 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
 
 
 def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
-    """Return the counts of groups that exist or are being recreated (N-RB-11, N-RB-13, N-RB-14). Others are dropped.
+    """Return the counts of existing groups and groups that are being recreated (N-RB-11, N-RB-13, N-RB-14).
 
     `admitted` are leaders with random keys that are admitted now. Raise ValueError for a key without an index if groups
     have indexes.
@@ -118,7 +118,7 @@ def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject])
 
 
 def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
-    """Move the highest count without a leader to each admitted leader without a count (N-RB-13)."""
+    """Assign the highest count without a leader to each admitted leader without a count (N-RB-13)."""
     claimed = dict(counts)
     for leader in admitted:
         key = Key.of(leader)
@@ -129,7 +129,7 @@ def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, 
 
 
 def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
-    """Return the keys in a revision whose groups no longer have a leader, the highest count first."""
+    """Return the keys in a revision whose groups no longer have a leader, highest count first."""
     keys = [key for key in counts if key.revision == revision and key.group not in owners]
     return sorted(keys, key=lambda key: (-counts[key], key))
 
@@ -143,7 +143,7 @@ def unneeded(facts: SetFacts) -> list[JSONObject]:
 
 
 def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
-    """Return the records of groups without a leader that were removed by a scale-down."""
+    """Return the records of groups without a leader that were deleted by a scale-down."""
     return [
         record
         for record in records
@@ -154,6 +154,6 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
 
 
 def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
-    """Return the records of deleted groups with random keys that no leader replaces."""
+    """Return the records of deleted groups with random keys that are not replaced."""
     needed = leaders.keys() | {group.replaces for group in leaders.values()}
     return [record for record in records if recreationrecord.leader_of(record) not in needed]

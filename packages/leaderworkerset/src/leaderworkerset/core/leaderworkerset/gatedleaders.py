@@ -1,4 +1,4 @@
-"""The replacement gate: admits new leaders while other groups still terminate (contract section 6, docs/adr/0017).
+"""Delays new leaders while other groups terminate (contract section 6, docs/adr/0017).
 
 Leaders with random keys are created with a scheduling gate. This module decides about all gated leaders of a
 LeaderWorkerSet together, the oldest first. If the policy is `Immediate`, all leaders are admitted. If it is
@@ -42,7 +42,7 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 class GatedLeaders(Struct, frozen=True, kw_only=True):
-    """The gated leaders that stay, the terminating groups, and which of these groups were surplus at the last decision.
+    """The remaining gated leaders, the terminating groups, and which of them previously counted as surplus.
 
     `ending` contains each group that has pods but no live leader. It maps the leader's name to the time by which the
     last pod must have terminated. `surplus` names some of these groups, and states which of them do not count.
@@ -54,14 +54,14 @@ class GatedLeaders(Struct, frozen=True, kw_only=True):
 
 
 class FormerGroups(NamedTuple):
-    """The records of recreated groups, and the node preferences for their next leaders."""
+    """The records of recreated groups, and the node preferences for their new leaders."""
 
     records: Sequence[JSONObject] = ()
     prefer: Prefer = NO_PLACEMENT.prefer
 
 
 class Replacement(Struct, frozen=True):
-    """The patches of gated leaders, the terminating groups without a replacement, and the admitted leaders."""
+    """The patches for gated leaders, the terminating groups without a replacement, and the admitted leaders."""
 
     actions: tuple[Action, ...]
     surplus: Mapping[str, bool]
@@ -69,11 +69,11 @@ class Replacement(Struct, frozen=True):
 
 
 NO_REPLACEMENT: Final = Replacement((), {})
-"""No leader is waiting, and no group is terminating."""
+"""The result without waiting leaders and terminating groups."""
 
 
 class _Turn(Struct, frozen=True):
-    """The admitted leaders and the waiting leaders, the oldest first.
+    """The admitted leaders and the waiting leaders, oldest first.
 
     `missing` states that leaders must still be created; `excess` is the number of groups beyond replicas and surge.
     """
@@ -93,7 +93,7 @@ def decide(
     gated: GatedLeaders,
     former: FormerGroups,
 ) -> Replacement:
-    """Decide about the gated leaders of a LeaderWorkerSet whose Deployment has the revision `key`."""
+    """Process the gated leaders of a LeaderWorkerSet whose Deployment has the revision `key`."""
     exhausted = {group.leader for group in groups if group.is_exhausted}
     gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
     turn = _take_turns(lws, key, groups, gated)
@@ -119,7 +119,7 @@ def decide(
 
 
 def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
-    """Return the surplus groups, and whether each of them is not counted.
+    """Return the surplus groups, and whether each one is not counted.
 
     Groups that did not count before still do not count, nor do additional groups up to the excess.
     """
@@ -130,7 +130,7 @@ def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Ma
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
-    """Admit the oldest leaders within the limit. The youngest wait, one for each terminating group that is replaced."""
+    """Admit the oldest leaders up to the limit. The youngest leaders wait for the terminating groups."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
     current = sorted((leader for leader in gated.leaders if groupname.revision(leader) == key), key=meta.by_age)
@@ -150,12 +150,12 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
 
 
 def _surge(lws: LeaderWorkerSet) -> int:
-    """Return the surge of the Deployment. Unlike for groups with ordinals, it may exceed `spec.replicas`."""
+    """Return the surge of the Deployment. Unlike for groups with ordinals, it can exceed `spec.replicas`."""
     return intstr.scale_up(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas)
 
 
 def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
-    """Yield the deleted leaders of this revision whose groups were recreated, the latest first."""
+    """Yield the deleted leaders with this revision whose groups were recreated, latest first."""
     known = {group.leader for group in groups if not group.is_deleting}
     former = [
         (read.due, recreationrecord.leader_of(record))
@@ -166,14 +166,14 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
 
 
 def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
-    """Make a leader wait for a group. The event is reported once."""
+    """Record the group that a leader waits for. The event is reported once."""
     is_first = not _replaces(leader)
     change = {"metadata": {"annotations": {labels.REPLACES: replaced}}}
     return identified_patch(PODS, leader, change, if_present=True, on_success=(event,) if is_first else ())
 
 
 def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Sequence[JSONObject] = ()) -> Patch:
-    """Remove the gate and its deletion cost. Other gates remain."""
+    """Remove the gate and the pod deletion cost that was added with it. Other gates remain."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
     if own.get(labels.POD_DELETION_COST) == GATED_COST:
@@ -185,7 +185,7 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Seque
 
 
 def open_gate(leader: JSONObject, preferences: Sequence[JSONObject]) -> Patch:
-    """Remove only the gate. The leader gets its node preferences, if there are any."""
+    """Remove only the gate. Add node preferences to the leader if there are any."""
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
     spec: JSONObject = {"schedulingGates": gates or None}
     if preferences:

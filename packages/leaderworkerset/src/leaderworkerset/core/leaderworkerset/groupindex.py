@@ -1,4 +1,4 @@
-"""The groups of a LeaderWorkerSet as sets of indexes, so that a decision reads only the relevant groups.
+"""Represents the groups of a LeaderWorkerSet as index sets, so that a reconciliation reads only relevant groups.
 
 A set of indexes is an integer in which bit i stands for group i. Decisions count the bits in intersections of a few
 sets. A thousand groups need 16 machine words. The sets depend neither on the size nor on the revision in the spec. So a
@@ -22,27 +22,27 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 
 FEWEST: Final = 4096
-"""The number of indexes that any LeaderWorkerSet may use, which is half a KiB for each set of indexes."""
+"""The index limit for every LeaderWorkerSet, which requires half a KiB for each index set."""
 
 SPARSEST: Final = 16
-"""The maximum ratio of an index to the number of leaders. It applies to indexes above `FEWEST`."""
+"""The maximum ratio of an index to the number of leaders, for indexes above `FEWEST`."""
 
 MOST_REVISIONS: Final = 64
-"""The maximum number of revisions that regular groups of one LeaderWorkerSet have at the same time."""
+"""The maximum number of concurrent revisions of the regular groups in a LeaderWorkerSet."""
 
 ALL: Final = -1
 """The set of all indexes."""
 
 
 class GroupState(NamedTuple):
-    """The state of one group during the rollout."""
+    """The state of one group for the rollout."""
 
     is_ready: bool
     is_updated: bool
 
 
 class States(NamedTuple):
-    """The groups that are ready, updated and gated, as sets of indexes. Other groups are not ready or missing.
+    """Index sets of groups that are ready, updated and gated. Other groups are not ready or do not exist.
 
     Groups in `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated groups.
     Exhausted groups of an older revision never become ready.
@@ -56,7 +56,7 @@ class States(NamedTuple):
 
     @classmethod
     def of(cls, states: Mapping[int, GroupState]) -> "States":
-        """Return the sets for states given by index."""
+        """Return the index sets for states by index."""
         return cls(
             sum(1 << index for index, state in states.items() if state.is_ready),
             sum(1 << index for index, state in states.items() if state.is_updated),
@@ -64,7 +64,7 @@ class States(NamedTuple):
 
 
 class GroupIndex(Struct, frozen=True, kw_only=True):
-    """A summary of all groups at one moment, which later changes do not modify.
+    """An immutable summary of all groups.
 
     `stranded` groups are `updating` groups that cannot complete their update. The set is empty until it is computed.
     `refused` groups are among them, because their nodes do not resize their pods. `departing` groups must leave their
@@ -96,11 +96,11 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, group: GroupFacts) -> "GroupIndex":
-        """Return the summary of one group as group 0, regardless of its index."""
+        """Return the summary of one group with index 0, regardless of its actual index."""
         return _added(cls(), group, 0)
 
     def counted(self, size: int, revision: str) -> tuple[int, int, int]:
-        """Return the groups that have all their parts, and which of them are ready and updated (R-STAT-6).
+        """Return the complete groups, and which of them are ready and updated (R-STAT-6).
 
         Exhausted groups do not need all parts (N-ST-13).
         """
@@ -109,11 +109,11 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         return whole, whole & ready, whole & self.updated(size, revision)
 
     def without_workers(self, size: int) -> int:
-        """Return the groups that do not need workers, based on their size at creation or, if unknown, on the spec."""
+        """Return the groups without workers, based on their size at creation or, if unknown, in the spec."""
         return ~self.larger if size == 1 else self.alone
 
     def available(self, size: int) -> int:
-        """Return the groups that are ready with their size at creation, and have no workers of an earlier leader."""
+        """Return the groups that are ready at their original size, without workers of a previous leader."""
         whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
         return self.leader_ready & ~self.deleting & whole
 
@@ -123,7 +123,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         return self.leaders.get(revision, 0) & of_workers
 
     def states(self, size: int, revision: str) -> States:
-        """Return the states for the rollout. A group whose workers do not have its index is missing (R-ROLL-8).
+        """Return the states for the rollout. A group whose workers have a different index is missing (R-ROLL-8).
 
         Only groups that stay ready are ready. A group whose leader is being deleted, or whose workers belong to an
         earlier leader, is about to be deleted, and must not permit the replacement of a second group.
@@ -135,14 +135,14 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
 
 
 class RolloutRoute(Protocol):
-    """How groups of older revisions are updated. Some of the released groups do not need new pods."""
+    """Defines how groups with older revisions are updated. Some released groups do not require new pods."""
 
     def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
-        """Return the groups in the released `span` of indexes that do not need new pods, and the partition for them."""
+        """Return the groups in the released `span` of indexes that do not require new pods, and their partition."""
 
 
 class Groups:
-    """The groups of one LeaderWorkerSet by leader, and their summary, which is updated with each change."""
+    """The groups of one LeaderWorkerSet by leader, with a summary that is updated after each change."""
 
     def __init__(self, name: str) -> None:
         self.by_leader: dict[str, GroupFacts] = {}
@@ -156,7 +156,7 @@ class Groups:
         return replace(self._bits, irregular=self._irregular.copy())
 
     def put(self, leader: str, group: GroupFacts | None) -> None:
-        """Record the new state of a leader's group, or None if the leader is deleted."""
+        """Record the new state of a leader's group, or None for a deleted leader."""
         old = self.by_leader.pop(leader, None)
         if group is not None:
             self.by_leader[leader] = group
@@ -183,7 +183,7 @@ class Groups:
             self._bits = _removed(self._bits, group.index)
 
     def _is_of_one_too_many(self, group: GroupFacts) -> bool:
-        """Return whether the group has a new revision although the maximum number of revisions is reached."""
+        """Return whether the group has a new revision after the maximum number of revisions was reached."""
         bits = self._bits
         pairs = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
         pairs += [] if group.workers is None else [(bits.workers, group.workers.revision)]
@@ -199,21 +199,21 @@ def fold(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
 
 
 def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
-    """Return the group's index if its leader is named after it and the index is below the limit."""
+    """Return the group index in the leader name, if it is valid and below the limit."""
     if group.index is None or group.index >= limit or group.leader != f"{name}-{group.group_index}":
         return None
     return group.index
 
 
 def regular(groups: Iterable[GroupFacts], name: str, folded: GroupIndex) -> int:
-    """Return the indexes of the groups that are regular in a summary."""
+    """Return the indexes of regular groups in a summary."""
     limit = folded.members.bit_length()
     indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
     return sum(1 << index for index in set(indexes) if index is not None)
 
 
 def below(indexes: int, end: int) -> int:
-    """Return the indexes that are less than `end`, which may be as large as the API allows.
+    """Return the indexes below `end`, which can be the API maximum.
 
     >>> bin(below(0b10110, 3)), bin(below(0b10110, 2**31))
     ('0b110', '0b10110')
@@ -222,20 +222,20 @@ def below(indexes: int, end: int) -> int:
 
 
 def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
-    """Lower the partition to `base`, or to just above the highest existing group that is ready and not updated."""
+    """Lower the partition to `base`, or to just above the highest group that is ready but outdated."""
     top = min(partition, total - 1)
     highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
     return highest + 1 if highest < top else partition
 
 
 def shortest_with(indexes: int, count: int) -> int:
-    """Return how many of the lowest bits of a set contain `count` members."""
+    """Return the number of lowest bits of a set that contain `count` members."""
     lengths = range(indexes.bit_length() + 1)
     return bisect_left(lengths, count, key=lambda end: below(indexes, end).bit_count())
 
 
 def highest(indexes: int) -> Iterator[int]:
-    """Yield the indexes in a set, the highest first.
+    """Yield the indexes in a set in descending order.
 
     >>> list(highest(0b10110))
     [4, 2, 1]

@@ -1,4 +1,4 @@
-"""The state of a group that decisions need, as one small value per leader pod.
+"""Describes the state of a group as one small value per leader pod.
 
 In: a cached leader pod and its worker StatefulSet. Out: a `GroupFacts`. Whole objects are read only when it is created.
 The caller keeps it until one of the two objects changes, and reads only the small values of other groups (R-ROLL-8,
@@ -19,11 +19,11 @@ from leaderworkerset.api.groupname import GroupEnd
 UNKNOWN: Final = UID("")
 
 HELD: Final = "OnDelete"
-"""The update strategy of a worker StatefulSet whose pods are being updated in place."""
+"""The update strategy of a worker StatefulSet during an in-place update."""
 
 
 class Workers(Struct, frozen=True):
-    """The worker StatefulSet of a group. `group_index` is the unchanged label value."""
+    """The worker StatefulSet of a group. `group_index` is the original label value."""
 
     is_ready: bool
     revision: str
@@ -31,7 +31,7 @@ class Workers(Struct, frozen=True):
 
 
 class GroupFacts(Struct, frozen=True):
-    """One leader pod and its workers, if their StatefulSet exists.
+    """A leader pod and its workers, if their StatefulSet exists.
 
     - `group_index` is the leader's label, verbatim. `index` is the same as a number, None if it is not a number.
     - `statefulset_revision` is the revision of the leader StatefulSet from which the leader was created.
@@ -67,7 +67,7 @@ class GroupFacts(Struct, frozen=True):
 
 
 Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts]
-"""Returns the description of a group with the additions of a capability, from its leader and worker StatefulSet."""
+"""Returns the group description with the additions of a capability, based on leader and worker StatefulSet."""
 
 
 def describe(
@@ -77,7 +77,7 @@ def describe(
     *,
     is_condemned: bool = False,
 ) -> GroupFacts:
-    """Describe a group from its leader pod and the StatefulSet with the same name.
+    """Describe a group based on its leader pod and the StatefulSet with the same name.
 
     Workers of an earlier leader with this name do not count, because they are deleted soon. They may be ready, but
     their group is not. A StatefulSet with a different owner does not count either. Capabilities `extend` the
@@ -112,17 +112,17 @@ def describe(
 
 
 def without_readiness(groups: Mapping[str, GroupFacts], leaders: Collection[str]) -> dict[str, GroupFacts]:
-    """Return the groups, with the groups of `leaders` as not ready."""
+    """Return the groups, and mark the groups of `leaders` as not ready."""
     return {name: replace(group, is_leader_ready=False) if name in leaders else group for name, group in groups.items()}
 
 
 def is_held(worker_statefulset: JSONObject) -> bool:
-    """Return whether a StatefulSet does not replace pods because its pods are being updated in place."""
+    """Return whether a StatefulSet must not replace pods during an in-place update."""
     return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
 
 
 def own_size(leader: JSONObject) -> int:
-    """Return the group size with which a leader was created, or 0 if it is not recorded on the leader."""
+    """Return the original size of a leader's group, or 0 if the leader does not record it."""
     return decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or 0
 
 
@@ -139,13 +139,13 @@ def is_statefulset_ready(statefulset: JSONObject) -> bool:
 
 
 def is_of_one_revision(statefulset: JSONObject) -> bool:
-    """Return whether the controller reports the latest revision for all pods, or does not report revisions."""
+    """Return whether the StatefulSet status reports the latest revision for all pods, or no revisions."""
     status = meta.status(statefulset)
     return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
 
 
 def creates_newest(statefulset: JSONObject) -> bool:
-    """Return whether the controller creates all pods from the latest revision, and has counted its pods.
+    """Return whether all pods are created from the latest revision, according to the StatefulSet status.
 
     When the manager sets the current revision, it writes a wrong count. A controller that has not observed this would
     create a pod from the older revision, and write that revision to the status again (docs/adr/0030).

@@ -1,4 +1,4 @@
-"""Finds unreadable fields and annotations that are required for every decision about a LeaderWorkerSet.
+"""Finds invalid fields and annotations that prevent the reconciliation of a LeaderWorkerSet.
 
 In: the object as stored. Out: the error, with field and value. `lws explain` uses the same function.
 """
@@ -12,13 +12,13 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.restarts import counts
 
 SHOWN: Final = 100
-"""The number of characters of a value that are displayed."""
+"""The number of displayed characters of a value."""
 
 PREFIX: Final = f"annotation {labels.GROUP_RESTART_COUNTS}: "
 
 
 def unreadable(obj: JSONObject) -> str:
-    """Return why the manager cannot read a LeaderWorkerSet, or an empty string if it can."""
+    """Return the reason why the manager cannot read a LeaderWorkerSet, or an empty string if it can."""
     try:
         lws = leaderworkerset.decode(obj)
         budget.read(lws.spec)
@@ -29,7 +29,7 @@ def unreadable(obj: JSONObject) -> str:
 
 
 def unreadable_counts(lws: LeaderWorkerSet) -> str:
-    """Return why the restart counts cannot be read, with their text, or an empty string if they can."""
+    """Return the reason why the restart counts are invalid, with their value, or an empty string."""
     text = lws.annotations.get(labels.GROUP_RESTART_COUNTS, "")
     try:
         for key in counts.read({"metadata": {"annotations": lws.annotations}}) if text else ():

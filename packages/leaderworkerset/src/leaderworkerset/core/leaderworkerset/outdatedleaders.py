@@ -1,4 +1,4 @@
-"""Outdated leaders that the manager deletes, because the StatefulSet controller would delete them too late or never.
+"""Finds outdated leaders that the StatefulSet controller deletes too late or never.
 
 In: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Out: the groups whose
 leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders (`renewal`).
@@ -26,7 +26,7 @@ from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, is_o
 
 
 class Current(NamedTuple):
-    """The current leader StatefulSet. `annotated` is the unchanged value of its `replicas` annotation."""
+    """The current leader StatefulSet. `annotated` is the original value of its `replicas` annotation."""
 
     replicas: int
     partition: int
@@ -34,7 +34,7 @@ class Current(NamedTuple):
 
 
 def position(statefulset: JSONObject) -> Current:
-    """Return the progress of a leader StatefulSet's rollout."""
+    """Return the rollout progress of a leader StatefulSet."""
     spec = meta.spec(statefulset)
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     return Current(
@@ -62,7 +62,7 @@ class RolloutLeaders(Struct, frozen=True):
     def of(
         cls, statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
     ) -> "RolloutLeaders":
-        """Return the leaders of groups whose size in the spec is `size`."""
+        """Return the leaders of groups with the spec size `size`."""
         existing = living(statefulset, folded)
         outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
         available = existing & folded.available(size)
@@ -70,23 +70,24 @@ class RolloutLeaders(Struct, frozen=True):
 
 
 def decide(leaders: RolloutLeaders) -> tuple[Sequence[int], str]:
-    """Return the groups whose leaders are deleted, and the revision from which the StatefulSet must create all leaders."""
+    """Return the groups whose leaders are deleted, and the revision for all new leaders."""
     return choose(leaders), renewal(leaders)
 
 
 def choose(leaders: RolloutLeaders) -> list[int]:
-    """Return the groups whose outdated leaders must be deleted, the worst first.
+    """Return the groups whose outdated leaders must be deleted, with broken groups first.
 
     An available group is only replaced while more than `replicas - unavailable` are available.
     """
     statefulset, folded, limits = leaders.statefulset, leaders.folded, leaders.limits
-    if not has_looked(statefulset):  # a controller that is down recreates nothing
+    if not has_looked(statefulset):  # a controller that is not running does not recreate pods
         return []
     left_behind = (_left_behind(leaders) if leaders.outdated else 0) | _refused(statefulset, folded, limits)
     exhausted = below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
     available, rolled = leaders.available, leaders.outdated & ~below(leaders.outdated, leaders.now.partition)
     if not needs_help(statefulset) and not exhausted:
-        # A StatefulSet controller that knows maxUnavailable counts broken leaders, and replaces none at that number.
+        # A StatefulSet controller with maxUnavailable support counts broken leaders, and replaces none if the limit
+        # is reached.
         return [*groupindex.highest(left_behind | rolled & ~folded.leader_ready)]
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
     return [
@@ -96,7 +97,7 @@ def choose(leaders: RolloutLeaders) -> list[int]:
 
 
 def renewal(leaders: RolloutLeaders) -> str:
-    """Return the latest revision if the StatefulSet must create all leaders from it. Otherwise, return an empty string.
+    """Return the latest revision if all leaders must be created from it. Otherwise, return an empty string.
 
     A leader below the partition is recreated from the current revision. To replace broken groups first, the latest
     revision must become the current one (docs/adr/0030). If the user set a partition, the older revision is kept.
@@ -109,7 +110,7 @@ def renewal(leaders: RolloutLeaders) -> str:
 
 
 def _left_behind(leaders: RolloutLeaders) -> int:
-    """Return broken groups that the partition keeps, and that are recreated from a different StatefulSet revision.
+    """Return broken groups below the partition that would be recreated from a different StatefulSet revision.
 
     If all leaders are created from the latest revision, groups are replaced up to the limit. Otherwise, only leaders of
     an abandoned revision are changed by a recreation. All wait until the controller has observed a renewal.
@@ -128,7 +129,7 @@ def _left_behind(leaders: RolloutLeaders) -> int:
 
 
 def _broken(leaders: RolloutLeaders) -> int:
-    """Return outdated groups below the partition that are not ready, and must be replaced out of order.
+    """Return outdated groups below the partition that are unready, and must be replaced out of order.
 
     Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
     reaches them first, unless all leaders are created from the latest revision.
@@ -142,7 +143,7 @@ def _broken(leaders: RolloutLeaders) -> int:
 
 
 def _places(leaders: RolloutLeaders) -> int:
-    """Return how many more groups may have the latest revision without being ready. Surge groups increase the number."""
+    """Return the number of additional groups, including surge groups, that can be updated while unready."""
     limits, now = leaders.limits, leaders.now
     staying = ~leaders.folded.updating & (leaders.available | below(leaders.outdated, now.partition))
     changing = now.replicas - below(staying, now.replicas).bit_count()
@@ -150,40 +151,40 @@ def _places(leaders: RolloutLeaders) -> int:
 
 
 def _refused(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
-    """Return groups whose nodes do not resize them, if leaders get the revision or the partition keeps them."""
+    """Return groups that cannot be resized above the StatefulSet's partition, or below the user's partition."""
     refused = living(statefulset, folded) & folded.refused
     return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller ignores `maxUnavailable`, as by default before Kubernetes 1.37."""
+    """Return whether the StatefulSet controller ignores `maxUnavailable`, as by default before 1.37."""
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
     return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
 def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
-    """Return whether the StatefulSet controller may delete leaders for an update now."""
+    """Return whether the StatefulSet controller may now delete leaders for an update."""
     outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
     return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
 
 
 def living(statefulset: JSONObject, folded: GroupIndex) -> int:
-    """Return the groups whose leaders the StatefulSet contains and keeps."""
+    """Return the groups whose leaders belong to the StatefulSet and will not be deleted by it."""
     return below(folded.members & ~folded.deleting, position(statefulset).replicas)
 
 
 def has_looked(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet controller has observed the current StatefulSet."""
+    """Return whether the StatefulSet controller has observed the latest generation."""
     return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
 
 
 def renew(statefulset: JSONObject, revision: str) -> JSONObject:
-    """Return the status that sets a revision as the current one, with a count that the controller must correct."""
+    """Return a status with a new current revision and a count that the controller must correct."""
     status = meta.status(statefulset)
     is_none_counted = bool(status.get("updatedReplicas")) or not status.get("replicas")
     return {"currentRevision": revision, "currentReplicas": 0 if is_none_counted else 1}
 
 
 def _made_of(statefulset: JSONObject, folded: GroupIndex, which: str) -> int:
-    """Return the groups whose leaders were created from this StatefulSet revision."""
+    """Return the groups with leaders from this StatefulSet revision."""
     return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

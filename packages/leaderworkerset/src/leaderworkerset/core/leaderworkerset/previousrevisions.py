@@ -1,4 +1,4 @@
-"""The revisions of a LeaderWorkerSet, including its history, and the groups that have each revision.
+"""Lists the revisions of a LeaderWorkerSet, including its history, and their groups.
 
 In: the LeaderWorkerSet, its ControllerRevisions of both kinds, its groups. Out: entries by number, the current one
 last.
@@ -17,7 +17,7 @@ from leaderworkerset.core.leaderworkerset import revisions
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One revision: its number and key, its time and change cause, and the names of its groups."""
+    """A revision with its number, key, time, change cause, and group names."""
 
     number: int
     key: str
@@ -31,7 +31,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 def entries(
     lws: JSONObject, objects: Iterable[JSONObject], groups: Iterable[tuple[str, GroupName]] = ()
 ) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, the oldest first. If several have the same key, return the latest.
+    """Return the revisions of a LeaderWorkerSet, oldest first. Of several with the same key, return the latest.
 
     `groups` has the revision key and the name of each group. The current revision is the latest revision outside of
     the history, because the controllers assign it the highest number.
@@ -62,7 +62,7 @@ def entries(
 
 
 def find_entry(history: Sequence[Entry], number: int) -> Entry | None:
-    """Return the entry with the number."""
+    """Return the entry with this number."""
     return next((entry for entry in history if entry.number == number), None)
 
 
@@ -77,7 +77,7 @@ def previous_entry(history: Sequence[Entry]) -> Entry | None:
 
 
 def revision_content(entry: Entry) -> JSONObject:
-    """Return the `spec` fields in the revision. Raise `UnreadableRevisionError` if it has no template."""
+    """Return the `spec` fields of the revision. Raise `UnreadableRevisionError` if it has no template."""
     spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
     return spec
 
@@ -87,12 +87,12 @@ def _is_history(revision: JSONObject) -> bool:
 
 
 def _rank(revision: JSONObject) -> tuple[bool, int]:
-    """Return the sort key. For the same key, the revision in use is last, then the latest."""
+    """Return a sort key. For the same key, the revision in use is last, preceded by the latest one."""
     return not _is_history(revision), revisions.number_of(revision)
 
 
 def _without_nulls(value: Any) -> Any:
-    """Remove values that Go writes as null, and that an API server rejects in some fields."""
+    """Remove null values that Go writes, and that API servers reject in some fields."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Decides about a LeaderWorkerSet (contract 2.1).
+"""Reconciles a LeaderWorkerSet (contract 2.1).
 
 In: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Out: a `Plan` in the order of the contract:
 
@@ -64,32 +64,32 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparati
 from leaderworkerset.core.restarts import counts, retention
 
 RECHECK_DELETION: Final = 5.0
-"""The seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
+"""The requeue delay in seconds while the leader StatefulSet is terminating (R-LSTS-6)."""
 
 RECHECK_NAMESPACE: Final = 30.0
-"""The seconds until the namespace of kept pods is read again without other changes, because it is not watched."""
+"""The requeue delay in seconds for rereading the namespace of preserved pods, which is not watched."""
 
 RECHECK_SERVICE: Final = 5.0
-"""The seconds until Services with names of groups and other owners are read again, because they are not cached."""
+"""The requeue delay in seconds for rereading foreign Services with group names, which are not cached."""
 
 RECHECK_RENEWAL: Final = 30.0
-"""The seconds until the current revision is written again, because the required permission may be granted later."""
+"""The retry delay in seconds for setting the current revision, because permissions can be granted later."""
 
 AGAIN: Final = 0.0
-"""The seconds until the next reconcile after an apply that may change nothing, so that no watch reports it."""
+"""The requeue delay in seconds after an apply that might not change the object, so that no watch event arrives."""
 
 
 def reconcile(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Plan:
-    """Decide about the LeaderWorkerSet. An invalid field is reported as `Plan.error`."""
+    """Reconcile the LeaderWorkerSet. An invalid field is reported as `Plan.error`."""
     return decide(observed, now, gang, extensions).plan
 
 
 def decide(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Decision:
-    """Decide like `reconcile`, and also return the objects that the plan needs, and the values to remember."""
+    """Reconcile, and also return the objects that the plan requires and the results for the next reconciliation."""
     obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
         return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
@@ -124,7 +124,7 @@ def decide(
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:
-    """Create the shared objects of groups with `spec.scheduling`, before their leaders (N-HASH-1, N-K8S-7)."""
+    """Create the shared objects of groups with `spec.scheduling` before their leaders (N-HASH-1, N-K8S-7)."""
     if facts.lws.spec.scheduling is None:
         return Preparation()
     observed = facts.observed
@@ -133,7 +133,7 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 
 
 def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
-    """Return how many pods of a group can be scheduled, which is 0 for a gated keyed leader of an older revision."""
+    """Return the number of schedulable pods in a group, which is 0 for a gated keyed leader of an older revision."""
     is_closed = facts.lws.spec.group_identity.is_hash and group.awaits and group.revision != facts.revision.key
     return 0 if is_closed else group.own_size or facts.lws.size
 
@@ -144,9 +144,7 @@ def _compose(
     left = failedgroups.sort_out(facts) if facts.observed.evidence else FailedGroups()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     if restart_writes := _count_restarts(facts, leaders, left):
-        return Decision(
-            Plan(restart_writes), frozenset(needs)
-        )  # the rest is decided again: it is at another resourceVersion
+        return Decision(Plan(restart_writes), frozenset(needs))  # the next resourceVersion is reconciled again
     assessment, conflict = leaders.assessment, _service_conflict(facts)
     if conflict and assessment is not None:
         assessment = status.hold(facts.lws, assessment, now)
@@ -196,7 +194,7 @@ def _in_order(
     leaders: Sequence[Action],
     cleanup: Sequence[Action],
 ) -> list[Action]:
-    """Return the actions that follow those for the leader workload. Leaders are handled even if the first ones fail.
+    """Return the actions after those for the leader workload. Leaders are handled even if previous actions fail.
 
     After a failed reconcile, the status is written last, because the failed action may fail again.
     """
@@ -219,27 +217,27 @@ def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list
 
 
 def _history_needed(facts: SetFacts, *, is_changed: bool) -> set[OnDemand]:
-    """Return that the history must be read if it changes. A new LeaderWorkerSet has no history."""
+    """Return whether the history must be read, because it changes. A new LeaderWorkerSet has no history."""
     is_fresh = facts.living is None and meta.generation(facts.obj) <= 1
     return {OnDemand.HISTORY} if is_changed and facts.observed.known.history is None and not is_fresh else set()
 
 
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
-    """Return the source of the leader workload if all its fields were read and are as desired."""
+    """Return the source of the leader workload if all its fields were read and match the desired state."""
     if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.of(facts.living))
 
 
 def _is_unknown(facts: SetFacts) -> bool:
-    """Return whether it is unknown if the leader workload matches the last apply, after a manager became the leader."""
+    """Return whether the leader workload might differ from the last apply, after a change of the leader manager."""
     return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
 
 
 def _set_aside(
     observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
 ) -> Plan | None:
-    """Return the plan if the leader workload is terminating or has a different owner, so that it is not changed."""
+    """Return a plan without changes if the leader workload is terminating or has a different owner."""
     if living is not None and _is_going(living, obj):
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     if living is None or not groupname.is_foreign(living, obj, groupname.leader_labels(lws.name)):
@@ -266,7 +264,7 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a StatefulSet is being deleted, or belongs to an earlier LeaderWorkerSet with the same name.
+    """Return whether a StatefulSet is terminating or belongs to a previous LeaderWorkerSet with the same name.
 
     The garbage collector deletes such a StatefulSet soon. If it were used, the revision of a deleted spec would be
     reused, and pods that are about to be deleted would be moved (unlike a search by name only, R-LSTS-4).
@@ -301,7 +299,7 @@ def _correct_revision(resolution: Resolution) -> list[Action]:
 
 
 def _remove_gang(facts: SetFacts) -> Sequence[Action]:
-    """Delete the gang scheduler objects that no group uses any longer."""
+    """Delete gang scheduler objects that no group uses."""
     if not facts.observed.scheduling.objects:
         return ()
     in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups.values())}
@@ -316,7 +314,7 @@ def _revision_note(revision: Resolution) -> str:
 
 
 def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
-    """Apply the leader workload (R-LSTS-1), with an event for its creation, or the events of an update (R-LSTS-7)."""
+    """Apply the leader workload (R-LSTS-1), with an event for its creation, or with update events (R-LSTS-7)."""
     if leaders.applied is None:
         return []
     resource = DEPLOYMENTS if leaders.rollout is None else STATEFULSETS
@@ -340,7 +338,7 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
 
 
 def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
-    """Return the event for surge groups that are deleted when the rollout step is applied."""
+    """Return the event for surge groups that the rollout step deletes."""
     if rollout is None:
         return ()
     current, step = rollout.current, rollout.step
@@ -354,7 +352,7 @@ def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
 
 
 def _make_service(facts: SetFacts) -> list[Action]:
-    """Create the shared Service if it is configured and missing (R-SVC-1). Adopt it from an earlier LeaderWorkerSet."""
+    """Create the shared Service if it is missing (R-SVC-1), or adopt it from a previous LeaderWorkerSet."""
     orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
@@ -365,13 +363,13 @@ def _make_service(facts: SetFacts) -> list[Action]:
 
 
 def _service_conflict(facts: SetFacts) -> str:
-    """Return the different owner of the shared Service, if any. The groups then continue without its DNS names."""
+    """Return the foreign owner of the shared Service, if any. Reconciliation continues without DNS names."""
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     return facts.observed.service.conflict if is_shared else ""
 
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
-    """Return the revisions that no group uses any longer, and from which no pod will be created (R-REV-14)."""
+    """Return the revisions that are not used by groups, and from which no pods will be created (R-REV-14)."""
     outdated = revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
     if not outdated or leaders.rollout is None or facts.living is None:
         return outdated
@@ -379,7 +377,7 @@ def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JS
 
 
 def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
-    """Retire outdated revisions (R-REV-14), and delete records and gang objects of deleted groups."""
+    """Delete outdated revisions (R-REV-14), and records and gang scheduler objects of deleted groups."""
     retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
     if retire is not None and (outdated or facts.observed.known.history):
         retired = retire(facts, outdated)

@@ -1,4 +1,4 @@
-"""Revisions: the templates from which groups are created, stored as ControllerRevisions (contract section 6).
+"""Stores templates for groups as ControllerRevisions (contract section 6).
 
 In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that have its name as a label. Out: the key for new
 groups, whether it is new, and the object to create if none with the same content exists. The bytes are equal to those
@@ -29,16 +29,16 @@ from leaderworkerset.api.policytypes import SubdomainPolicy
 from leaderworkerset.core.leaderworkerset.cachedapply import RevisionGeneration
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
-"""Maps digits to characters that are permitted in names and do not form words (R-REV-8)."""
+"""Characters for digits that are valid in names and do not form words (R-REV-8)."""
 
 LONGEST_NAME: Final = 220
-"""The maximum length of the LeaderWorkerSet's name within a revision's name (R-REV-2)."""
+"""The maximum length of the LeaderWorkerSet name in a revision name (R-REV-2)."""
 
 COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
-"""The `spec` fields that a revision contains. Changes of other fields do not start a rollout (R-REV-5, R-REV-16)."""
+"""The `spec` fields in a revision. Changes to other fields do not start a rollout (R-REV-5, R-REV-16)."""
 
 UNREVISED: Final = "maxGroupRestarts"
-"""The field of `leaderWorkerTemplate` that is not part of a revision, so that changes start no rollout (N-API-3)."""
+"""The `leaderWorkerTemplate` field whose changes do not start a rollout, because it is not in revisions (N-API-3)."""
 
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": SubdomainPolicy.SHARED.value}
@@ -49,19 +49,19 @@ IDENTITY: Final = (
     ("metadata", "labels", labels.NAME),
     ("metadata", "labels", labels.TEMPLATE_REVISION_HASH),
 )
-"""The fields that are equal in an existing revision and a new one if they are the same revision."""
+"""The fields that are compared to determine whether two revisions are the same."""
 
 LONGEST_CAUSE: Final = 1024
-"""The maximum number of characters of a change cause that a revision records."""
+"""The maximum number of change cause characters in a revision."""
 
 
 class UnreadableRevisionError(ValueError):
-    """A ControllerRevision without a template."""
+    """The ControllerRevision has no template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The revision for new groups. `created` must be written first, as `body`.
+    """The revision for new groups. `created` must first be written as `body`.
 
     `inherited` is true if its key was given.
 
@@ -88,7 +88,7 @@ class Resolution:
 
     @classmethod
     def restored(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":
-        """Return a `Resolution` that restores a revision from the history, with this number."""
+        """Return a `Resolution` that restores a revision from the history with this number."""
         key = key_of(retired)
         own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: key, labels.HISTORY_OF: None}
         marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
@@ -97,7 +97,7 @@ class Resolution:
 
     @classmethod
     def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
-        """Return a `Resolution` with a revision that must be created. It is `inherited` if its key is given."""
+        """Return a `Resolution` that creates a revision. It is `inherited` if a key is specified."""
         created = build(obj, key=key, number=number, data=data)
         return cls(groupname.revision(created), is_new, created, inherited=bool(key), body=encode(created, data))
 
@@ -109,7 +109,7 @@ def resolve(
     edition: RevisionGeneration | None = None,
     history: Iterable[JSONObject] | None = None,
 ) -> Resolution:
-    """Find or create the current revision, and return whether the spec differs from it (R-REV-10, R-REV-11).
+    """Find or create the current revision, and return whether the spec has changed since then (R-REV-10, R-REV-11).
 
     `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the LeaderWorkerSet's name as a
     label. `history` are its retired revisions if they were read. `edition` is the result of an earlier decision.
@@ -136,19 +136,19 @@ def resolve(
 
 
 def _number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
-    """Return the number of the current revision, which is its own number unless a different revision has a higher one."""
+    """Return the number of the current revision, which is increased if a different revision has a higher number."""
     others = [other for other in (*known, *retired) if other is not revision]
     number, above = number_of(revision), next_number(others)
     return number if number >= above - 1 else above
 
 
 def build_data(obj: JSONObject) -> bytes:
-    """Return the bytes of `data` for the current spec (R-REV-4 to R-REV-6)."""
+    """Return the encoded `data` of the current spec (R-REV-4 to R-REV-6)."""
     return canonical_json(build_content(obj))
 
 
 def build_content(obj: JSONObject) -> JSONObject:
-    """Return the content of `data` for the current spec, before encoding."""
+    """Return the `data` of the current spec before encoding."""
     spec = meta.spec(obj)
     template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
     template.pop(UNREVISED, None)
@@ -157,12 +157,12 @@ def build_content(obj: JSONObject) -> JSONObject:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the hash that is part of a revision's name: 32-bit FNV-1, as digits in a special alphabet (R-REV-8)."""
+    """Return the hash for a revision name, which is the 32-bit FNV-1 hash in a special alphabet (R-REV-8)."""
     return str(fnv1(data)).translate(HASH_ALPHABET)
 
 
 def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONObject:
-    """Build the ControllerRevision (R-REV-1, R-REV-2). If no key is given, it is the hash of the data.
+    """Build the ControllerRevision (R-REV-1, R-REV-2). The default key is the hash of the data.
 
     The revision records the change cause if there is one.
     """
@@ -181,12 +181,12 @@ def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONOb
 
 
 def change_cause(obj: JSONObject) -> str:
-    """Return the change cause from an object's annotation. A long text is truncated."""
+    """Return the change cause from the annotation of an object. A long value is truncated."""
     return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
 
 
 def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
-    """Return the merge patch that sets the number, the change cause, and the controller of a revision.
+    """Return a merge patch with the number, change cause, and controller of a revision.
 
     A removed cause stays with the revision. Return None if nothing changes.
     """
@@ -200,7 +200,7 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
 
 
 def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
-    """Return the merge patch that adopts an object for the LeaderWorkerSet, empty if it has a controller."""
+    """Return a merge patch that makes the LeaderWorkerSet the controller, or an empty patch if there is one."""
     if meta.controller_of(orphan) is not None:
         return {}
     others = meta.metadata(orphan).get("ownerReferences") or []
@@ -208,12 +208,12 @@ def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def encode(revision: JSONObject, data: bytes) -> bytes:
-    """Encode a revision so that `data` arrives in canonical bytes, which the server stores unchanged (R-REV-7)."""
+    """Encode a revision with canonical `data`, which the server stores unchanged (R-REV-7)."""
     return canonical_json(revision | {"data": None}).replace(b'"data":null', b'"data":' + data, 1)
 
 
 def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
-    """Return the revisions with a key that belong to the LeaderWorkerSet or do not have an owner (R-REV-3, R-REV-15)."""
+    """Return the revisions with a key that belong to the LeaderWorkerSet or have no owner (R-REV-3, R-REV-15)."""
     return [
         revision
         for revision in stored
@@ -222,13 +222,13 @@ def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
 
 
 def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
-    """Return the revision with the key. If there are several, return the one with the highest number."""
+    """Return the revision with the key and, if there are several, with the highest number."""
     matching = [revision for revision in known if key and key_of(revision) == key]
     return max(matching, key=number_of, default=None)
 
 
 def key_of(revision: JSONObject) -> str:
-    """Return the key of a revision, whether or not it is part of the history."""
+    """Return the key of a revision, including revisions in the history."""
     in_history = labels.HISTORY_OF in meta.labels(revision)
     return (meta.annotations(revision) if in_history else meta.labels(revision)).get(labels.TEMPLATE_REVISION_HASH, "")
 
@@ -239,7 +239,7 @@ def next_number(known: Sequence[JSONObject]) -> int:
 
 
 def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
-    """Return whether the revision has the content of the spec, whose bytes are `data` (R-REV-11, R-REV-13).
+    """Return whether the revision content equals `data`, which is the encoded spec (R-REV-11, R-REV-13).
 
     If the bytes differ, the revision is merged into the LeaderWorkerSet and encoded again, because other controller
     versions wrote different bytes for the same template. Unreadable data counts as different.
@@ -251,7 +251,7 @@ def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
 
 
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
-    """Return the LeaderWorkerSet with the content of the revision. Fields outside of the revision stay (R-REV-12).
+    """Return the LeaderWorkerSet with the content of the revision. Other fields are unchanged (R-REV-12).
 
     The restart limit also stays, because revisions do not contain it. Raise `UnreadableRevisionError` if the revision
     has no template.
@@ -270,7 +270,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
 
 
 def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
-    """Return the revisions that are no longer needed when all groups have the revision with this key (R-REV-14)."""
+    """Return the revisions that are obsolete after all groups have this revision (R-REV-14)."""
     return [revision for revision in known if groupname.revision(revision) != key]
 
 

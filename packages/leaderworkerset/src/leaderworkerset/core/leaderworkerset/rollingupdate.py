@@ -1,4 +1,4 @@
-"""The state machine of a rollout: the leader StatefulSet and its groups (contract section 5).
+"""Implements the rollout state machine for the leader StatefulSet and its groups (contract section 5).
 
 In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Out: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
@@ -49,7 +49,7 @@ from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
 class Case(StrEnum):
-    """The row of table 5.2 that applies."""
+    """The applicable row of table 5.2."""
 
     NO_STATEFULSET = "C1"
     NEW_REVISION_SCALING_UP = "C2a"
@@ -61,7 +61,7 @@ class Case(StrEnum):
 
 
 class CaseFacts(NamedTuple):
-    """The input for a step. `current` has no replicas if the StatefulSet does not exist."""
+    """The input of a step. `current` has no replicas if the StatefulSet does not exist."""
 
     limits: Budget
     current: Current
@@ -71,12 +71,12 @@ class CaseFacts(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """Return how many groups to keep while some desired groups are not ready or not updated."""
+        """Return the number of groups to retain while some desired groups are unready or outdated."""
         return self.limits.replicas_needed(count_unready(self.states, self.limits.replicas))
 
 
 class CaseRule(NamedTuple):
-    """A rollout state: its condition, and the partition and replicas of its step.
+    """A rollout state with its condition, and the partition and replicas of its step.
 
     If `releases` is set, gated groups are released regardless of the budget. If `shrinks` is set, ready surge groups
     are kept as long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
@@ -140,13 +140,13 @@ ROLLOUT: Final = (
         shrinks=True,
     ),
 )
-"""Table 5.2 of the contract, in order. A new revision first holds all groups back (unlike R-ROLL-10)."""
+"""Table 5.2 of the contract, in order. A new revision initially delays all groups (unlike R-ROLL-10)."""
 
 SHRINKING: Final = {row.case for row in ROLLOUT if row.shrinks}
 
 
 class RolloutStep(NamedTuple):
-    """The partition and replicas to write to the leader StatefulSet, and the row that produced them."""
+    """The partition and replicas for the leader StatefulSet, and the applicable row."""
 
     case: Case
     partition: int
@@ -154,7 +154,7 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """The state of a rollout: the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
+    """A rollout with the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
 
     `begins` is true if the step releases the first groups of an update. `at_step` is true if the StatefulSet has the
     partition and replicas of the step. If nothing is applied, `replaced` leaders are deleted, the worst first, and
@@ -180,7 +180,7 @@ def advance(
     revision: Resolution,
     route: RolloutRoute | None = None,
 ) -> Rollout:
-    """Compute the state of the rollout and its next step. Raise ValueError if the strategy is invalid."""
+    """Compute the rollout state and its next step. Raise ValueError if the strategy is invalid."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
     current = None if statefulset is None else position(statefulset)
     states = folded.states(size, key)
@@ -205,12 +205,12 @@ def advance(
 
 
 def is_behind(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet was changed since its controller last updated the status, if it ever did."""
+    """Return whether the StatefulSet was changed since its last status update, if there was one."""
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
-    """Return whether the StatefulSet controller may create pods from a revision other than `key`.
+    """Return whether the StatefulSet controller might create pods from a revision other than `key`.
 
     It does so below the partition, until all replicas are ready and have the latest revision, or 0 replicas are
     desired.
@@ -220,7 +220,7 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
 
 
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:
-    """Compute the step of the first row in `ROLLOUT` whose condition is true."""
+    """Compute the step of the first applicable row in `ROLLOUT`."""
     now = CaseFacts(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
     row = next(row for row in ROLLOUT if row.holds(now))
     partition, replicas = row.partition(now), row.replicas(now)
@@ -233,7 +233,7 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
 
 
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
-    """Return the step that releases no groups, because the StatefulSet controller has not observed the previous step.
+    """Return a step without releasing groups, because the StatefulSet controller has not observed the previous step.
 
     Groups that it released may be deleted at any moment. Values that the user edited are still applied.
     """
@@ -243,7 +243,7 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
 
 
 def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
-    """Return how many groups to keep so that deleting surge groups leaves `replicas - unavailable` available.
+    """Return the number of groups to retain, so that `replicas - unavailable` groups remain available.
 
     A ready group is available if it is updated, below the step's partition, or above the burst after an edit.
     """
@@ -257,12 +257,12 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
 
 
 def count_unready(states: States, desired: int) -> int:
-    """Count the desired groups that are not ready or not updated, including missing groups (R-ROLL-5)."""
+    """Count the desired groups that are unready or outdated, including missing groups (R-ROLL-5)."""
     return desired - below(states.ready & states.updated, desired).bit_count()
 
 
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
-    """Compute how far the partition may be lowered now. It is never raised during a rollout (R-ROLL-6, R-ROLL-7).
+    """Compute the next partition. It never increases during a rollout (R-ROLL-6, R-ROLL-7).
 
     Exhausted groups of an older revision are skipped (N-RB-8, N-AT-21).
     """
@@ -275,7 +275,7 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
-    """Raise a partition until `replicas - unavailable` groups stay ready, as far as this step affects them.
+    """Raise a partition so that this step does not reduce the ready groups below `replicas - unavailable`.
 
     After a reverted update, the contract's formula ignores missing groups between its base and its partition. Groups
     above the burst are deleted soon and do not count.
@@ -291,7 +291,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
 
 
 def _tail(done: int, total: int) -> int:
-    """Return the number of consecutive completed groups, from the highest index down."""
+    """Return the number of consecutive completed groups, starting from the highest index."""
     if done.bit_length() < total:
         return 0
     return total - (~done & ((1 << total) - 1)).bit_length()

@@ -1,4 +1,4 @@
-"""The condition `WorkloadSchedulingCreated`: whether the shared objects of `spec.scheduling` exist (N-ST-14).
+"""Sets the condition `WorkloadSchedulingCreated` for the shared objects of `spec.scheduling` (N-ST-14).
 
 It is True when all objects exist, False with the reason if an action failed, and otherwise unchanged.
 """
@@ -23,7 +23,7 @@ from leaderworkerset.core.policies.policy import SchedulingFailure
 def with_preparation(
     status: LeaderWorkerSetStatus, prepared: Preparation, generation: int, now: datetime
 ) -> LeaderWorkerSetStatus:
-    """Return the status with the condition that reports the preparation."""
+    """Return the status with a condition that reports the preparation."""
     if prepared.failure is None and not prepared.is_done:
         return status
     failure, created = prepared.failure, WORKLOAD_SCHEDULING_CREATED
@@ -39,14 +39,14 @@ def with_preparation(
 
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:
-    """Return the condition, or None if it is not set yet."""
+    """Return the condition, or None if it has not been set."""
     return next(
         (condition for condition in status.conditions if condition.type == WORKLOAD_SCHEDULING_CREATED.type), None
     )
 
 
 def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write for a failure that is known before any write, unless it is already reported."""
+    """Return the status write for a failure before any writes, unless it is already reported."""
     status = with_preparation(lws.status, Preparation(failure=failure), lws.generation, now)
     if status == lws.status:
         return ()
@@ -63,7 +63,7 @@ def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, no
 
 
 def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
-    """Return the status write for an error that the API server returned, unless this reason is already reported."""
+    """Return the status write for an API server error, unless this reason is already reported."""
     known = find(lws.status)
     if known is not None and (known.status, known.reason) == ("False", reason):
         return ()

@@ -1,4 +1,4 @@
-"""The headless Services by which the pods of a group find each other (contract section 4).
+"""Builds the headless Services for communication between the pods of a group (contract section 4).
 
 In: the owner (the LeaderWorkerSet, or a leader pod if each group has its own Service). Out: the Service to create. A
 Service is created if its name is not in use, and never changed again (R-SVC-4).
@@ -17,10 +17,10 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
 PodLabels: TypeAlias = dict[str, str | None]
-"""The labels of a pod. None is a value that a controller sets."""
+"""The labels of a pod. None represents a value that a controller sets."""
 
 NOT_CREATED: Final = "Failed to create headless service for error: {error}"
-"""The event message for a Service that is rejected, or whose name belongs to a different object."""
+"""The event message for a Service that is rejected, or whose name is in use."""
 
 ADDRESS: Final = "clusterIP"
 HEADLESS: Final = "None"
@@ -31,24 +31,24 @@ SET_BY_CONTROLLERS: Final = (
     "apps.kubernetes.io/pod-index",
     "statefulset.kubernetes.io/pod-name",
 )
-"""The labels that controllers set on pods. Manifests do not contain their values."""
+"""The labels that controllers set on pods. Their values are not known from manifests."""
 
 UNRESOLVED: Final = "Service {name} is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve"
-"""The note about a user's Service that has our name and selects the pods (docs/adr/0043-services-of-users.md)."""
+"""The note about a Service of a user that selects the pods (docs/adr/0043-services-of-users.md)."""
 
 
 def build_shared(obj: JSONObject) -> JSONObject:
-    """Build the Service for all groups of a LeaderWorkerSet (R-SVC-1)."""
+    """Build the shared Service of a LeaderWorkerSet (R-SVC-1)."""
     return _build(obj, meta.name(obj), meta.name(obj), {})
 
 
 def build_for_group(leader: JSONObject, name: str) -> JSONObject:
-    """Build the Service for one group of the LeaderWorkerSet `name`, owned by the leader pod (R-SVC-2, N-HASH-23)."""
+    """Build the Service of one group, which is owned by the leader pod (R-SVC-2, N-HASH-23)."""
     return _build(leader, name, groupname.host(leader), {labels.GROUP_INDEX: groupname.label(leader)})
 
 
 def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
-    """Return the state of the Service with our name. `owner` would control it."""
+    """Return the state of the Service with the required name. `owner` is its intended controller."""
     if service is None:
         return NO_SERVICE
     orphan = service if owner["kind"] == LEADERWORKERSETS.kind and is_orphan(service, owner) else None
@@ -56,7 +56,7 @@ def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
 
 
 def conflict(service: JSONObject, owner: JSONObject) -> str:
-    """Return why a Service with our name cannot be used, or an empty string if it can (N-HASH-24).
+    """Return the reason why an existing Service cannot be used, or an empty string if it can (N-HASH-24).
 
     A Service without a controller belongs to a user, and is checked at creation (`create`). The Service of an earlier
     owner is deleted soon.
@@ -71,12 +71,12 @@ def conflict(service: JSONObject, owner: JSONObject) -> str:
 
 
 def is_settled(service: JSONObject) -> bool:
-    """Return whether a Service requires no decision, because it has a controller or is headless."""
+    """Return whether a Service can be skipped, because it has a controller or is headless."""
     return meta.controller_of(service) is not None or meta.spec(service).get(ADDRESS) == HEADLESS
 
 
 def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a Service has no controller, and the label, selector and address of our shared Service."""
+    """Return whether a Service has no controller, and equals the shared Service."""
     if meta.controller_of(service) is not None:
         return False
     own, spec = build_shared(obj), meta.spec(service)
@@ -85,19 +85,19 @@ def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
 
 
 def has_one_per_group(obj: JSONObject) -> bool:
-    """Return whether each group of a LeaderWorkerSet has its own Service (R-SVC-2)."""
+    """Return whether each group of a LeaderWorkerSet has a separate Service (R-SVC-2)."""
     return (meta.spec(obj).get("networkConfig") or {}).get("subdomainPolicy") in WITH_OWN_SERVICES
 
 
 def is_usable(service: JSONObject, obj: JSONObject, leader: JSONObject) -> bool:
-    """Return whether a Service is the group's own, or a user's Service that is used instead of it."""
+    """Return whether a Service belongs to the group, or is a Service of a user that replaces it."""
     if meta.controller_of(service) is not None:
         return meta.foreign_controller(service, leader) is None
     return any(accepted.admits(service) for accepted in create(service, obj, leader).accepted)
 
 
 def create(service: JSONObject, obj: JSONObject, leader: JSONObject | None = None) -> Create:
-    """Return the action that creates the Service of a LeaderWorkerSet, or of a leader's group.
+    """Return the action that creates the Service of a LeaderWorkerSet or a group.
 
     A user's Service with the same name is used instead if it is headless, or if it selects pods of the LeaderWorkerSet.
     """
@@ -115,7 +115,7 @@ def create(service: JSONObject, obj: JSONObject, leader: JSONObject | None = Non
 
 
 def pod_labels(obj: JSONObject) -> tuple[PodLabels, PodLabels]:
-    """Return the labels of the leaders, and the labels of the workers."""
+    """Return the labels of leaders and the labels of workers."""
     template = meta.spec(obj).get("leaderWorkerTemplate") or {}
     worker = template.get("workerTemplate") or {}
     known = dict.fromkeys(SET_BY_CONTROLLERS) | {labels.NAME: meta.name(obj)}

@@ -1,4 +1,4 @@
-"""Decides about leaders with ordinals, which a StatefulSet creates. It is rolled out in steps (`rollingupdate.py`).
+"""Reconciles leaders with ordinals, which a StatefulSet creates and rolls out in steps (`rollingupdate.py`).
 
 When the StatefulSet matches the last apply, outdated leaders are deleted if its controller would replace only one at a
 time (docs/adr/0004).
@@ -28,7 +28,7 @@ NOT_RENEWED: Final = (
 
 
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
-    """Decide about the StatefulSet and its leaders."""
+    """Reconcile the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     folded = fold(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
     route = None
@@ -64,7 +64,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
 
 
 def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
-    """Return the template of the existing StatefulSet if it has this revision.
+    """Return the template of the existing StatefulSet if the StatefulSet has this revision.
 
     This avoids template changes that would replace all groups.
     """
@@ -72,7 +72,7 @@ def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
 
 
 def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
-    """Return the events for groups that a lower partition releases. A higher partition releases none (unlike Q-10)."""
+    """Return the events for groups released by a lower partition. A higher one has no events (unlike Q-10)."""
     current, step = rollout.current, rollout.step
     if facts.revision.is_new or current is None or step.partition >= current.partition:
         return ()
@@ -83,7 +83,7 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
 
 
 def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
-    """Set the StatefulSet's latest revision as its current one, so that it creates all leaders from it.
+    """Set the latest StatefulSet revision as the current one, so that all leaders are created from it.
 
     If the manager lacks the permission, it reports this, and broken groups wait for the partition (docs/adr/0030).
     """

@@ -1,4 +1,4 @@
-"""The desired leader StatefulSet, and the common parts of leader and worker StatefulSets (R-LSTS-1 to R-LSTS-5).
+"""Builds the leader StatefulSet, and the common parts of leader and worker StatefulSets (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, its revision key, and the rollout step. Out: the object to apply server-side as field manager
 `lws`. This module also contains the parts that it shares with a leader Deployment.
@@ -28,10 +28,10 @@ ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subg
 TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate"
 
 KEPT_OF_CLAIMS: Final = frozenset({"accessModes", "storageClassName", "volumeMode", "resources"})
-"""The claim spec fields that are copied. The Go type of `resources` has only `requests` and `limits`."""
+"""The copied fields of claim specs. The Go type of `resources` has only `requests` and `limits`."""
 
 RETAIN: Final = "Retain"
-"""The value that the API server sets for an absent retention policy."""
+"""The API server's default for an absent retention policy."""
 
 NO_MARKS: Final[Mapping[str, str]] = {}
 
@@ -45,7 +45,7 @@ def build(
     step: RolloutStep,
     marks: Mapping[str, str] = NO_MARKS,
 ) -> JSONObject:
-    """Build the leader StatefulSet (R-LSTS-2). `obj` is the LeaderWorkerSet as read, and `lws` is decoded.
+    """Build the leader StatefulSet (R-LSTS-2). `obj` is the original LeaderWorkerSet, and `lws` is decoded.
 
     `marks` are additional annotations for the leader template.
     """
@@ -71,7 +71,7 @@ def build(
 
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
-    """Build the metadata of the leader workload, without the restart counts, which change often."""
+    """Build the metadata of the leader workload without the restart counts, which change often."""
     return {
         "name": lws.name,
         "namespace": lws.namespace,
@@ -82,7 +82,7 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
 
 
 def build_selector(lws: LeaderWorkerSet) -> JSONObject:
-    """Build the selector for all leaders."""
+    """Build the selector of all leaders."""
     return {"matchLabels": groupname.leader_labels(lws.name)}
 
 
@@ -91,7 +91,7 @@ def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
 
 
 def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO_MARKS) -> JSONObject:
-    """Build the leader pod template, with additional annotations (R-LSTS-4)."""
+    """Build the leader pod template with additional annotations (R-LSTS-4)."""
     template = lws.spec.leader_worker_template
     annotations = group_annotations(template, lws.annotations) | dict(marks)
     if not lws.spec.network_config.subdomain_policy.is_shared:
@@ -111,7 +111,7 @@ def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO
 def build_pod_template(
     template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
 ) -> JSONObject:
-    """Build `spec.template` of a StatefulSet. `path` names the template in errors.
+    """Build `spec.template` of a StatefulSet. `path` is the template path in error messages.
 
     If the template was copied from a running pod, labels and annotations of that pod's group are removed.
     """
@@ -131,7 +131,7 @@ def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str
 
 
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations from which pod admission reads the size, subgroups and exclusive placement of the group.
+    """Return the annotations with the group size, subgroups and exclusive placement for pod admission.
 
     `template` belongs to the pod's revision. The topology keys come from the LeaderWorkerSet's `live` annotations.
     """
@@ -140,7 +140,7 @@ def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -
 
 
 def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
-    """Return the claim fields for a StatefulSet's spec, or none if the user set none (R-LSTS-5)."""
+    """Return the claim fields of a StatefulSet spec, or an empty object if the user set none (R-LSTS-5)."""
     fields: JSONObject = {}
     if template.volume_claim_templates:
         claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
@@ -156,7 +156,7 @@ def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
 
 
 def _reduce_claim(claim: JSONObject, namespace: str) -> JSONObject:
-    """Return the claim fields that a StatefulSet gets, in Go's format."""
+    """Return the claim fields of a StatefulSet in Go's format."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

@@ -1,4 +1,4 @@
-"""The status of a LeaderWorkerSet: counts, conditions, and whether an update is complete (contract section 9).
+"""Builds the status of a LeaderWorkerSet, with counts and conditions (contract section 9).
 
 In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
 its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
@@ -38,7 +38,7 @@ class UnknownIndexError(ValueError):
 
 
 class Counts(NamedTuple):
-    """Numbers of groups by state (R-STAT-7). "Rolled" groups are between the partition and the replicas.
+    """The numbers of groups by state (R-STAT-7). "Rolled" groups are between the partition and the replicas.
 
     `ready_wanted` and `rolled_done` include complete groups, which have their desired state.
     """
@@ -56,7 +56,7 @@ class Counts(NamedTuple):
 
 
 def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
-    """Count the groups whose objects all exist. Raise `UnknownIndexError` if an index is not a number."""
+    """Count the complete groups. Raise `UnknownIndexError` if an index is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
     desired = below(folded.members, replicas)
     parts = [_count(folded, size, revision, desired=desired, kept=below(desired, partition))]
@@ -71,7 +71,7 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
 
 
 def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: int) -> Counts:
-    """Count all groups, the desired groups, and the desired groups that the partition holds back."""
+    """Count all groups, the desired groups, and the desired groups below the partition."""
     whole, ready, updated = folded.counted(size, revision)
     rolled, good = whole & desired & ~kept, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
@@ -90,7 +90,7 @@ def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: 
 
 
 class Assessment(Struct, frozen=True):
-    """The new status, its main condition, the event text, and whether every group is updated and ready."""
+    """The new status, its main condition, the event message, and whether all groups are updated and ready."""
 
     status: LeaderWorkerSetStatus
     outcome: ConditionOutcome
@@ -136,7 +136,7 @@ def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
 
 
 def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
-    """Return whether every desired group is updated and ready, and no partition holds a group back (R-STAT-9)."""
+    """Return whether all desired groups are updated and ready, and not delayed by a partition (R-STAT-9)."""
     return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
 
 
@@ -147,7 +147,7 @@ def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: da
 
 
 class Sums(NamedTuple):
-    """The numbers of groups in the status: all, ready, and updated."""
+    """The numbers of all, ready, and updated groups in the status."""
 
     replicas: int
     ready: int
@@ -157,7 +157,7 @@ class Sums(NamedTuple):
 def compose(
     lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, *, is_degraded: bool = False
 ) -> LeaderWorkerSetStatus:
-    """Return the status with these sums and conditions. `DEGRADED` is the last one (R-STAT-12, N-ST-11, N-ST-12).
+    """Return the status with these counts and conditions. `DEGRADED` is last (R-STAT-12, N-ST-11, N-ST-12).
 
     If nothing else changes, the condition is not added, so that a manager upgrade does not write the status of idle
     sets (N-AT-18).
@@ -183,7 +183,7 @@ def is_available(status: LeaderWorkerSetStatus) -> bool:
 
 
 def _unmarked(condition: Condition) -> Condition:
-    """Return the condition without the marker of a failed reconcile."""
+    """Return the condition without the marker of a failed reconciliation."""
     row = ROWS.get(condition.type)
     if row is None or condition.reason != reconcilefailure.REASON:
         return condition
@@ -204,7 +204,7 @@ def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]
 def set_true(
     conditions: Sequence[Condition], outcome: ConditionOutcome, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Set one condition to True, and the conditions that it excludes to False (R-STAT-12)."""
+    """Set one condition to True, and mutually exclusive conditions to False (R-STAT-12)."""
     moment = timestamps.render(now)
     new_condition = Condition(
         type=outcome.type,
@@ -231,7 +231,7 @@ def set_true(
 def _set_false(
     conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
 ) -> tuple[Condition, ...]:
-    """Set a condition to False with this reason and message, and keep its last transition time (N-ST-10)."""
+    """Set a condition to False with this reason and message, and preserve its last transition time (N-ST-10)."""
     since = timestamps.render(now)
     return put(
         conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
@@ -239,7 +239,7 @@ def _set_false(
 
 
 def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
-    """Return the conditions with `new` replacing its type. If its status is equal, the transition time is kept."""
+    """Return the conditions with `new`. The transition time changes only with the status."""
     known = next((condition for condition in conditions if condition.type == new.type), None)
     if known is None:
         return (*conditions, new)
@@ -249,7 +249,7 @@ def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...
 
 
 def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:
-    """Return the assessment if a required object is rejected: it has the latest generation and is not Available."""
+    """Return the assessment for a rejected object, with the latest generation and without Available."""
     if assessment is None:
         new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
     elif is_available(assessment.status):
@@ -261,5 +261,5 @@ def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> 
 
 
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
-    """Return the event message that reports changed conditions (R-STAT-10)."""
+    """Return the event message for changed conditions (R-STAT-10)."""
     return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"

@@ -1,4 +1,4 @@
-"""Status writes of a LeaderWorkerSet after a decision, and if an object is rejected or cannot be read.
+"""Writes the status of a LeaderWorkerSet, including errors for rejected or invalid objects.
 
 A set whose reconcile fails is not Available, regardless of its counts (docs/adr/0030).
 """
@@ -26,13 +26,13 @@ def report(facts: SetFacts, assessment: Assessment) -> tuple[PutStatus, ...]:
 
 
 def hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write if an object is rejected, because the plan stops at that action."""
+    """Return the status write for a rejected object, because the plan stops at that action."""
     new = status.hold(lws, assessment, now).status
     return () if new == lws.status else (_put(obj, new),)
 
 
 def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write if an action fails, after which the set is not Available."""
+    """Return the status write for a failed action, after which the set is not Available."""
     if assessment is None or assessment.outcome is not AVAILABLE:
         return hold(facts.obj, facts.lws, assessment, now)
     counts = leaderworkerset.encode_status(assessment.status)
@@ -40,14 +40,14 @@ def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple
 
 
 def undecided(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write for a set that is no longer Available because its groups cannot be decided about."""
+    """Return the status write for a set that is no longer Available, because its groups cannot be reconciled."""
     if not meta.is_condition_true(obj, AVAILABLE.type) and not reconcilefailure.is_failing(obj):
         return ()
     return reconcilefailure.report(LEADERWORKERSETS, obj, why, now)
 
 
 def unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
-    """Return the plan for an unreadable object: an event, and a status that is not Available."""
+    """Return the plan for an invalid object, with an event and a status that is not Available."""
     why = invalidfields.unreadable(obj) or str(error)
     event = decisionevents.unreadable(obj, f"Cannot reconcile: {why}")
     failure = reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_READ.format(error=why), now)

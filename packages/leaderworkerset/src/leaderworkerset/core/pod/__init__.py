@@ -1,1 +1,1 @@
-"""Decisions about one group: its worker StatefulSet, Services and recreation."""
+"""Reconciles the worker StatefulSet, Services and recreation of one group."""

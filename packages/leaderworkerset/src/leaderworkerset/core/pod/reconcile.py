@@ -1,4 +1,4 @@
-"""Decides about one group: recreate it, or create the objects of its leader pod (contract 8.1).
+"""Reconciles one group by recreating it or creating the objects of its leader pod (contract 8.1).
 
 In: `LiveGroup`, the cached leader pod and all related objects. Out: a `Plan`. A group has one key, the name of its
 leader pod. So all changes of its pods and StatefulSets are handled by one reconcile at a time, and several failures in
@@ -27,11 +27,11 @@ from leaderworkerset.core.policies.placement import Prefer
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 AWAIT_REVISION: Final = 1.0
-"""The seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
+"""The requeue delay in seconds for a group with a missing revision (R-WSTS-1)."""
 
 
 def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Plan:
-    """Decide about the group. An invalid object is reported as `Plan.error`."""
+    """Reconcile the group. An invalid object is reported as `Plan.error`."""
     if lacking := lacking_label(group.leader):
         return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
@@ -43,7 +43,7 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = U
 
 
 def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
-    """Report an unreadable revision. An error in the LeaderWorkerSet is reported there, and others may be temporary."""
+    """Report an invalid revision. Other errors are temporary or reported for the LeaderWorkerSet."""
     if not isinstance(error, revisions.UnreadableRevisionError):
         return ()
     note = f"Cannot reconcile leader pod {meta.name(group.leader)}: {error}"
@@ -51,12 +51,12 @@ def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
 
 
 def lacking_label(pod: JSONObject) -> str:
-    """Return the first identifying label that the pod lacks (R-POD-1), or an empty string if it has all of them."""
+    """Return the first missing identity label of the pod (R-POD-1), or an empty string if all are present."""
     return next((label for label in (labels.NAME, labels.WORKER_INDEX) if not meta.labels(pod).get(label)), "")
 
 
 def wants_node(group: LiveGroup) -> str:
-    """Return the name of the node on which the decision depends, or an empty string if there is none."""
+    """Return the name of the required node, or an empty string if no node is required."""
     if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or group.workers:
         return ""
     return exclusive.node_name(group.leader)
@@ -77,7 +77,7 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
 
 
 def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[PolicyDecision]:
-    """Yield the decisions about a group before its objects are created, in order. Stop at the first that applies."""
+    """Yield the decisions that precede object creation, in order. Stop after the first applicable one."""
     yield from extensions.group_decisions(group, GroupPlace.FIRST)
     yield from extensions.group_decisions(group, GroupPlace.OVER)
     if groupname.is_exhausted(group.leader):
@@ -92,7 +92,7 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
 
 
 def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
-    """Return the plan after the earlier decisions. The shortest requeue time is used."""
+    """Return the plan after the earlier decisions, with the shortest requeue time."""
     decisions = list(decided)
     for decision in decisions:
         plan = plan if decision.requeue_after is None else plan.within(decision.requeue_after)
@@ -100,19 +100,19 @@ def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
 
 
 def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
-    """Report a failed worker whose name has no leader's name (R-POD-5.3). Other workers have their leader's key."""
+    """Report a failed worker whose name does not contain a leader name (R-POD-5.3)."""
     if failures.is_active(group.lws) and failures.has_failed(group.leader, excuses=extensions.excuses):
         return _report_stray(group.leader, group.obj, "failed, its name contains no leader's,")
     return Plan()
 
 
 def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
-    """Report a pod that does not belong to a group, once for each of its changes, without retries."""
+    """Report a pod without a group once for each change, without retries."""
     return Plan((Emit(events=(decisionevents.ignored(pod, obj or None, why),)),))
 
 
 def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
-    """Create the objects of the leader pod: Service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
+    """Create the Service, gang scheduler object and worker StatefulSet of the leader pod (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
     if groupname.is_hash(group.leader) and not (
@@ -143,7 +143,7 @@ def _actions(decided: Iterable[PolicyDecision]) -> Iterator[Action]:
 
 
 def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
-    """Return the patch that admits a gated leader with an index, or names the group that it waits for (N-GATE-10)."""
+    """Return a patch that admits a gated leader with an index, or records the group that it waits for (N-GATE-10)."""
     leader = group.leader
     if groupname.is_hash(leader) or not replacement.is_gated(leader):
         return ()
@@ -165,7 +165,7 @@ def _find_revision(group: LiveGroup) -> JSONObject | None:
 
 
 def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:
-    """Create the objects that the gang scheduler needs for this group, regardless of its size (R-GANG-3)."""
+    """Create the gang scheduler objects for this group, regardless of its size (R-GANG-3)."""
     if gang is NO_GANG:
         return PolicyDecision()
     revised = group.lws if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
@@ -173,7 +173,7 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
-    """Create the group's own Service if required (R-SVC-2), or report the owner of its name (N-HASH-24)."""
+    """Create the Service of the group if required (R-SVC-2), or report a different owner (N-HASH-24)."""
     if _shares_service(group):
         return ()
     if group.service.conflict:
@@ -213,7 +213,7 @@ def _make_workers(
 
 
 def _has_earlier_workers(group: LiveGroup) -> bool:
-    """Return whether pods of an earlier worker StatefulSet still use the pod names (docs/adr/0045).
+    """Return whether pods of a previous worker StatefulSet still use the pod names (docs/adr/0045).
 
     The StatefulSet controller would fail to create the new pods, and retry with increasing delays. The deletion of the
     last pod enqueues this group.
@@ -224,7 +224,7 @@ def _has_earlier_workers(group: LiveGroup) -> bool:
 
 
 def _report_ready(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Action, ...]:
-    """Write whether the workers are ready to a leader for its readiness gate, if that changed (N-HASH-25).
+    """Update the readiness gate of a leader if the readiness of its workers changed (N-HASH-25).
 
     A group that waits for its recreation is not ready.
     """

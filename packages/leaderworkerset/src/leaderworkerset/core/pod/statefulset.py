@@ -1,4 +1,4 @@
-"""The worker StatefulSet of a group (R-WSTS-3, R-WSTS-4).
+"""Builds the worker StatefulSet of a group (R-WSTS-3, R-WSTS-4).
 
 In: the current LeaderWorkerSet (`live`), and the LeaderWorkerSet at the leader pod's revision (`revised`). The pod
 template comes from the revision, so that a group that is recreated during an update does not change. Values from
@@ -29,7 +29,7 @@ def build(
     node_selector: Mapping[str, str],
     further: Mapping[str, str] = NOTHING,
 ) -> JSONObject:
-    """Build the worker StatefulSet for the group of `leader`, with `further` annotations for its template."""
+    """Build the worker StatefulSet for the group of `leader`. `further` contains additional template annotations."""
     group = groupname.group_labels(leader)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
@@ -56,13 +56,13 @@ def build(
 
 
 def _ends(live: LeaderWorkerSet) -> dict[str, str]:
-    """Return the annotation that terminates the workers after their LeaderWorkerSet is deleted (N-PT-2)."""
+    """Return the annotation with the termination policy for workers of a deleted LeaderWorkerSet (N-PT-2)."""
     policy = live.spec.pod_termination_policy
     return {} if policy is None else {labels.POD_TERMINATION_POLICY: policy.value}
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    """Return the leader's own subdomain, so that a group keeps its Service. If absent, use its revision's subdomain."""
+    """Return the leader's subdomain, or the revision's. A group must not change its Service."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
     return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
 

@@ -1,1 +1,1 @@
-"""Policies: one module for each field or annotation that affects groups, with all its effects."""
+"""Policies, with one module and all effects for each field or annotation that affects groups."""

@@ -1,4 +1,4 @@
-"""TPU variables: the hosts that share one slice, and the index of this process among them (R-TPU-1 to R-TPU-6).
+"""Sets TPU variables with the hosts of a slice, and the index of this process (R-TPU-1 to R-TPU-6).
 
 The slice is either the whole group (plain) or a subgroup. A pod is not changed if its first TPU container already has
 the variable for its host names or its ID.
@@ -25,11 +25,11 @@ PROCESS_PORT = "TPU_PROCESS_PORT"
 FIRST_PORT = 8476
 
 LARGEST = 3 * 2**20
-"""The maximum bytes of the host variables in all containers of a pod. API servers reject larger objects."""
+"""The maximum total size of host variables in a pod in bytes. API servers reject larger objects."""
 
 
 class Slice(Struct, frozen=True):
-    """The processes in one slice, by host name and by address, and the ID of this pod's first process."""
+    """The processes in a slice by host name and by address, and the ID of the first process in this pod."""
 
     name: str
     hostnames: str
@@ -38,7 +38,7 @@ class Slice(Struct, frozen=True):
     first_id: int
 
     def variables(self, process: int) -> dict[str, str]:
-        """Return the variables of the pod's n-th process, in their order (R-TPU-4)."""
+        """Return the environment variables of the nth process in the pod, in order (R-TPU-4)."""
         return {
             WORKER_HOSTNAMES: self.hostnames,
             WORKER_ID: str(self.first_id + process),
@@ -49,7 +49,7 @@ class Slice(Struct, frozen=True):
 
 
 class _Hosts(Struct, frozen=True):
-    """The pods in a slice by number: the leader, if it requests TPUs, and workers first..last."""
+    """The pods in a slice: the leader, if it requests TPUs, and workers first..last."""
 
     leader: str
     with_leader: bool
@@ -68,12 +68,12 @@ class _Hosts(Struct, frozen=True):
 
 
 def requests_tpus(pod_spec: JSONObject) -> bool:
-    """Return whether any container or init container requests TPUs."""
+    """Return whether a container or init container requests TPUs."""
     return bool(_tpu_containers(pod_spec))
 
 
 def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
-    """Return the pod with the variables in its TPU containers. Pods without such containers are returned unchanged."""
+    """Return the pod with the environment variables in its TPU containers, if any."""
     containers = _tpu_containers(meta.spec(pod))
     if not containers or _values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
         return pod
@@ -87,7 +87,7 @@ def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
 
 
 def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leader: bool) -> Slice:
-    """Build the slice for the whole group. A leader without TPUs is not part of it (R-TPU-3)."""
+    """Build the slice of the whole group. A leader without TPUs does not belong to it (R-TPU-3)."""
     (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_computes(pod)
     index = ordinal if is_leader or leader_computes else ordinal - 1
     hosts = _Hosts(leader, leader_computes or is_leader, 1, size - 1)
@@ -115,7 +115,7 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
 
 
 def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int) -> Slice:
-    """Return the host names, one for each process. Deny the pod if they exceed the maximum object size."""
+    """Return the host names, with one entry per process. Deny the pod if they exceed the maximum object size."""
     subdomain = meta.spec(pod).get("subdomain") or ""
     processes = hosts.count * len(ports)
     at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")
@@ -139,7 +139,7 @@ def _leader_computes(pod: JSONObject) -> bool:
 
 
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
-    """Return the leader's host name, which its pod name does not contain yet, and the pod's index in the group."""
+    """Return the leader's host name, which may differ from its pod name, and the pod's index in the group."""
     name = meta.name(pod)
     identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:
@@ -148,7 +148,7 @@ def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
 
 
 def _ports(containers: list[JSONObject]) -> tuple[str, ...]:
-    """Return the process port of each container: its own port, or the next default port."""
+    """Return the process port of each container, which is configured or the next default port."""
     return tuple(_values(container).get(PROCESS_PORT) or str(FIRST_PORT + i) for i, container in enumerate(containers))
 
 
@@ -169,7 +169,7 @@ def _values(container: JSONObject) -> dict[str, str]:
 
 
 def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
-    """Append the variables. A container that specifies a process port keeps it."""
+    """Append the environment variables. An existing process port is preserved."""
     own = _values(container)
     added = [
         {"name": name, "value": value} for name, value in variables.items() if name != PROCESS_PORT or name not in own
@@ -178,7 +178,7 @@ def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return the pod with the variables of its slice."""
+    """Return the pod with the environment variables of its slice."""
     return inject(pod, size=member.size, is_leader=member.is_leader)
 
 
@@ -192,6 +192,6 @@ RULE: Final = PodRule(
         for part in CONTAINERS
     }
 )
-"""The variables of a slice name all of its hosts, of any number: pods with TPUs are left to the webhook."""
+"""Pods with TPUs are handled by the webhook, because their variables list all hosts of a slice."""
 
 POLICY: Final = Policy(admit=admit, rule=RULE)

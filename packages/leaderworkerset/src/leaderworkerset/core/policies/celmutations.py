@@ -1,4 +1,4 @@
-"""The changes of a pod at its admission, as expressions (CEL) that kube-apiserver evaluates.
+"""Expresses pod admission as CEL expressions that kube-apiserver evaluates.
 
 A module of a policy holds both forms of its decision: `admit` in Python, for the webhook, and a `PodRule` with the same
 names of labels and annotations. `core/admission/podpolicy.py` joins the rules to a MutatingAdmissionPolicy. A pod for
@@ -18,7 +18,7 @@ ANNOTATIONS: Final = "object.metadata.annotations"
 
 
 class PodRule(Struct, frozen=True, kw_only=True):
-    """The expressions of one policy; all read the original pod.
+    """The expressions of one policy. All expressions read the original pod.
 
     `conditions` (by name) hold for the pods that the rule covers. `variables` (by name) may use those of earlier
     policies, conditions may not. `patches` are lists of `JSONPatch`.
@@ -30,7 +30,7 @@ class PodRule(Struct, frozen=True, kw_only=True):
 
 
 def text(value: str) -> str:
-    """Return the literal of a text.
+    """Return a string literal.
 
     >>> text("a b")
     '"a b"'
@@ -39,27 +39,27 @@ def text(value: str) -> str:
 
 
 def texts(values: Iterable[str]) -> str:
-    """Return the literal of a list of texts."""
+    """Return a literal for a list of strings."""
     return f"[{', '.join(map(text, values))}]"
 
 
 def has_label(key: str) -> str:
-    """Return whether the pod has a label; each pod of a LeaderWorkerSet has some."""
+    """Return whether the pod has a label. Each pod of a LeaderWorkerSet has labels."""
     return f"{text(key)} in {LABELS}"
 
 
 def label(key: str) -> str:
-    """Return the value of a label, empty if it is absent."""
+    """Return the value of a label, or an empty string if it is absent."""
     return f'{LABELS}[?{text(key)}].orValue("")'
 
 
 def has_annotation(key: str) -> str:
-    """Return whether the pod has an annotation; a pod without annotations is an error, and left to the webhook."""
+    """Return whether the pod has an annotation. The webhook handles pods without any annotations."""
     return f"{text(key)} in {ANNOTATIONS}"
 
 
 def annotation(key: str) -> str:
-    """Return the value of an annotation, empty if it is absent."""
+    """Return the value of an annotation, or an empty string if it is absent."""
     return f'{ANNOTATIONS}[?{text(key)}].orValue("")'
 
 
@@ -69,7 +69,7 @@ def number(key: str) -> str:
 
 
 def add(path: str, value: str) -> str:
-    """Return the patch that adds or replaces a value; `path` and `value` are expressions.
+    """Return a patch that adds or replaces a value. `path` and `value` are expressions.
 
     The value may contain texts of the pod, but no objects: Kubernetes 1.37 cannot convert them.
     """
@@ -77,17 +77,17 @@ def add(path: str, value: str) -> str:
 
 
 def remove(path: str) -> str:
-    """Return the patch that removes a value; `path` is an expression."""
+    """Return a patch that removes a value. `path` is an expression."""
     return f'JSONPatch{{op: "remove", path: {path}}}'
 
 
 def add_label(key: str, value: str) -> str:
-    """Return the patch that adds or replaces a label."""
+    """Return a patch that adds or replaces a label."""
     return _add_entry("labels", key, value)
 
 
 def add_annotation(key: str, value: str) -> str:
-    """Return the patch that adds or replaces an annotation; each pod of a LeaderWorkerSet has some."""
+    """Return a patch that adds or replaces an annotation. Each pod of a LeaderWorkerSet has annotations."""
     return _add_entry("annotations", key, value)
 
 
@@ -96,11 +96,11 @@ def _add_entry(part: str, key: str, value: str) -> str:
 
 
 def when(condition: str, *patches: str) -> str:
-    """Return the list of patches if a condition holds, otherwise an empty list."""
+    """Return the list of patches if a condition is true, or otherwise an empty list."""
     return f"({condition} ? [{', '.join(patches)}] : [])"
 
 
 IS_LEADER: Final = f"({label(labels.WORKER_INDEX)} == {text(labels.LEADER_WORKER_INDEX)})"
-"""Whether the pod is a leader, for conditions (R-ADM-2)."""
+"""Whether the pod is a leader, for use in conditions (R-ADM-2)."""
 
 LEADER: Final = "variables.isLeader"

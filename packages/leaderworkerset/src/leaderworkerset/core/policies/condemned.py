@@ -1,4 +1,4 @@
-"""Whether a group is condemned, because it failed and must be recreated or is exhausted, so that it is not ready.
+"""Determines whether a failed group is condemned, so that it is not ready until it is recreated.
 
 Pods of such a group may be Ready, because a kubelet restarts failed containers while the group waits for its
 recreation. The status, rollouts, disruption budgets and commands must not count this group as ready.
@@ -23,7 +23,7 @@ def is_condemned(
     suspects: Collection[JSONObject],
     excuses: Sequence[Excuse] = (),
 ) -> bool:
-    """Return whether the leader's group failed. `suspects` are its pods that restarted or are being deleted.
+    """Return whether the leader's group failed. `suspects` are its restarted or terminating pods.
 
     Return False if the LeaderWorkerSet is deleted, is unreadable, or never recreates groups.
     """

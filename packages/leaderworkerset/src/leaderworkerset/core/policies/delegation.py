@@ -1,4 +1,4 @@
-"""Delegation: the pods of a LeaderWorkerSet are part of the Workload of an owner (N-K8S-16).
+"""Delegates scheduling of a LeaderWorkerSet to the Workload of an owner (N-K8S-16).
 
 The annotation `group-template-name` names a template of that Workload. The Workload belongs to the nearest owner that
 has a Workload. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed,
@@ -16,7 +16,7 @@ from leaderworkerset.core.policies import workloadnames
 from leaderworkerset.core.policies.policy import LiveGroup
 
 OF_WHOLE: Final = frozenset({"schedulingPolicy", "schedulingConstraints", "disruptionMode"})
-"""The fields whose presence makes the whole set one group, which has a PodGroup while there are replicas."""
+"""The fields that make the whole set one group, which has a PodGroup if there are replicas."""
 
 NOT_READY: Final = "ParentWorkloadNotReady"
 
@@ -27,7 +27,7 @@ def is_delegated(lws: JSONObject) -> bool:
 
 
 def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
-    """Return whether the owner's Workload must be read before a decision about the LeaderWorkerSet.
+    """Return whether the owner's Workload is required to reconcile the LeaderWorkerSet.
 
     It is not needed if the objects of the whole set, `shared`, already exist.
     """
@@ -40,13 +40,13 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
 
 
 def is_needed_by(group: LiveGroup) -> bool:
-    """Return whether the owner's Workload must be read before a decision about a group without a PodGroup."""
+    """Return whether the owner's Workload is required to reconcile a group without a PodGroup."""
     link = workloadnames.linked(group.leader)
     return bool(link) and is_delegated(group.obj) and all(meta.name(obj) != link for obj in group.scheduling.objects)
 
 
 def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:
-    """Return the Workload that an owner controls and that names it. Raise `ValueError` if there are two."""
+    """Return the Workload that is controlled by an owner and refers to it. Raise `ValueError` if there are two."""
     owned = [
         workload
         for workload in workloads
@@ -59,7 +59,7 @@ def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObje
 
 
 def _names(reference: JSONObject, owner: OwnerReference) -> bool:
-    """Return whether a reference, in which the core API group is empty, names the owner."""
+    """Return whether a reference, with an empty core API group, refers to the owner."""
     group = owner["apiVersion"].rpartition("/")[0]
     kind_and_name = (reference.get("apiGroup") or "", reference.get("kind"), reference.get("name"))
     return kind_and_name == (group, owner["kind"], owner["name"])

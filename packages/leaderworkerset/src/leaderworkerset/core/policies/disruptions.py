@@ -1,4 +1,4 @@
-"""Distinguishes what users or components did to a pod from failures of its containers or kubelet (docs/adr/0003).
+"""Distinguishes disruptions by users or components from failures of containers or kubelets (docs/adr/0003).
 
 A pod that is deleted, evicted, preempted or lost with its node did not fail. Its group is recreated like any failed
 group, but the recreation is neither delayed nor counted. A failure is one of the following: a container restarted, a
@@ -18,13 +18,13 @@ from leaderworkerset.api.recreationrecord import Origin
 from leaderworkerset.core.policies.failures import Excuse, has_restarted
 
 FOR_OTHERS: Final = frozenset({"Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost"})
-"""The reasons of pods that a kubelet terminated for a more important pod, or because its node was shut down."""
+"""The reasons with which a kubelet terminates pods for a more important pod or for a node shutdown."""
 
 OUT_OF_MEMORY: Final = "OOMKilled"
 
 
 def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> Origin:
-    """Return the origin of a pod's failure: a container or the kubelet, a disruption, or an unexplained deletion."""
+    """Return the origin of a pod failure: a container or kubelet, a disruption, or an unexplained deletion."""
     is_explained = bool(disruptiontarget.reason_of(pod))
     if has_restarted(pod, lws, excuses) or _has_ended(pod, is_explained=is_explained):
         return Origin.PROGRAM
@@ -35,7 +35,7 @@ def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequ
 
 
 def _has_ended(pod: JSONObject, *, is_explained: bool) -> bool:
-    """Return whether a container failed, or all containers terminated, before the deletion of the pod was requested.
+    """Return whether a container failed, or all containers terminated, before the deletion request.
 
     The clock of the node may be behind, so that termination by a signal does not count for a disrupted pod.
     """

@@ -1,4 +1,4 @@
-"""The environment variables by which a process finds its group: `LWS_LEADER_ADDRESS` and others (R-ENV-1 to R-ENV-5).
+"""Sets the environment variables that identify the group (`LWS_LEADER_ADDRESS` and others, R-ENV-1 to R-ENV-5).
 
 The three variables of the contract are the first in every container, and override the user's variables.
 `LWS_GROUP_INDEX` follows them, unless the user has set it.
@@ -15,7 +15,7 @@ from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 
 def inject(pod: JSONObject) -> JSONObject:
-    """Return the pod with the variables in every container and init container."""
+    """Return the pod with the environment variables in every container and init container."""
     variables = build_variables(pod)
     return with_each_container(pod, lambda container: _prepend(container, variables))
 
@@ -49,7 +49,7 @@ def _present(pod: JSONObject, values: dict[str, str], key: str, what: str) -> st
 
 
 def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
-    """Insert the variables first. If the user set a name several times, keep the first value (R-ENV-3)."""
+    """Insert the variables first. If a user set a name several times, preserve the first value (R-ENV-3)."""
     own: dict[str, JSONObject] = {}
     for entry in environment(container):
         own.setdefault(entry.get("name", ""), entry)
@@ -63,12 +63,12 @@ def _prepend(container: JSONObject, variables: dict[str, str]) -> JSONObject:
 
 
 def admit(pod: JSONObject, _member: Member) -> JSONObject:
-    """Return the pod with the variables that describe its group."""
+    """Return the pod with the environment variables for its group."""
     return inject(pod)
 
 
 FIRST: Final = (labels.ENV_LEADER_ADDRESS, labels.ENV_GROUP_SIZE, labels.ENV_WORKER_INDEX)
-"""The variables that override the user's."""
+"""The variables that override user variables."""
 
 _VALUES: Final = {
     labels.ENV_LEADER_ADDRESS: "variables.leaderAddress",
@@ -83,7 +83,7 @@ def _entry(name: str, value: str) -> str:
 
 
 def _patches_rule(part: str) -> str:
-    """Return the patches of all containers of one field of the spec.
+    """Return the patches for all containers in one spec field.
 
     They remove and insert single variables: Kubernetes 1.37 cannot put the user's variables into a patch.
     """
@@ -102,7 +102,7 @@ def _patches_rule(part: str) -> str:
 
 RULE: Final = PodRule(
     conditions={
-        # Of several variables with one name, the webhook keeps the first.
+        # If several variables have the same name, the webhook preserves the first.
         f"variables-are-distinct-in-{part.lower()}": f"object.spec.?{part}.orValue([]).all(container,"
         f" size({_ENVIRONMENT}) == size({_ENVIRONMENT}.map(entry, entry.name).distinct()))"
         for part in CONTAINERS

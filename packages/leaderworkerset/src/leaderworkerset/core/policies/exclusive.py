@@ -1,4 +1,4 @@
-"""Exclusive placement: each group has its own topology domain, and workers are placed in the domain of their leader.
+"""Places each group in a separate topology domain, and workers in the domain of their leader.
 
 The topology key is an annotation of the LeaderWorkerSet, and is copied to templates. A leader gets affinity terms at
 admission (R-ADM-14). Workers wait until their leader is bound to a node, and get its domain as node selector
@@ -19,21 +19,21 @@ AWAITS_NODE: Final = "waits for the leader to be bound to a node (exclusive plac
 
 
 class PlacementError(ValueError):
-    """The leader's node was deleted, or lacks the label of the topology domain."""
+    """The leader's node was deleted or does not have the topology label."""
 
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
-    """Return whether each group has its own topology domain. An empty annotation also counts."""
+    """Return whether each group has a separate topology domain. The annotation can be empty."""
     return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
 
 
 def node_name(pod: JSONObject) -> str:
-    """Return the node to which the pod is bound, or an empty string if it is not bound yet."""
+    """Return the node of the pod, or an empty string if the pod is not bound."""
     return str(meta.spec(pod).get("nodeName") or "")
 
 
 def node_selector(lws: LeaderWorkerSet, leader: JSONObject, node: JSONObject | None) -> dict[str, str]:
-    """Return the selector that keeps workers in the leader's domain. `node` is None if the leader's node was deleted."""
+    """Return the node selector for the leader's domain. `node` is None if the leader's node was deleted."""
     if not is_exclusive(lws):
         return {}
     name, topology = node_name(leader), lws.annotations[labels.EXCLUSIVE_TOPOLOGY]
@@ -50,7 +50,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a leader with anti-affinity to the domains of other groups. Workers use a node selector."""
+    """Return a leader with anti-affinity to domains of other groups. Workers have a node selector."""
     topology_key = meta.annotations(pod).get(labels.EXCLUSIVE_TOPOLOGY)
     if topology_key is None or not member.is_leader:
         return pod
@@ -59,7 +59,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Delay the workers until the leader has a node, then select its domain. Raise `PlacementError` if it has none."""
+    """Delay the workers until the leader is bound, and select its domain. Raise `PlacementError` if it has none."""
     if is_exclusive(group.lws) and not node_name(group.leader):
         return PolicyDecision(holds=AWAITS_NODE)
     return PolicyDecision(
@@ -72,7 +72,7 @@ _KINDS: Final = ("podAffinity", "podAntiAffinity")
 
 
 def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key: str) -> JSONObject:
-    """Return the pod with affinity to pods whose label `key` is `value`, and anti-affinity to others (R-ADM-14).
+    """Return the pod with affinity to pods with the label value, and anti-affinity to other values (R-ADM-14).
 
     The user's terms are kept. A pod that already has both kinds of required terms for the topology is not changed.
     """
@@ -102,7 +102,7 @@ def _with_term(affinity: JSONObject, kind: str, expressions: list[JSONObject], t
 
 
 def term_rule(condition: str, *, key: str, value: str, topology: str) -> str:
-    """Return the expression of the terms that a pod gets if a condition holds: none, or one.
+    """Return an expression with one term if a condition is true, or otherwise with no terms.
 
     `value` is an expression, `topology` an annotation.
     """
@@ -113,7 +113,7 @@ def term_rule(condition: str, *, key: str, value: str, topology: str) -> str:
 
 
 def patch_rule(terms: str) -> str:
-    """Return the patches that add terms (an expression) to the affinity of a pod, after the user's."""
+    """Return patches that append terms (an expression) to the affinity of a pod."""
     same = '[{"key": dyn(term.key), "operator": dyn("In"), "values": dyn([term.value])}]'
     other = (
         '[{"key": dyn(term.key), "operator": dyn("Exists")},'
@@ -141,6 +141,6 @@ RULE: Final = PodRule(
         )
     }
 )
-"""The terms of the group; the policy of subgroups adds them to the pod, with its own."""
+"""The affinity terms of the group. The subgroup policy adds them to the pod together with its own."""
 
 POLICY: Final = Policy(annotations=annotations, admit=admit, rule=RULE)

@@ -1,4 +1,4 @@
-"""Failures: finds the pod whose failure requires the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
+"""Finds pod failures that require recreating a group (R-POD-3 to R-POD-5, R-POD-8).
 
 In: the LeaderWorkerSet, the leader pod, the pods of its group (also recently deleted pods, in their last state) and
 their StatefulSets. Out: the failed pod, if the restart policy requires the recreation of the group.
@@ -22,11 +22,11 @@ RESTARTING_PHASES: Final = {"Pending", "Running"}
 
 
 Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
-"""Returns whether the restarts of a container are ignored. Without a LeaderWorkerSet, its settings do not apply."""
+"""Returns whether container restarts are ignored. Without a LeaderWorkerSet, its settings do not apply."""
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """A group failure without a failed pod, or the actions if there is none, and the time until the next decision."""
+    """A group failure without a failed pod, or alternative actions, and the seconds until the next reconciliation."""
 
     failure: Failure | None = None
     actions: tuple[Action, ...] = ()
@@ -34,16 +34,16 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 FindFault: TypeAlias = Callable[[LiveGroup], Fault]
-"""Returns a reason to recreate a group that has no failed pod."""
+"""Returns a reason to recreate a group without a failed pod."""
 
 
 def is_active(lws: LeaderWorkerSet) -> bool:
-    """Return whether the restart policy ever recreates groups (R-POD-3)."""
+    """Return whether the restart policy can recreate groups (R-POD-3)."""
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
 def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] = ()) -> list[JSONObject]:
-    """Return the pods whose failures require the recreation of the group. `excuses` is as for `has_failed`."""
+    """Return the pods whose failures require recreating the group. `excuses` is the same as for `has_failed`."""
     if not is_active(lws):
         return []
     group, is_strict = _Group(live), not waits_for_start(lws)
@@ -56,20 +56,20 @@ def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse]
 
 
 def members(live: LiveGroup) -> list[JSONObject]:
-    """Return the pods in a group that belong to this leader, not to an earlier leader."""
+    """Return the pods of this leader, but not of a previous leader."""
     group = _Group(live)
     return [pod for pod in live.objects.pods if group.has(pod)]
 
 
 def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
-    """Return whether the pod is being deleted, or a restart of a container is not ignored (R-POD-4)."""
+    """Return whether the pod is terminating, or a container restart is not ignored (R-POD-4)."""
     if meta.is_deleting(pod):
         return True
     return meta.status(pod).get("phase") in RESTARTING_PHASES and has_restarted(pod, lws, excuses)
 
 
 def has_restarted(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
-    """Return whether a container of the pod was restarted, and the restart is not ignored."""
+    """Return whether a container was restarted, and the restart is not ignored."""
     restarted = (status for status in podstate.container_statuses(pod) if (status.get("restartCount") or 0) > 0)
     return any(not any(excuse(lws, pod, status) for excuse in excuses) for status in restarted)
 
@@ -81,7 +81,7 @@ def has_failed_member(
     pods: Iterable[JSONObject],
     excuses: Sequence[Excuse] = (),
 ) -> bool:
-    """Return whether one of these pods is a failed group member. The deletion of its leader is not a failure."""
+    """Return whether one of these pods is a failed group member. The deletion of the leader is not a failure."""
     statefulsets = {} if workers is None else {meta.name(workers): workers}
     return any(
         has_failed(pod, lws, excuses)
@@ -97,7 +97,7 @@ def waits_for_start(lws: LeaderWorkerSet) -> bool:
 
 
 class _Group:
-    """A group with a pod count and its StatefulSets by name, so that each pod is checked in constant time."""
+    """A group with its pod count and its StatefulSets by name, so that each pod is checked in constant time."""
 
     def __init__(self, live: LiveGroup) -> None:
         self._leader = live.leader
@@ -108,7 +108,7 @@ class _Group:
         }
 
     def was_pending(self, failed: JSONObject, size: int) -> bool:
-        """Return whether the group had missing or pending pods when the pod failed (R-POD-5.1)."""
+        """Return whether the group had missing or pending pods at the time of the failure (R-POD-5.1)."""
         known = self._pods.get(meta.key(failed))
         others = len(self._pods) - (known is not None)
         pending = self._pending - bool(known) + _is_phase_pending(failed)
@@ -120,7 +120,7 @@ class _Group:
 
 
 def _belongs(pod: JSONObject, leader: JSONObject, statefulsets: Mapping[str, JSONObject]) -> bool:
-    """Return whether the pod is the leader, or a worker of this leader and not of an earlier one (R-POD-5.3, R-POD-8).
+    """Return whether the pod is the leader or one of its workers (R-POD-5.3, R-POD-8).
 
     During an in-place update, the pods get the new revision one after the other, the leader last.
     """

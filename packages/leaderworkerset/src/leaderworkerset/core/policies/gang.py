@@ -1,4 +1,4 @@
-"""The interface for gang scheduling, in which either all pods of a group are bound or none (contract section 11).
+"""The interface for gang scheduling, in which all pods of a group are bound or none (contract section 11).
 
 A `Gang` represents the gang schedulers that may be used. They follow from the configuration and from the kinds that the
 API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
@@ -41,7 +41,7 @@ from leaderworkerset.core.policies.policy import (
 )
 
 NONE: Final = "none"
-"""The annotation value of a LeaderWorkerSet whose pods are scheduled individually."""
+"""The annotation value that disables gang scheduling for a LeaderWorkerSet."""
 
 INHERITED: Final = (
     labels.GANG_SCHEDULER,
@@ -54,14 +54,14 @@ CHOICE: Final = f"metadata.annotations[{labels.GANG_SCHEDULER}]"
 
 
 class GangGroup(Struct, frozen=True):
-    """A live group, and its LeaderWorkerSet at the leader's revision, from which its pods are created."""
+    """An existing group, and its LeaderWorkerSet at the leader's revision."""
 
     live: LiveGroup
     revised: LeaderWorkerSet
 
 
 class Support(Struct, frozen=True):
-    """How `spec.scheduling` is served: feature gate, provider, and the kinds that the API server does not serve.
+    """The support for `spec.scheduling`: feature gate, provider, and kinds that the API server does not serve.
 
     `provider` is empty if none is configured. `missing` are the kinds of `scheduling.k8s.io` that are not served.
     """
@@ -86,7 +86,7 @@ class GangSet(Struct, frozen=True, kw_only=True):
 
 
 class Preparation(Struct, frozen=True):
-    """The actions that precede those for leaders, or the failure that prevents changes of leaders.
+    """The actions before those for leaders, or a failure that prevents changes to leaders.
 
     `is_done` is true when all shared objects of the groups exist.
     """
@@ -97,42 +97,42 @@ class Preparation(Struct, frozen=True):
 
 
 class Gang(Protocol):
-    """The gang schedulers that may be used."""
+    """The available gang schedulers."""
 
     @property
     def support(self) -> Support:
-        """Return how `spec.scheduling` is served."""
+        """Return the support for `spec.scheduling`."""
 
     @property
     def resources(self) -> Sequence[Resource]:
-        """Return the kinds that the gang schedulers read and write."""
+        """Return the kinds that the gang schedulers use."""
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether pods may wait for the built-in gate, so that a controller must remove the gate."""
+        """Return whether pods can have the built-in gate, which a controller must remove."""
 
     @property
     def rule(self) -> PodRule:
-        """Return what `mark` does as expressions, with a condition for the pods that they cover."""
+        """Return the effects of `mark` as expressions, with a condition for the applicable pods."""
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return the errors of a new or changed LeaderWorkerSet that the selected scheduler cannot schedule."""
+        """Return the errors of a new or updated LeaderWorkerSet that the selected scheduler does not support."""
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
-        """Return the admitted pod with the link to its group's object. `request` is unique to this admission."""
+        """Return the admitted pod with a link to the group object. `request` is unique to this admission."""
 
     def decide(self, group: GangGroup) -> PolicyDecision:
-        """Create the objects that the scheduler needs for one group. Delay the workers until they exist."""
+        """Create the scheduler objects for one group. Delay the workers until they exist."""
 
     def prepare(self, whole: GangSet) -> Preparation:
-        """Create the shared objects of groups with `spec.scheduling`, and delete shared objects that no group uses."""
+        """Create the shared objects of groups with `spec.scheduling`, and delete unused shared objects."""
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
-        """Return deletions of objects that these revisions do not use and the garbage collector does not delete."""
+        """Return deletions of objects that are unused by these revisions and not garbage-collected."""
 
 
 def members_to_start(lws: LeaderWorkerSet) -> int:
-    """Return the initial number of pods in a group: all pods, or only the leader if workers wait for it (R-GANG-4).
+    """Return the initial pods of a group, which are all pods, or only the leader if workers wait for it (R-GANG-4).
 
     With exclusive placement, workers also wait for the node of their leader. A scheduler that waits for the workers
     before it binds the leader would wait forever.
@@ -146,11 +146,11 @@ UNSUPPORTED: Final = Preparation(
         "UnsupportedProviderCapability", "spec.scheduling requires a configured scheduler provider"
     )
 )
-"""The support of a manager that does not apply `spec.scheduling`."""
+"""A manager without support for `spec.scheduling`."""
 
 
 class NoGang(Struct, frozen=True):
-    """Gang scheduling is disabled. Pods are scheduled individually, and nothing is marked, created or removed."""
+    """Disables gang scheduling. Pods are scheduled individually, and no objects or marks are written."""
 
     support: Support = Support()
 
@@ -161,16 +161,16 @@ class NoGang(Struct, frozen=True):
 
     @property
     def opens_gates(self) -> bool:
-        """Return False, because pods are not gated."""
+        """Return False, because pods do not have the gate."""
         return False
 
     @property
     def rule(self) -> PodRule:
-        """Return the rule that changes nothing."""
+        """Return a rule without changes."""
         return PodRule()
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return an error if a scheduler is newly selected, because it would have no effect."""
+        """Return an error for a new scheduler selection, because it would have no effect."""
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
@@ -184,11 +184,11 @@ class NoGang(Struct, frozen=True):
         return pod
 
     def decide(self, _group: GangGroup) -> PolicyDecision:
-        """Decide nothing."""
+        """Return no actions."""
         return PolicyDecision()
 
     def prepare(self, _whole: GangSet) -> Preparation:
-        """Return the failure that no scheduler applies `spec.scheduling`."""
+        """Return a failure, because `spec.scheduling` requires a scheduler."""
         return UNSUPPORTED
 
     def outdated(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
@@ -200,12 +200,12 @@ NO_GANG: Final[Gang] = NoGang()
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return the selected scheduler, so that admission of pods does not read other objects."""
+    """Return the selected scheduler, so that pod admission does not require other objects."""
     return non_empty(template.live, labels.GANG_SCHEDULER)
 
 
 def inherited(leader: JSONObject) -> dict[str, str]:
-    """Return the annotations that workers inherit from their leader: scheduler, level and group name."""
+    """Return the annotations that workers inherit from their leader, which are scheduler, level and group name."""
     own = meta.annotations(leader)
     return {key: own[key] for key in INHERITED if own.get(key)}
 

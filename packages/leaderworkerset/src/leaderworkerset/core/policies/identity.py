@@ -1,4 +1,4 @@
-"""Identity: size of the group, index and key of group and worker, as labels and annotations of every pod.
+"""Sets the labels and annotations for the group size, index and key of each pod.
 
 Templates carry the size (R-LSTS-4); leaders get index and key of their group (R-ADM-4 to R-ADM-6), workers their index
 within it (R-ADM-10). With `groupIdentity: Hash` the key is random. It is also the index, and the source of the leader's
@@ -33,7 +33,7 @@ from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Te
 
 
 def group_hash(*parts: str) -> str:
-    """Return the key that all pods in one group or subgroup share.
+    """Return the key of a group or subgroup, which is the same for all its pods.
 
     >>> group_hash("default", "test-sample")
     '95e88034e460983f51a9952fe128729fbc0663b5'
@@ -42,12 +42,12 @@ def group_hash(*parts: str) -> str:
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return the size of the group."""
+    """Return the group size."""
     return {labels.SIZE: str(template.spec.size)}
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return the pod with its own labels. The worker template contains the labels that workers share with their leader."""
+    """Return the pod with its identity labels. Labels shared with the leader are in the worker template."""
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)
@@ -59,7 +59,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObject:
-    """Return the leader with a random key. A leader that was already admitted keeps its key."""
+    """Return the leader with a random key. A leader that was already admitted retains its key."""
     key = own.get(labels.GROUP_KEY, "")
     if not key or own.get(labels.GROUP_INDEX) != key:
         key = group_hash(meta.namespace(pod), member.request)
@@ -70,7 +70,7 @@ def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObj
 
 
 def ordinal(pod: JSONObject) -> int:
-    """Return the number at the end of the pod's name. Deny the pod if there is none."""
+    """Return the ordinal in the pod name. Deny the pod if there is none."""
     parts = ordinals.split(meta.name(pod))
     if parts is None:
         raise DeniedError(f"parsing pod ordinal for pod {meta.name(pod)}")
@@ -78,7 +78,7 @@ def ordinal(pod: JSONObject) -> int:
 
 
 def is_joined(key: str) -> bool:
-    """Return whether a key was joined by a policy of kube-apiserver, not hashed.
+    """Return whether kube-apiserver joined a key instead of hashing it.
 
     >>> is_joined("2c1b6d0e-7f9e-4a3c-9f10-0d5b6f0f7a11-3"), is_joined("95e88034e460983f51a9952fe128729fbc0663b5")
     (True, False)
@@ -94,7 +94,7 @@ _CONTROLLERS: Final = "object.metadata.?ownerReferences.orValue([]).filter(owner
 NOT_RANDOM: Final = {
     "key-is-not-random": f"!({IS_LEADER} && {annotation(labels.GROUP_IDENTITY)} in {texts(WITH_RANDOM_KEYS)})"
 }
-"""A policy has no source of random keys, so their leaders are left to the webhook."""
+"""Leaders with random keys are handled by the webhook, because policies cannot generate random keys."""
 
 RULE: Final = PodRule(
     conditions={

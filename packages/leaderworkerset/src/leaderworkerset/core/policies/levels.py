@@ -1,4 +1,4 @@
-"""The meaning of `spec.scheduling`: the active level, and the pods that are scheduled together (N-API-13 to N-API-15).
+"""Interprets `spec.scheduling` as the active level and the parts that are scheduled together (N-API-13 to N-API-15).
 
 In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. The fields that are set determine the level,
 which is never written to the spec. Pod templates contain it in an annotation, so that admission does not read other
@@ -20,7 +20,7 @@ API: Final = "scheduling.k8s.io/v1beta1"
 
 
 class SchedulingLevel(StrEnum):
-    """Which pods are scheduled together. The values are used in annotations and labels."""
+    """The scope of group scheduling. The values are used in annotations and labels."""
 
     WHOLE = "lws"
     REPLICA = "replica"
@@ -28,11 +28,11 @@ class SchedulingLevel(StrEnum):
 
 
 LevelFields: TypeAlias = Scheduling | ReplicaScheduling | RoleScheduling
-"""The three fields that every level has."""
+"""The three common fields of all levels."""
 
 
 class Part(Struct, frozen=True):
-    """Pods that are scheduled together: the name and path of their template, and their number if all must fit.
+    """Pods that are scheduled together, with the template name and path, and their number for a gang.
 
     `min_count` is None if pods are scheduled individually.
     """
@@ -44,12 +44,12 @@ class Part(Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """Return the role of the pods, or an empty string if both roles are included."""
+        """Return the role of the pods, or an empty string for both roles."""
         return self.name if self.name in (labels.LEADER, labels.WORKER) else ""
 
 
 def active(scheduling: Scheduling) -> list[SchedulingLevel]:
-    """Return the levels that are present, in order. Exactly one is valid."""
+    """Return the configured levels in order. Exactly one level is valid."""
     replica = scheduling.replica
     levels = [SchedulingLevel.WHOLE] if _is_set(scheduling) else []
     if replica is not None:
@@ -64,12 +64,12 @@ def _is_set(fields: LevelFields) -> bool:
 
 
 def level_of(scheduling: Scheduling) -> SchedulingLevel:
-    """Return the active level. If there are several, return the widest one."""
+    """Return the active level or, if there are several, the widest one."""
     return active(scheduling)[0]
 
 
 def several(levels: Sequence[SchedulingLevel]) -> str:
-    """Return the error message if the number of active levels is not one (N-SCH-VAL-9)."""
+    """Return the error message if there is not exactly one active level (N-SCH-VAL-9)."""
     return f"exactly one active scheduling level is required, got [{' '.join(levels)}]"
 
 

@@ -1,4 +1,4 @@
-"""Numbers in pod labels and annotations. An invalid number denies the pod, with the error text of Go's `strconv`."""
+"""Parses numbers in pod labels and annotations. Invalid numbers deny the pod with the error of `strconv`."""
 
 import re
 
@@ -10,12 +10,12 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def read_label(pod: JSONObject, key: str) -> int:
-    """Read a label. An absent label is read as an empty string, which is not a number."""
+    """Parse a label. An absent label is equivalent to an empty string, which is not a number."""
     return _parse(meta.labels(pod).get(key, ""))
 
 
 def read_annotation(pod: JSONObject, key: str) -> int:
-    """Read an annotation. An absent annotation is read as an empty string, which is not a number."""
+    """Parse an annotation. An absent annotation is equivalent to an empty string, which is not a number."""
     return _parse(meta.annotations(pod).get(key, ""))
 
 

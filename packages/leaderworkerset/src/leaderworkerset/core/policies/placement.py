@@ -1,4 +1,4 @@
-"""The preferred nodes for the pods of a new group. There are none unless a capability provides them.
+"""The preferred nodes for pods of a new group, which only capabilities provide.
 
 A leader gets its preferences when its gate is removed, because it is scheduled only after that. Workers get them from
 annotations of their template.
@@ -15,7 +15,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 PREFERENCES: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Prefer: TypeAlias = Callable[[JSONObject, JSONObject, JSONObject | None], list[JSONObject]]
-"""Returns the preferences for a leader, from the LeaderWorkerSet, the leader and its group's record. May be empty."""
+"""Returns the preferences for a leader, based on the LeaderWorkerSet, the leader and the group record."""
 
 
 class NodePlacement(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Functions that return a modified copy of a pod. The original pod is not modified."""
+"""Functions that return a modified copy of a pod."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 CONTAINERS: Final = ("containers", "initContainers")
-"""The fields of a pod's spec whose containers belong to the group; ephemeral containers do not."""
+"""The pod spec fields with containers of the group, which exclude ephemeral containers."""
 
 
 def with_labels(pod: JSONObject, labels: Mapping[str, str]) -> JSONObject:
@@ -26,17 +26,17 @@ def with_spec(pod: JSONObject, fields: JSONObject) -> JSONObject:
 
 
 def with_each_container(pod: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """Return the pod with every container and init container changed. Ephemeral containers are not changed."""
+    """Return the pod with all containers and init containers modified. Ephemeral containers are unchanged."""
     spec = meta.spec(pod)
     present = [field for field in CONTAINERS if spec.get(field)]
     return with_spec(pod, {field: [change(container) for container in spec[field]] for field in present})
 
 
 def environment(container: JSONObject) -> list[JSONObject]:
-    """Return the container's environment variables, or an empty list if absent."""
+    """Return the environment variables of a container, or an empty list if there are none."""
     return container.get("env") or []
 
 
 def non_empty(annotations: Mapping[str, str], key: str) -> dict[str, str]:
-    """Return only the annotation with this key, or none if it is absent or empty."""
+    """Return the annotation with this key as a map, which is empty if the value is absent or empty."""
     return {key: annotations[key]} if annotations.get(key) else {}

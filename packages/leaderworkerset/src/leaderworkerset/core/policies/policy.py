@@ -1,4 +1,4 @@
-"""The type of a policy, and the facts that policies decide from.
+"""Defines policies and their inputs.
 
 A policy acts in up to four places, and its module holds all of them:
 
@@ -27,18 +27,18 @@ from leaderworkerset.core.policies.celmutations import PodRule
 
 
 class DeniedError(Exception):
-    """The object must not be stored. The user gets the error text."""
+    """The object must not be stored. The error message is returned to the user."""
 
 
 class Template(Struct, frozen=True):
-    """The source of pod templates: the revision's template and the current annotations of the LeaderWorkerSet."""
+    """The source of pod templates: the template of a revision, and the current annotations."""
 
     spec: LeaderWorkerTemplate
     live: Mapping[str, str]
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """The position of a pod at admission: the size of its group, its index, and whether it is the leader.
+    """The position of a pod at admission, with the group size, its index, and whether it is the leader.
 
     `request` is unique to this admission, and is the source of values that must differ between two pods.
     """
@@ -57,14 +57,14 @@ class SchedulingFailure(Struct, frozen=True):
 
 
 Nodes: TypeAlias = Mapping[str, JSONObject | None]
-"""Nodes by name. The value is None if a node is missing."""
+"""Nodes by name, or None for nodes that do not exist."""
 
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
-"""The Workload of an owner, or the reason why it is missing. None if it is not needed (`delegation.py`)."""
+"""The Workload of an owner, or the reason why it is missing, or None if it is not required (`delegation.py`)."""
 
 
 class SchedulingObjects(Struct, frozen=True, kw_only=True):
-    """The gang scheduler objects of one group, or the shared objects of all groups in a LeaderWorkerSet.
+    """The gang scheduler objects of one group, or the shared objects of a LeaderWorkerSet.
 
     `unused` are the PodGroups of groups that no pod names. `kinds` are the kinds of these objects that the API server
     serves. If scheduling is delegated, `parent` is the Workload of an owner, or the reason why it is missing
@@ -82,7 +82,7 @@ NOT_SCHEDULED: Final = SchedulingObjects()
 
 
 class HeadlessService(Struct, frozen=True):
-    """The state of the Service with our name."""
+    """The state of the Service with the required name."""
 
     is_settled: bool = False
     conflict: str = ""
@@ -90,11 +90,11 @@ class HeadlessService(Struct, frozen=True):
 
 
 NO_SERVICE: Final = HeadlessService()
-"""There is no Service with our name."""
+"""The Service does not exist."""
 
 
 class GroupObjects(Struct, frozen=True, kw_only=True):
-    """The objects that have the name and index of a group as labels, including those of an earlier leader.
+    """The objects with the name and index labels of a group, including objects of a previous leader.
 
     `gone` are the pods that were deleted since the last reconcile, in their last state.
     """
@@ -105,11 +105,11 @@ class GroupObjects(Struct, frozen=True, kw_only=True):
 
 
 NO_OBJECTS: Final = GroupObjects()
-"""No object has the name and index as labels."""
+"""There are no objects with the name and index labels."""
 
 
 class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
-    """The observed state of a group: the pod of its key, its LeaderWorkerSet, and the objects that have its labels.
+    """The observed state of a group, with its leader pod, its LeaderWorkerSet, and the objects with its labels.
 
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. The decision depends on `nodes`. `record`
     describes the last recreation. `service` is the group's own Service. `facts` contains the observed state and
@@ -129,17 +129,17 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def lws(self) -> LeaderWorkerSet:
-        """Return the decoded LeaderWorkerSet. Raise `DecodeError` if a field has the wrong type."""
+        """Return the decoded LeaderWorkerSet. Raise `DecodeError` if a field has an invalid type."""
         return leaderworkerset.decode(self.obj)
 
     @cached_property
     def workers(self) -> JSONObject | None:
-        """Return the worker StatefulSet, or an earlier StatefulSet with the same name."""
+        """Return the worker StatefulSet, or a previous StatefulSet with the same name."""
         return groupname.find_workers(self.leader, self.objects.statefulsets)
 
 
 class PolicyDecision(Struct, frozen=True, kw_only=True):
-    """The decision of one policy about a group.
+    """The decision of a policy for a group.
 
     `holds` is the reason why no more objects are created, or empty. `node_selector` is added to the worker template.
     `requeue_after` is in seconds.
@@ -152,11 +152,11 @@ class PolicyDecision(Struct, frozen=True, kw_only=True):
 
 
 NOTHING: Final = PolicyDecision()
-"""The decision of a policy that does not affect a group."""
+"""The decision of a policy without effect on a group."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """The functions of a policy for pod templates, and for pods at their admission.
+    """The functions of a policy for pod templates and for pod admission.
 
     `rule` must do the same as `admit`, or leave the pod to it by a condition.
     """

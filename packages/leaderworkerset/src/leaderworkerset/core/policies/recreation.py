@@ -1,4 +1,4 @@
-"""When a failed group is recreated: immediately after the first failure, then with increasing delays.
+"""Determines when a failed group is recreated. Repeated failures increase the delay.
 
 The Go controller recreates a group immediately after every failure (`UPSTREAM_RESTARTS`). With other settings
 (`Extensions.restarts`), a group that fails again soon after its last recreation waits. The default delay is 10 seconds,
@@ -25,17 +25,17 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Origin, Recreation, RecreationState
 
 MOST_DELETIONS: Final = 5
-"""The maximum number of recreations within `DELETIONS_WITHIN` that are caused by unexplained pod deletions."""
+"""The maximum number of recreations due to unexplained pod deletions within `DELETIONS_WITHIN`."""
 
 DELETIONS_WITHIN: Final = timedelta(minutes=2)
-"""The period in which these recreations are counted. A further recreation waits until the first one is older."""
+"""The period for counting these recreations. Additional recreations wait until the first one is older."""
 
 DOUBLINGS: Final = 32
-"""The maximum number of doublings of a delay, which is more than any maximum delay requires."""
+"""The maximum number of times that a delay is doubled, which exceeds all configurable limits."""
 
 
 class RestartSettings(Struct, frozen=True, kw_only=True):
-    """How failed groups are recreated.
+    """The settings for recreating failed groups.
 
     If `backs_off` is not set, every failure recreates the group immediately. If `max_restarts` is not set, recreations
     are not limited. `resumed` can be any text. If it changes, the counts of groups are reset.
@@ -50,11 +50,11 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def remembers(self) -> bool:
-        """Return whether recreations are recorded, because only delays and limits need their number."""
+        """Return whether recreations must be recorded, because delays or limits depend on their number."""
         return self.backs_off or self.max_restarts is not None
 
     def delay(self, count: int) -> timedelta:
-        """Return the delay before recreation number `count` in a row.
+        """Return the delay before the consecutive recreation number `count`.
 
         >>> [int(RestartSettings().delay(count).total_seconds()) for count in (1, 2, 3, 6, 7, 1000)]
         [0, 10, 20, 160, 300, 300]
@@ -66,16 +66,16 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
         return longest if doublings >= longest / self.first_delay else self.first_delay * doublings
 
     def is_spent(self, used: int) -> bool:
-        """Return whether a group with this number of used restarts has no restarts left."""
+        """Return whether a group with this number of used restarts is exhausted."""
         return self.max_restarts is not None and used >= self.max_restarts
 
 
 UPSTREAM_RESTARTS: Final = RestartSettings(backs_off=False)
-"""The settings of the Go controller, whose restart limit is a field of the spec."""
+"""The settings of the Go controller, with the restart limit in the spec."""
 
 
 def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> Recreation:
-    """Return the recreation as due now. It uses one more restart than the given number."""
+    """Return the recreation as due now. It increments the number of used restarts."""
     if recreation.state is RecreationState.RECREATED:
         return recreation
     counted = None if settings.max_restarts is None else used + 1
@@ -83,7 +83,7 @@ def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> R
 
 
 def again(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
-    """Return the first recreation in a row of the same leader for the same failure, due immediately."""
+    """Return the first consecutive recreation of the same leader for the same failure, due immediately."""
     waiting = replace(recreation, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
     return carry_out(waiting, settings, 0)
 
@@ -96,7 +96,7 @@ def following(
     now: datetime,
     used: int = 0,
 ) -> Recreation:
-    """Return the recreation of `leader` after the group's previous recreation and `used` restarts.
+    """Return the recreation of `leader` after the previous recreation of the group and `used` restarts.
 
     If the leader was otherwise replaced while the group waited, the recreation did not take place. It is not counted
     twice, because the next failure reuses its number and time. For a different revision, the count is reset. If the
@@ -140,13 +140,13 @@ def following(
 
 
 def longest_wait(recreation: Recreation, settings: RestartSettings) -> timedelta:
-    """Return the maximum wait of a recreation. A longer wait is caused by a wrong clock."""
+    """Return the maximum delay of a recreation. Longer delays are caused by an incorrect clock."""
     is_program = recreation.failure.origin is Origin.PROGRAM
     return settings.delay(recreation.count) if is_program else DELETIONS_WITHIN
 
 
 def _took_place(previous: Recreation) -> int:
-    """Return the number of recreations in a row, without a pending one whose leader was otherwise replaced."""
+    """Return the number of consecutive recreations, except for a pending one whose leader was replaced."""
     return previous.count - 1 if _is_pending(previous) else previous.count
 
 
@@ -155,31 +155,31 @@ def _is_pending(previous: Recreation) -> bool:
 
 
 def _backed_off(repeated: Recreation | None, longest: datetime, now: datetime) -> datetime:
-    """Return the time of a recreation that waits at most until `longest`. A pending recreation keeps its time."""
+    """Return the time of a recreation, at most `longest`. A pending recreation retains its time."""
     is_pending = repeated is not None and _is_pending(repeated)
     return min(max(repeated.due, now), longest) if repeated is not None and is_pending else longest
 
 
 def _spaced(deletions: Sequence[datetime], now: datetime) -> datetime:
-    """Return the earliest time at which one more deletion is permitted within `DELETIONS_WITHIN`."""
+    """Return the earliest time at which a further deletion is allowed within `DELETIONS_WITHIN`."""
     if len(deletions) < MOST_DELETIONS:
         return now
     return min(max(now, deletions[-MOST_DELETIONS] + DELETIONS_WITHIN), now + DELETIONS_WITHIN)
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
-    """Return whether the failure is repeated: same revision, soon after the last recreation, and not reset by the user."""
+    """Return whether the failure is repeated soon with the same revision, and was not reset by the user."""
     is_same = previous.revision == groupname.revision(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 
 
 def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONObject:
-    """Build the record for a recreation."""
+    """Build the record of a recreation."""
     return build_record(obj, leader, recreationrecord.write(recreation))
 
 
 def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
-    """Build a group's record, owned by the LeaderWorkerSet, so that it outlives the leader, but not the set."""
+    """Build a group record. Its owner is the LeaderWorkerSet, so that it is not deleted with the leader."""
     own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.label(leader)}
     name = recreationrecord.name_of(leader)
     return CONTROLLER_REVISIONS.controlled(obj, name, own, annotations=annotations, data={}, revision=0)

@@ -1,4 +1,4 @@
-"""Replacement: a leader with a random key has a gate, which is removed when its group may be scheduled (N-ADM-4).
+"""Adds a gate to leaders with random keys until their group may be scheduled (N-ADM-4).
 
 Until then, a ReplicaSet that is scaled down deletes this leader first, because its deletion cost is the lowest. If
 `spec.scheduling` is set, leaders with an index also have the gate (N-ADM-9).
@@ -15,16 +15,16 @@ from leaderworkerset.core.policies.podedits import with_annotations, with_spec
 from leaderworkerset.core.policies.policy import Member, Policy
 
 GATED_COST: Final = "-100"
-"""The deletion cost of a gated leader, unless the user set a cost."""
+"""The pod deletion cost of a gated leader, unless the user set a cost."""
 
 
 def is_gated(leader: JSONObject) -> bool:
-    """Return whether the leader still has the gate."""
+    """Return whether the leader has the gate."""
     return any(gate["name"] == labels.REPLACEMENT_GATE for gate in meta.spec(leader).get("schedulingGates") or [])
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Add the gate to a leader with a random key. The controller removes it, regardless of the policy."""
+    """Add the gate to a leader with a random key. The controller removes the gate, regardless of the policy."""
     if not member.is_leader or not groupname.is_hash(pod):
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):

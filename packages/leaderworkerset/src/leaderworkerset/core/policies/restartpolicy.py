@@ -1,4 +1,4 @@
-"""Restart policy: the failure of a pod causes the recreation of its whole group (R-POD-3 to R-POD-5).
+"""Recreates a whole group after a pod failure, according to the restart policy (R-POD-3 to R-POD-5).
 
 `failures.py` decides which failures count, and `recreation.py` decides when a group may be recreated. In: a live group.
 Out: the deletion of its leader and the record of the recreation, or the time until then. A group without restarts left
@@ -37,7 +37,7 @@ def decide(
     excuses: Sequence[Excuse] = (),
     finders: Sequence[FindFault] = (),
 ) -> PolicyDecision:
-    """Delete the leader if a pod failed, wait until the deletion is due, or mark the group as exhausted (R-POD-5).
+    """Delete the leader if a pod failed, delay the deletion, or mark the group as exhausted (R-POD-5).
 
     If no pod failed, the `finders` search for other reasons. Their order does not matter, because a failure without
     restarts is recorded if there are several.
@@ -64,7 +64,7 @@ def decide(
 
 
 def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
-    """Return the first failure of a container or kubelet, or else the first disruption, or None if there is none."""
+    """Return the first container or kubelet failure, or otherwise the first disruption, or None."""
     first = None
     for pod in failures.failed_pods(group.lws, group, excuses):
         cause = replace(failure.describe(pod), origin=disruptions.origin_of(pod, group.lws, excuses))
@@ -75,7 +75,7 @@ def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
 
 
 def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
-    """Record and perform a recreation, or perform other consequences of the failure."""
+    """Record and perform a recreation, or perform other actions for the failure."""
     recorded: tuple[Action, ...] = (
         (_record(group, new), *_drop_replaced(group)) if _matters(group, settings, new) else ()
     )
@@ -86,7 +86,7 @@ def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> Poli
             actions = recorded
         case RecreationState.RECREATED if new.used is not None:
             actions = (*recorded, *_count(group, new), _delete(group, new))
-        case RecreationState.RECREATED:  # first what is due: a record that cannot be written must not delay it
+        case RecreationState.RECREATED:  # due actions must not wait for a record write that fails
             actions = (_delete(group, new), *recorded)
         case _:
             assert_never(new.state)
@@ -94,13 +94,13 @@ def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> Poli
 
 
 def _matters(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
-    """Return whether a recreation is recorded. A disruption does not count, but an earlier record is continued."""
+    """Return whether a recreation is recorded. Disruptions are recorded only if there is an earlier record."""
     is_disruption = new.failure.origin is Origin.DISRUPTION and settings.max_restarts is None and group.record is None
     return settings.remembers and not is_disruption
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
-    """Keep and terminate the pods of an exhausted group (N-RB-4). For a recovered leader, do not keep more pods."""
+    """Preserve and terminate the pods of an exhausted group (N-RB-4). A recovered leader preserves no more pods."""
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
@@ -110,12 +110,12 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
 
 
 def _used(group: LiveGroup, settings: RestartSettings) -> int:
-    """Return the number of used restarts of the group. Raise ValueError if it cannot be read (N-RB-10)."""
+    """Return the number of used restarts of the group. Raise ValueError if it is invalid (N-RB-10)."""
     return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
 def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
-    """Store the used restarts, including this recreation, once before the recreation (N-RB-3)."""
+    """Store the used restarts, including this one, once before the recreation (N-RB-3)."""
     if new.used is None:
         return ()
     known = counts.read(group.obj)
@@ -135,7 +135,7 @@ def _terminate(group: LiveGroup) -> Delete:
 
 
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
-    """Delete the record of the replaced group, which the new group's record continues."""
+    """Delete the record of the replaced group after the new group has a record."""
     record = group.record
     if record is None or meta.name(record) == recreationrecord.name_of(group.leader):
         return ()
@@ -143,7 +143,7 @@ def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
 
 
 def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
-    """Perform the recorded recreation of this leader when it is due."""
+    """Perform the recorded recreation of this leader if it is due."""
     if known.resumed != settings.resumed:
         return _carry_out(group, known, recreation.again(known, settings, group.now))
     if known.state is RecreationState.WAITING and settings.is_spent(_used(group, settings)):
@@ -160,13 +160,13 @@ def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) ->
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
-    """Delete the leader after writing to the record, which distinguishes this from a deletion by a different client."""
+    """Delete the leader after updating the record, which distinguishes this from a deletion by other clients."""
     recorded = () if new == known else (_record(group, new),)
     return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
 
 
 def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
-    """Return the seconds until the recreation is due, or None if it is due.
+    """Return the seconds until the recreation is due, or None if it is already due.
 
     A wait that exceeds the maximum is ignored, because the clock was set back, or was ahead when the record was
     written.
@@ -182,7 +182,7 @@ def _holds(due: Recreation) -> str:
 
 
 def replace_ended(group: LiveGroup) -> Delete:
-    """Delete a finished leader with its group, regardless of the restart policy, because a new leader already exists."""
+    """Delete a finished leader with its group, regardless of the restart policy, because a new leader exists."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
     return recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
@@ -210,7 +210,7 @@ def delete_leader(group: LiveGroup, event: Event) -> Delete:
 
 
 def _record(group: LiveGroup, new: Recreation) -> Apply:
-    """Record the recreation in the single record of the group, even if a different manager wrote it."""
+    """Record the recreation in the record of the group, even if a different manager wrote it."""
     return Apply(
         resource=CONTROLLER_REVISIONS,
         object=recreation.build(group.obj, group.leader, new),

@@ -1,4 +1,4 @@
-"""Startup policy: if it is `LeaderReady`, workers are created after their leader is ready (R-POD-7)."""
+"""Creates workers after their leader is ready if the startup policy is `LeaderReady` (R-POD-7)."""
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
@@ -7,7 +7,7 @@ from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Delay the workers until the leader is ready, if the live spec requires it.
+    """Delay the workers until the leader is ready, if the current spec requires it.
 
     For a group with a random key, the leader's containers must be ready, because the pod is ready only when its workers
     are ready (N-HASH-8).

@@ -1,4 +1,4 @@
-"""Subdomain: if the policy is `UniquePerReplica`, the pods of each group have their own subdomain (R-ADM-7)."""
+"""Sets a separate subdomain for each group if the policy is `UniquePerReplica` (R-ADM-7)."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from leaderworkerset.core.policies.policy import Member, Policy
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Set a leader's host name as its subdomain. Workers get theirs from the Service of their StatefulSet."""
+    """Set the leader's host name as its subdomain. The StatefulSet sets the subdomain of workers."""
     is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) in WITH_OWN_SERVICES
     return with_spec(pod, {"subdomain": groupname.host(pod)}) if member.is_leader and is_unique else pod
 

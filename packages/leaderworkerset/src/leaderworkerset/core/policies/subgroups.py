@@ -1,4 +1,4 @@
-"""The subgroup of a pod, and its labels and affinity (R-ADM-8 to R-ADM-13).
+"""Assigns pods to subgroups, with labels and affinity (R-ADM-8 to R-ADM-13).
 
 Templates contain the settings as annotations: size and type of the subgroups, and the topology key of exclusive
 subgroups. At admission, these and the index in the group determine the subgroup of a pod.
@@ -45,7 +45,7 @@ def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
 
 
 def join_as_leader(pod: JSONObject) -> JSONObject:
-    """Return the leader as a member of subgroup 0, unless it is excluded or there are no subgroups (R-ADM-8, R-ADM-9)."""
+    """Return the leader as a member of subgroup 0, unless it is not in a subgroup (R-ADM-8, R-ADM-9)."""
     excluded = meta.annotations(pod).get(labels.SUBGROUP_POLICY_TYPE) in WITHOUT_LEADER
     if excluded or not _needs_subgroup(pod):
         return pod
@@ -81,7 +81,7 @@ def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return the annotations for the size, type and topology key of subgroups, or none if there are no subgroups."""
+    """Return the annotations for subgroup size, type and topology key, or an empty map if there are no subgroups."""
     policy = template.spec.sub_group_policy
     if policy is None:
         return {}
@@ -106,7 +106,7 @@ _TERMS: Final = "variables.groupTerms + variables.subgroupTerms"
 
 RULE: Final = PodRule(
     conditions={
-        # A group whose key was hashed has hashed keys of subgroups, and workers have ordinals from 1 on.
+        # A group with a hashed key has hashed subgroup keys, and workers have ordinals starting at 1.
         "subgroup-key-is-joined": f"!({_IS_SET}) || {_SIZE} >= 1"
         f" && {LABELS}[?{text(labels.GROUP_KEY)}].orValue({text(JOINT)}).contains({text(JOINT)})"
         f' && ({IS_LEADER} || !object.metadata.name.endsWith("-0"))',

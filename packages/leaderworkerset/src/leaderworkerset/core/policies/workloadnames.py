@@ -1,4 +1,4 @@
-"""The names of Workloads and PodGroups, which are the same in the Go controller (N-K8S-3 to N-K8S-5).
+"""Computes the same Workload and PodGroup names as the Go controller (N-K8S-3 to N-K8S-5).
 
 A Workload's name ends in a hash of the LeaderWorkerSet's UID. The name of a replica's PodGroup starts with the
 Workload's name, and with an incarnation if the group has an index. So a recreated leader never waits for the previous
@@ -18,19 +18,19 @@ from leaderworkerset.core.policies.levels import SchedulingLevel
 LONGEST: Final = 253
 
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""The characters that Kubernetes uses for random parts of names."""
+"""The characters in random suffixes of Kubernetes names."""
 
 INCARNATION: Final = 5
-"""The number of characters that distinguish the PodGroups of successive leaders with the same name."""
+"""The number of characters that distinguish PodGroups of consecutive leaders with the same name."""
 
 
 def workload_name(lws: LeaderWorkerSet) -> str:
-    """Return the name of the Workload of a LeaderWorkerSet."""
+    """Return the Workload name of a LeaderWorkerSet."""
     return name_of(lws.name, lws.uid)
 
 
 def name_of(name: str, uid: UID) -> str:
-    """Return the name of the Workload of the LeaderWorkerSet with this name and UID.
+    """Return the Workload name for this LeaderWorkerSet name and UID.
 
     >>> name_of("web", UID("11111111-2222-3333-4444-555555555555"))
     'web-68d7549f75'
@@ -40,12 +40,12 @@ def name_of(name: str, uid: UID) -> str:
 
 
 def encode(data: bytes) -> str:
-    """Return bytes as characters that do not form words."""
+    """Encode bytes with characters that do not form words."""
     return "".join(ALPHABET[byte % len(ALPHABET)] for byte in data)
 
 
 def accepted(annotated: str, workload: str) -> str:
-    """Return the prefix for the names of a leader's PodGroups: its annotation, if that belongs to its Workload."""
+    """Return the name prefix of a leader's PodGroups, which is its annotation, if it matches the Workload."""
     return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
 
 
@@ -55,13 +55,13 @@ def incarnated(workload: str, request: str) -> str:
 
 
 def is_incarnated(name: str) -> bool:
-    """Return whether the name of a Workload has an incarnation. LeaderWorkerSet names do not contain dots."""
+    """Return whether a Workload name contains an incarnation. LeaderWorkerSet names do not contain dots."""
     incarnation = name.rpartition(".")[2]
     return "." in name and len(incarnation) == INCARNATION and set(incarnation) <= set(ALPHABET)
 
 
 def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str) -> str:
-    """Return the name of a pod's PodGroup. A missing label counts as empty, and `workload` may have an incarnation."""
+    """Return the PodGroup name of a pod. A missing label is empty, and `workload` can contain an incarnation."""
     if level is SchedulingLevel.WHOLE:
         return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
     revision = groupname.revision(pod)
@@ -70,7 +70,7 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
 
 
 def users(pod_group: JSONObject) -> tuple[str, ...]:
-    """Return the names of PodGroups whose pods need this PodGroup. The leader also needs its workers' PodGroup."""
+    """Return the names of PodGroups whose pods require this PodGroup."""
     name, revision = meta.name(pod_group), groupname.revision(pod_group)
     if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:
         return (name,)
@@ -78,12 +78,12 @@ def users(pod_group: JSONObject) -> tuple[str, ...]:
 
 
 def linked(pod: JSONObject) -> str:
-    """Return the name of the Kubernetes PodGroup to which a pod is linked, or an empty string."""
+    """Return the Kubernetes PodGroup name in a pod, or an empty string if the pod is not linked."""
     return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def _cut(workload: str, suffix: str) -> str:
-    """Return the joined name, in which the LeaderWorkerSet's name is truncated to fit."""
+    """Return the joined name. The LeaderWorkerSet name is truncated if necessary."""
     name, dash, identity = workload.rpartition("-")
     kept = f"{dash}{identity}{suffix}"
     return name[: LONGEST - len(kept)] + kept

@@ -1,1 +1,1 @@
-"""The limits for recreating groups: settings, failure descriptions, and pods on lost nodes."""
+"""Restart limits, failure descriptions, and pods on lost nodes."""

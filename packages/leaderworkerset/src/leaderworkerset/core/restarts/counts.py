@@ -1,4 +1,4 @@
-"""How often groups were restarted: the annotation `group-restart-counts` of a LeaderWorkerSet (N-RB-1, N-RB-10).
+"""Reads and writes the restart counts in the annotation `group-restart-counts` (N-RB-1, N-RB-10).
 
 In: the LeaderWorkerSet. Out: a number for each `<revision>/<group>`, and the patch that stores new numbers. No group is
 restarted while the annotation cannot be read, because its used restarts are unknown.
@@ -17,18 +17,18 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 HIGHEST: Final = 2**31 - 1
-"""The highest count. The limit is a 32-bit integer."""
+"""The maximum count, which is a 32-bit integer."""
 
 
 class Key(NamedTuple):
-    """A group at one revision. `group` is its index or its random key."""
+    """A group at one revision. `group` is an index or a random key."""
 
     revision: str
     group: str
 
     @classmethod
     def of(cls, leader: JSONObject) -> "Key":
-        """Return the key under which the restarts of a leader's group are counted."""
+        """Return the key for the restart count of a leader's group."""
         return cls(groupname.revision(leader), groupname.label(leader))
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
     @property
     def ordinal(self) -> int:
-        """Return the group as an index. Raise ValueError if it is not an index."""
+        """Return the group as an index. Raise ValueError if it is not a number."""
         index = decimals.natural(self.group)
         if index is None:
             raise ValueError(f'invalid group restart count key "{self}"')
@@ -61,7 +61,7 @@ def read(obj: JSONObject) -> dict[Key, int]:
 
 
 def confirm(obj: JSONObject) -> Patch:
-    """Return a patch without changes, which fails if the LeaderWorkerSet was changed since it was read (N-RB-2).
+    """Return a patch without changes that fails if the LeaderWorkerSet has changed (N-RB-2).
 
     Two caches are not ordered relative to each other, so the LeaderWorkerSet cache may still show the old count of a
     recovered group.
@@ -85,7 +85,7 @@ def _count(key: str, count: int) -> int:
 
 
 def write(obj: JSONObject, counts: Counts) -> Patch:
-    """Return the patch that stores the counts, or removes empty ones, if the LeaderWorkerSet is unchanged."""
+    """Return a patch that stores the counts, or removes them if empty, unless the LeaderWorkerSet has changed."""
     text = canonical_json({str(key): count for key, count in counts.items()}).decode() if counts else None
     change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     return guarded_patch(LEADERWORKERSETS, obj, change, if_present=True)

@@ -1,4 +1,4 @@
-"""Describes the failure of a pod, its restart and the last line of its container in one sentence for an event.
+"""Describes a pod failure, with restart and last container message, in one sentence for an event.
 
 In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
 count, for the record of a recreation. The quoted line comes from the pod's status: the termination message of the
@@ -13,24 +13,24 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
 LONGEST_MESSAGE: Final = 400
-"""The maximum number of quoted characters of a termination message. An event is limited to 1024 characters."""
+"""The maximum number of characters of a quoted termination message, because events are limited to 1024 characters."""
 
 DISRUPTION: Final = "DisruptionTarget"
-"""The condition that contains the reason for a pod's deletion."""
+"""The condition with the reason for a pod deletion."""
 
 DELETED: Final = "deleted"
-"""The first word in the description of a deleted pod. Reason and message follow, each after a colon."""
+"""The first word in the description of a deleted pod. The reason and message follow after colons."""
 
 
 def describe(pod: JSONObject) -> Failure:
-    """Return the failure of a pod that was restarted or deleted."""
+    """Return the failure of a restarted or deleted pod."""
     restarts = sum(container.get("restartCount") or 0 for container in podstate.container_statuses(pod))
     longest = max(_run_lengths(pod), default=None)
     return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod), longest_run=longest)
 
 
 def _run_lengths(pod: JSONObject) -> Iterator[int]:
-    """Yield the run times in seconds of containers that restarted or whose pod was evicted. A time may be null."""
+    """Yield the run times in seconds of restarted containers and containers of evicted pods. Times can be null."""
     was_evicted = meta.status(pod).get("phase") == "Failed" and bool(meta.status(pod).get("reason"))
     for container in podstate.container_statuses(pod):
         for state in ("lastState", "state"):
@@ -41,7 +41,7 @@ def _run_lengths(pod: JSONObject) -> Iterator[int]:
 
 
 def in_brackets(what: str) -> str:
-    """Return the description as a parenthesis within a sentence.
+    """Return the description in parentheses.
 
     >>> in_brackets("main: exit code 1"), in_brackets("")
     (' (main: exit code 1)', '')
@@ -50,7 +50,7 @@ def in_brackets(what: str) -> str:
 
 
 def _what(pod: JSONObject) -> str:
-    """Describe who terminated the pod, or else how its containers terminated. The kubelet kills evicted containers."""
+    """Describe the component that terminated the pod, or otherwise the terminated containers."""
     if disruption := _disruption(pod):
         return disruption
     ended = next(_ended(pod), None)
@@ -60,7 +60,7 @@ def _what(pod: JSONObject) -> str:
 
 
 def _disruption(pod: JSONObject) -> str:
-    """Return the reason and message with which a kubelet, the scheduler or a different component terminated the pod."""
+    """Return the reason and message of the kubelet, scheduler or other component that terminated the pod."""
     status, disruption = meta.status(pod), meta.find_condition(pod, DISRUPTION) or {}
     if reason := status.get("reason"):
         text = " ".join(str(status.get("message") or "").split())[:LONGEST_MESSAGE]
@@ -70,7 +70,7 @@ def _disruption(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers terminated. Containers that exited by themselves are first."""
+    """Describe the last runs of restarted containers. Containers that exited by themselves are first."""
     for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)

@@ -1,4 +1,4 @@
-"""Workers that were deleted while no manager was running (docs/adr/0014-workers-lost-unseen.md).
+"""Finds workers that were deleted while no manager was running (docs/adr/0014-workers-lost-unseen.md).
 
 While a manager runs, it writes the status as soon as a worker is deleted. So all groups were whole at the last
 transition of `Available` to True, and when the status was last written, as many groups were whole as it counts. If
@@ -22,16 +22,16 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 
 SKEW: Final = timedelta(minutes=1)
-"""The maximum time by which the manager's clock (conditions) may be behind the API server's clock (pods)."""
+"""The maximum time by which the manager's clock (conditions) can lag behind the API server's clock (pods)."""
 
 DRIFT: Final = timedelta(seconds=2)
-"""The maximum difference between the clocks of two API servers. etcd warns if it exceeds one second."""
+"""The maximum clock difference of two API servers. etcd logs a warning if it exceeds one second."""
 
 REASON: Final = "no manager ran"
 
 
 class LastStatus(Struct, frozen=True, kw_only=True):
-    """The last status: the number of ready groups, the time since which all are ready, and the time of the write.
+    """The last status, with the number of ready groups, the time since all are ready, and the write time.
 
     `whole_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
     unknown.
@@ -43,7 +43,7 @@ class LastStatus(Struct, frozen=True, kw_only=True):
 
 
 class WholeTime(Struct, frozen=True):
-    """The time `at` which groups were whole. A worker that was created after `latest` did not exist then.
+    """The time `at` which groups were complete. Workers created after `latest` did not exist at that time.
 
     `leaders` are the leaders of these groups. None means all older groups.
     """
@@ -62,7 +62,7 @@ class ObservedGroup(Struct, frozen=True):
 
 
 def last_status(lws: JSONObject) -> LastStatus:
-    """Return what the status of a LeaderWorkerSet reports when a manager first reads it."""
+    """Return the content of a LeaderWorkerSet status when a manager first reads it."""
     writes = (entry for entry in meta.metadata(lws).get("managedFields") or [] if entry.get("subresource") == "status")
     return LastStatus(
         ready=int(meta.status(lws).get("readyReplicas") or 0),
@@ -72,7 +72,7 @@ def last_status(lws: JSONObject) -> LastStatus:
 
 
 def moments(last: LastStatus, groups: Iterable[ObservedGroup]) -> Sequence[WholeTime]:
-    """Return the times since which groups must not have lost workers. `groups` exclude failed and terminating leaders."""
+    """Return the times since which groups must be complete. `groups` excludes failed and terminating leaders."""
     known = list(groups)
     whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
     if written is not None:
@@ -81,7 +81,7 @@ def moments(last: LastStatus, groups: Iterable[ObservedGroup]) -> Sequence[Whole
 
 
 def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> WholeTime | None:
-    """Return the moment for the groups that must have lost workers, or None if there are none.
+    """Return the time at which groups with lost workers were complete, or None if there are no such groups.
 
     A status counts groups without naming them. If more groups have younger workers than are missing from the count, the
     groups that were probably whole are first. They have older workers, or the oldest StatefulSet.
@@ -93,7 +93,7 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> W
 
 
 def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
-    """Yield for each group with lost workers whether all are lost, when its StatefulSet was created, and its leader."""
+    """Yield whether all workers of a group are lost, the creation time of its StatefulSet, and its leader."""
     for group in groups:
         if group.statefulset is not None and (names := lost(moment, group.statefulset, group.pods)):
             is_new = len(names) == meta.spec(group.statefulset).get("replicas")
@@ -101,7 +101,7 @@ def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[
 
 
 def _moment(at: str, granted: timedelta) -> WholeTime | None:
-    """Return the moment for a time that other clients may have written, or None if it is not a time."""
+    """Return the time, which other clients can modify, or None if it is invalid."""
     read = timestamps.read(at)
     if read is None or read.year >= MAXYEAR:
         return None
@@ -109,7 +109,7 @@ def _moment(at: str, granted: timedelta) -> WholeTime | None:
 
 
 def _drift(groups: Iterable[ObservedGroup]) -> timedelta:
-    """Return by how much the clock for StatefulSets and statuses may be behind. Workers follow their StatefulSet."""
+    """Return the maximum clock lag for StatefulSets and statuses. Workers are created after their StatefulSet."""
     delays = (
         timestamps.parse(meta.created(pod)) - timestamps.parse(meta.created(group.statefulset))
         for group in groups
@@ -121,12 +121,12 @@ def _drift(groups: Iterable[ObservedGroup]) -> timedelta:
 
 
 def _is_older_than_leader(group: ObservedGroup) -> bool:
-    """Return whether the StatefulSet seems older than its leader, because the clocks of API servers differ."""
+    """Return whether the StatefulSet appears older than its leader, because API server clocks differ."""
     return group.statefulset is not None and meta.created(group.statefulset) < meta.created(group.leader)
 
 
 def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
-    """Return whether all pods in a group existed at a moment, and are ready."""
+    """Return whether all pods of a group existed at a time, and are now ready."""
     pods = (group.leader, *group.pods)
     if any(meta.created(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):
         return False
@@ -136,7 +136,7 @@ def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
 
 
 def whole_since(lws: JSONObject) -> str:
-    """Return since when all groups are ready according to the status, or an empty string if they are not ready."""
+    """Return the time since which all groups are ready according to the status, or an empty string."""
     status, available = meta.status(lws), meta.find_condition(lws, AVAILABLE.type) or {}
     if available.get("status") != "True" or status.get("readyReplicas") != status.get("replicas"):
         return ""
@@ -144,7 +144,7 @@ def whole_since(lws: JSONObject) -> str:
 
 
 def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
-    """Return whether the index of a group is not below the desired number of groups.
+    """Return whether a group index exceeds the desired number of groups.
 
     Such a surge group is created while the set is available, and may not have been complete. The status may not count
     its leader yet.
@@ -154,7 +154,7 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
 
 
 def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
-    """Return the workers that were deleted after a moment, or none if the StatefulSet is not older."""
+    """Return the workers that were deleted after a time, or none if the StatefulSet was created later."""
     if meta.created(statefulset) >= moment.at or not _concerns(moment, statefulset):
         return ()
     kept = {meta.name(pod) for pod in pods if meta.created(pod) <= moment.latest}
@@ -164,13 +164,13 @@ def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject])
 
 
 def _concerns(moment: WholeTime, statefulset: JSONObject) -> bool:
-    """Return whether the group of a StatefulSet was whole at a moment, based on its leaders."""
+    """Return whether the group of a StatefulSet was complete at a time, based on its leaders."""
     owner = meta.controller_of(statefulset) or {}
     return moment.leaders is None or owner.get("uid") in moment.leaders
 
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
-    """Return the last state of a worker that was running, and was deleted after the group was whole."""
+    """Return the last state of a running worker that was deleted after the group was complete."""
     revision = groupname.revision(statefulset)
     return {
         "metadata": {

@@ -1,4 +1,4 @@
-"""The pods of an exhausted group, which a finalizer keeps terminated but readable (N-RB-4, N-RB-16).
+"""Preserves the terminated pods of an exhausted group with a finalizer (N-RB-4, N-RB-16).
 
 The leader of a group that ran to completion is kept in the same way.
 
@@ -32,31 +32,31 @@ def is_kept(pod: JSONObject) -> bool:
 
 
 def set_of(pod: JSONObject) -> ObjectKey:
-    """Return the name of the LeaderWorkerSet to which a pod belongs."""
+    """Return the name of the LeaderWorkerSet of a pod."""
     return ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME])
 
 
 def exhaust(leader: JSONObject) -> Patch:
-    """Mark and keep the leader. Earlier requests of a user to resume the group are ignored."""
+    """Mark and preserve the leader. Earlier requests to resume the group are ignored."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: TRUE, labels.RECOVER: None}
     return mark(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Add the finalizer to pods that lack it. A finalizer cannot be added to a pod that is being deleted."""
+    """Add the finalizer to pods without it. Finalizers cannot be added to terminating pods."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
     return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Remove the finalizer from the pods of groups: first from workers, then from leaders, with their marks."""
+    """Remove the finalizer from the pods of groups, first from workers, and then with the marks from leaders."""
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
     return (*together(map(let_go, workers)), *together(map(let_go, leaders)))
 
 
 def let_go(pod: JSONObject) -> Patch:
-    """Remove the finalizer from one pod, and the marks from a leader."""
+    """Remove the finalizer from one pod. For a leader, also remove the marks."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
     marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
     return mark(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
@@ -66,5 +66,5 @@ _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER
 
 
 def mark(pod: JSONObject, metadata: JSONObject) -> Patch:
-    """Return a patch for a pod's metadata, in which lists are merged."""
+    """Return a metadata patch for a pod, in which lists are merged."""
     return identified_patch(PODS, pod, {"metadata": metadata}, kind="strategic", if_present=True)

@@ -1,1 +1,1 @@
-"""The configuration of the manager: its file, its types and their validation."""
+"""The manager configuration file, with its types and validation."""

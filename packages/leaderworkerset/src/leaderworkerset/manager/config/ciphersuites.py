@@ -1,4 +1,4 @@
-"""TLS cipher suites: the IANA names in configurations, as in Go, and the corresponding OpenSSL names.
+"""Maps the IANA names of TLS cipher suites in configurations, as in Go, to OpenSSL names.
 
 TLS 1.3 suites may be named, but are always enabled, as in Go. Suites with RC4 or 3DES are rejected, because current
 OpenSSL versions do not support them.
@@ -32,12 +32,12 @@ OPENSSL: Final = {
 
 
 def is_known(name: str) -> bool:
-    """Return whether a suite can be configured."""
+    """Return whether a cipher suite is configurable."""
     return name in TLS13 or name in OPENSSL
 
 
 def openssl_names(names: tuple[str, ...]) -> str:
-    """Return the list for OpenSSL, which is empty if only TLS 1.3 suites were named.
+    """Return the OpenSSL list, which is empty if there are only TLS 1.3 cipher suites.
 
     >>> openssl_names(("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256"))
     'AES128-GCM-SHA256'

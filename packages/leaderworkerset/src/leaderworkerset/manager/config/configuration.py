@@ -1,4 +1,4 @@
-"""The manager's configuration file: `config.lws.x-k8s.io/v1`, or `v1alpha1`, `Configuration` (contract 12.2, N-CFG-3).
+"""The manager configuration file, `config.lws.x-k8s.io/v1` or `v1alpha1`, `Configuration` (contract 12.2, N-CFG-3).
 
 In: a document as a YAML reader returns it. Out: a `Configuration` with all defaults, or a `ConfigurationError`, with
 the text of the Go manager if it has one. Decoding is strict, so that an unknown field is an error. As in Go, null and
@@ -33,11 +33,11 @@ LOCK: Final = "leases"
 
 
 class ConfigurationError(ValueError):
-    """Raised if a configuration is invalid. The text names the field and the value."""
+    """The configuration is invalid. The message contains the field and the value."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The base class of all sections. Field names are in camel case."""
+    """The base class of configuration sections. Field names are in camel case."""
 
 
 class Webhook(_Section, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class Health(_Section, frozen=True, kw_only=True):
 
 
 class LeaderElection(_Section, frozen=True, kw_only=True):
-    """The leader election settings. `resource_namespace` is accepted and overridden (R-MGR-3)."""
+    """The leader election settings. `resource_namespace` is accepted but ignored (R-MGR-3)."""
 
     leader_elect: bool = True
     lease_duration: Duration = Duration(15)
@@ -75,7 +75,7 @@ class LeaderElection(_Section, frozen=True, kw_only=True):
 
 
 class InternalCertManagement(_Section, frozen=True, kw_only=True):
-    """Whether the manager issues its webhook certificate, for which Service, and in which Secret."""
+    """Settings for the webhook certificate: whether the manager issues it, the Service, and the Secret."""
 
     enable: bool = True
     webhook_service_name: str = "lws-webhook-service"
@@ -83,20 +83,20 @@ class InternalCertManagement(_Section, frozen=True, kw_only=True):
 
 
 class GangSchedulingManagement(_Section, frozen=True, kw_only=True):
-    """The gang scheduler: the name of a provider, or `auto`."""
+    """The gang scheduler, which is a provider name or `auto`."""
 
     scheduler_provider: str = ""
 
 
 class ClientConnection(_Section, frozen=True, kw_only=True):
-    """The rate limits of the manager's requests: `qps` sustained and `burst`. Negative values disable the limit."""
+    """The sustained rate limit `qps` and the `burst` of API requests. Negative values disable the limit."""
 
     qps: float = 500.0
     burst: int = 500
 
 
 class GroupRestarts(_Section, frozen=True, kw_only=True):
-    """How failed groups are recreated; a section that the Go manager does not have, and rejects.
+    """Settings for recreating failed groups. The Go manager rejects this section.
 
     `max_group_restarts` of 0 means no limit; `release_lost_pods_after` of 0 means to wait for lost pods.
     """
@@ -110,7 +110,7 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
 
 
 class RecorderSettings(_Section, frozen=True, kw_only=True):
-    """Whether failures of groups are recorded in ConfigMaps, how many, and for how long (docs/adr/0019).
+    """Settings for recording group failures in ConfigMaps, including limits (docs/adr/0019).
 
     The Go manager does not have this section, and rejects it.
     """
@@ -122,7 +122,7 @@ class RecorderSettings(_Section, frozen=True, kw_only=True):
 
 
 class DisruptionBudgets(_Section, frozen=True, kw_only=True):
-    """Whether groups get disruption budgets, and the default number for groups without annotation (docs/adr/0022).
+    """Settings for disruption budgets of groups, including the default (docs/adr/0022).
 
     The Go manager does not have this section, and rejects it.
     """
@@ -134,7 +134,7 @@ class DisruptionBudgets(_Section, frozen=True, kw_only=True):
 
 
 class Maintenance(_Section, frozen=True, kw_only=True):
-    """Whether groups are moved off closed nodes, which other taint closes nodes, and the default (docs/adr/0023).
+    """Settings for moving groups from closed nodes, including an additional taint and the default (docs/adr/0023).
 
     The Go manager does not have this section, and rejects it.
     """
@@ -152,7 +152,7 @@ class TLS(_Section, frozen=True, kw_only=True):
 
 
 class PodAdmission(StrEnum):
-    """The part that adds pods to their group, the webhook or kube-apiserver (docs/adr/0050-pod-policies.md).
+    """Whether the webhook or kube-apiserver adds pods to their groups (docs/adr/0050-pod-policies.md).
 
     `Auto` uses the policy where the API server serves policies; `Policy` requires that. Both leave to the webhook what
     the policy cannot say.
@@ -164,13 +164,13 @@ class PodAdmission(StrEnum):
 
 
 class FeatureGates(_Section, frozen=True, kw_only=True):
-    """The feature gates. An unknown name is an unknown field (N-CFG-1)."""
+    """The feature gates. An unknown feature gate is an unknown field (N-CFG-1)."""
 
     workload_aware_scheduling: bool = msgspec.field(default=False, name="WorkloadAwareScheduling")
 
 
 class Configuration(_Section, frozen=True, kw_only=True):
-    """The whole configuration file."""
+    """The complete configuration file."""
 
     api_version: str = API_VERSION
     kind: str = KIND
@@ -191,7 +191,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def restarts(self) -> RestartSettings:
-        """Return how failed groups are recreated."""
+        """Return the settings for recreating failed groups."""
         section = self.group_restarts or GroupRestarts()
         return RestartSettings(
             backs_off=section.backoff,
@@ -203,13 +203,13 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def release_after(self) -> timedelta | None:
-        """Return the default time after which lost pods are released, or None if they are not released."""
+        """Return the default time after which lost pods are force-deleted, or None if they are not."""
         section = self.group_restarts or GroupRestarts()
         return timedelta(seconds=section.release_lost_pods_after) or None
 
     @property
     def disruption(self) -> DisruptionSettings | None:
-        """Return how groups are protected against evictions, or None if they are not protected."""
+        """Return the disruption budget settings, or None if disruption budgets are disabled."""
         section = self.disruption_budgets
         if not section.enable:
             return None
@@ -219,23 +219,23 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def moving(self) -> MaintenanceSettings | None:
-        """Return how groups are moved off closed nodes, or None if they are not moved."""
+        """Return the maintenance settings, or None if groups are not moved."""
         section = self.maintenance
         return MaintenanceSettings(section.taint, section.move_by_default) if section.enable else None
 
     @property
     def allows_pod_policies(self) -> bool:
-        """Return whether kube-apiserver may admit pods by a policy."""
+        """Return whether a policy in kube-apiserver may admit pods."""
         return self.pod_admission != PodAdmission.WEBHOOK
 
     @property
     def requires_pod_policies(self) -> bool:
-        """Return whether the manager must not run on an API server without policies."""
+        """Return whether the manager requires an API server with policies."""
         return self.pod_admission == PodAdmission.POLICY
 
     @property
     def gang_provider(self) -> str:
-        """Return the gang scheduling provider, or an empty string if none is configured."""
+        """Return the gang scheduling provider, or an empty string if gang scheduling is disabled."""
         return "" if self.gang_scheduling_management is None else self.gang_scheduling_management.scheduler_provider
 
 
@@ -243,7 +243,7 @@ Sections: TypeAlias = type[msgspec.Struct]
 
 
 def decode(document: JSON) -> Configuration:
-    """Decode a document strictly. Errors name every unknown field."""
+    """Decode a document strictly. Errors contain all unknown fields."""
     if not isinstance(document, dict):
         raise ConfigurationError(f"expected an object with apiVersion {API_VERSION} and kind {KIND}")
     type_meta = (document.get("apiVersion"), document.get("kind"))
@@ -278,7 +278,7 @@ def _section_of(kind: Any) -> Sections | None:
 
 
 def _without_empty(value: JSON) -> JSON:
-    """Remove null, empty and zero values, which mean the default, except in strings and lists."""
+    """Remove null, empty and zero values, which are equivalent to defaults, except in strings and lists."""
     if not isinstance(value, dict):
         return value
     kept = {name: _without_empty(inner) for name, inner in value.items()}
@@ -296,6 +296,6 @@ def _decode_duration(kind: type, value: JSON) -> Duration:
 
 
 def _plain(error: msgspec.ValidationError) -> str:
-    """Reorder msgspec's `Expected X, got Y - at `$.a.b``, so that the field comes first."""
+    """Reorder the msgspec error `Expected X, got Y - at `$.a.b``, so that the field is first."""
     text, _, place = str(error).partition(" - at `$.")
     return f"{place.rstrip('`')}: {text}" if place else text

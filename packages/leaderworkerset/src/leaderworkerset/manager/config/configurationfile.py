@@ -23,7 +23,7 @@ def load(path: str) -> Configuration:
 
 
 def parse(text: bytes) -> Configuration:
-    """Parse the content of a configuration file."""
+    """Parse a configuration file."""
     try:
         return configuration.decode(yamltext.load(text, unique_keys=True))
     except yamltext.YamlError as error:
@@ -31,7 +31,7 @@ def parse(text: bytes) -> Configuration:
 
 
 def check(settings: Configuration) -> None:
-    """Raise an error for invalid values, such as the leader election settings (R-CFG-1, R-CFG-2)."""
+    """Raise an error for invalid values, for example in the leader election settings (R-CFG-1, R-CFG-2)."""
     failures = configurationrules.validate(settings)
     if failures:
         raise ConfigurationError(aggregate(failures))
@@ -39,7 +39,7 @@ def check(settings: Configuration) -> None:
 
 
 def opted_in(configuration: Configuration) -> Configured:
-    """Return the settings of the capabilities that this configuration enables."""
+    """Return the settings of the enabled capabilities."""
     settings = {
         names.BACKOFF: configuration.restarts,
         names.RECORDER: configuration.recorder.enable,

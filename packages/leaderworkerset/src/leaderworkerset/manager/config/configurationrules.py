@@ -1,4 +1,4 @@
-"""Validation of the manager's configuration (contract 12.2): limits, names, addresses, and combinations.
+"""Validates limits, names, addresses, and combinations in the manager configuration (contract 12.2).
 
 In: a decoded `Configuration`. Out: errors with paths, with the texts of the Go manager if it has one.
 """
@@ -35,22 +35,22 @@ from leaderworkerset.manager.config.configuration import (
 GANG_PROVIDERS: Final = (*NAMES, AUTO)
 
 NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
-"""Characters that the path of a probe request cannot contain, or that the router treats as a pattern."""
+"""Characters that are invalid in the path of a probe, or that the router interprets as a pattern."""
 
 JITTER: Final = 1.2
-"""The maximum factor by which a wait in leader election exceeds the retry period."""
+"""The maximum factor by which a leader election delay exceeds the retry period."""
 
 
 TURNS: Final = Range(24)
-"""The maximum time for which a group may be evicted while other groups wait for their turn."""
+"""The maximum duration for which a group can be evicted while other groups wait."""
 
 EPISODE_AGES: Final = Range(90 * 24)
 MOST_MEBIBYTES: Final = 256
-"""The maximum age and size of recorded failures, which are stored in the API server."""
+"""The maximum age and size of recorded failures in the API server."""
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
-    """Return all errors of the values, including those for leader election (R-CFG-1)."""
+    """Return all errors in the values, including leader election errors (R-CFG-1)."""
     return [
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
@@ -95,7 +95,7 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
 
 
 def _serving_errors(configuration: Configuration) -> list[FieldError]:
-    """Return errors for ports, addresses and paths that prevent the manager from starting or being reached."""
+    """Return errors for ports, addresses and paths with which the manager cannot start or be reached."""
     port, health = configuration.webhook.port, configuration.health
     errors = [] if 0 < port <= HIGHEST_PORT else [invalid("webhook.port", port, f"must be from 1 to {HIGHEST_PORT}")]
     places = {
@@ -194,7 +194,7 @@ def _election_errors(election: LeaderElection) -> list[FieldError]:
     errors = [
         invalid(f"{path}.{field}", f"{value:g}s", text) for is_invalid, field, value, text in failures if is_invalid
     ]
-    # No API server stores a lease of another name: no manager would lead, and all would be ready.
+    # API servers reject leases with other names, so no manager would lead, although all would be ready.
     name = election.resource_name
     errors += [invalid(f"{path}.resourceName", name, failure) for failure in names.dns_1123_subdomain(name)]
     if election.resource_lock != LOCK:
