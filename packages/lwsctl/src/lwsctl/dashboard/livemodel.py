@@ -7,17 +7,18 @@ together, at most twice a second. It diagnoses sets that are not as wanted, at m
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 from msgspec.structs import replace
 
 from kuberuntime import timeouts
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import ForbiddenError, KubeError
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.texts import errorboundary
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
@@ -27,10 +28,9 @@ from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.disaggregatedset import SetView, set_view
-from lwsctl.model.leaderworkerset import View
+from lwsctl.model.disaggregatedset import set_view
 from lwsctl.observation import evidence, setdiagnoses
-from lwsctl.observation.conditionwatch import AllSets, ChangeSource, Relistable, following
+from lwsctl.observation.conditionwatch import AllSets, ChangeSource, Relistable, Supplement, following
 from lwsctl.observation.evidence import ReadEpisodes, RunLines
 from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
@@ -55,45 +55,6 @@ T = TypeVar("T")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Wholes:
-    """DisaggregatedSets: none if the kind is not served, or if the user may not list them."""
-
-    def __init__(self, client: Client, namespace: str) -> None:
-        self._informer = Informer(client, Query(DISAGGREGATED_SETS, namespace), optional=True)
-        self._refused = asyncio.Event()
-
-    def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` on every change."""
-        self._informer.subscribe(callback)
-
-    def relist(self, then: Callable[[], None]) -> None:
-        """Read all of them again."""
-        self._informer.relist(then)
-
-    async def run(self) -> None:
-        """Follow them until cancelled, unless the user may not."""
-        try:
-            await self._informer.run(gives_up=True)
-        except ForbiddenError:
-            self._refused.set()
-
-    async def wait_synced(self) -> None:
-        """Wait until they are read, or refused."""
-        async with asyncio.TaskGroup() as tasks:
-            waits: list[asyncio.Task[Any]] = [
-                tasks.create_task(self._informer.wait_synced()),
-                tasks.create_task(self._refused.wait()),
-            ]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
-
-    def views(self, views: list[View]) -> list[SetView]:
-        """Return the sets by namespace and name."""
-        sets = (set_view(obj, views) for obj in self._informer.store.list())
-        return sorted(sets, key=lambda view: (view.namespace, view.name))
-
-
 class LiveModel:
     """The current picture, and a notification of every new one."""
 
@@ -111,7 +72,8 @@ class LiveModel:
         self.read_episodes = read_episodes
         self.clock = clock or SystemClock()
         self.everything = AllSets(client, namespace, "", self.clock)
-        self._wholes = Wholes(client, namespace)
+        sets = Query(DISAGGREGATED_SETS, namespace)
+        self._sets = Supplement(client, sets, is_needed=True, optional=True)
         self._diagnoses: dict[ObjectKey, Diagnosis] = {}
         self._of_sets: dict[ObjectKey, Diagnosis] = {}
         self._runs: dict[Hashable, RunLines] = {}
@@ -127,7 +89,7 @@ class LiveModel:
     @property
     def followed(self) -> tuple[Relistable, ...]:
         """Return the informers."""
-        return (*self.everything.all, self._wholes)
+        return (*self.everything.all, self._sets)
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
@@ -165,7 +127,7 @@ class LiveModel:
             namespace=self.namespace,
             now=self.clock.now(),
             views=views,
-            sets=self._wholes.views(views),
+            sets=[set_view(obj, views) for obj in sorted(self._sets.ask(), key=meta.key)],
             diagnoses=self._diagnoses,
             of_sets=self._of_sets,
             trouble=self._trouble,

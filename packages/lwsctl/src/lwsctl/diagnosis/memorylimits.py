@@ -13,7 +13,7 @@ CONDITION: Final = "MemoryLimitExceeded"
 
 def warnings(observed: Observed) -> Iterator[str]:
     """Yield each pod with such a container, and what would happen on a real node."""
-    for rank in (rank for group in observed.view.groups for rank in group.ranks):
+    for rank in observed.view.ranks:
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":
             yield f"pod {rank.pod}: {masked(str(condition.get('message')))}: a node would kill it (OOMKilled)"

@@ -133,7 +133,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _longest_starts(self) -> Mapping[bool, timedelta]:
-        return rankstarts.longest(rank for group in self.view.groups for rank in group.ranks)
+        return rankstarts.longest(self.view.ranks)
 
     @cached_property
     def warnings(self) -> Warnings:

@@ -74,7 +74,7 @@ def subject(rank: Rank) -> Subject:
 
 def pod(view: View, name: str) -> JSONObject | None:
     """Return the pod with this name, or None if no rank has it."""
-    return next((rank.object for group in view.groups for rank in group.ranks if rank.pod == name), None)
+    return next((rank.object for rank in view.ranks if rank.pod == name), None)
 
 
 def of_subject(observed: Observed, subject: Subject) -> Rank:

@@ -1,12 +1,12 @@
 """The sets of a cluster at one time, with which every command and page begins. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
 
-from kuberuntime.objects.meta import ObjectKey
-from lwsctl.model.disaggregatedset import SetView, Shown
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from lwsctl.model.disaggregatedset import SetView, Shown, set_view
 from lwsctl.model.leaderworkerset import View
 
 
@@ -16,6 +16,10 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
     namespace: str = ""
     views: Sequence[View] = ()
     sets: Sequence[SetView] = ()
+
+    def with_views(self, views: Sequence[View]) -> "Cluster":
+        """Return the same cluster with other views of its LeaderWorkerSets, also in its DisaggregatedSets."""
+        return cluster_of(views, [whole.object for whole in self.sets], self.namespace)
 
     @cached_property
     def owners(self) -> Mapping[ObjectKey, SetView]:
@@ -45,3 +49,8 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
         if item is None:
             return ()
         return item.owners if isinstance(item, SetView) else [(item, ())]
+
+
+def cluster_of(views: Sequence[View], sets: Iterable[JSONObject], namespace: str = "") -> Cluster:
+    """Return the cluster with these LeaderWorkerSets, and with the DisaggregatedSets of these objects."""
+    return Cluster(namespace=namespace, views=views, sets=[set_view(obj, views) for obj in sets])

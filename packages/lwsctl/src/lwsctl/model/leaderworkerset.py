@@ -43,6 +43,8 @@ class View(Struct, frozen=True, kw_only=True):
     groups: tuple[Group, ...]
     object: JSONObject
     more: int = 0
+    leaders: JSONObject | None = None
+    """The StatefulSet of the leaders, or their Deployment if groups have random keys. None if it was not read."""
     diagnosis: Diagnosis = NOT_DIAGNOSED
 
     def __repr__(self) -> str:
@@ -86,6 +88,11 @@ class View(Struct, frozen=True, kw_only=True):
         return int((meta.spec(self.object).get("leaderWorkerTemplate") or {}).get("size", 1))
 
     @property
+    def unready(self) -> list[Rank]:
+        """Return the ranks that are not ready, by group."""
+        return [rank for rank in self.ranks if not rank.is_ready]
+
+    @property
     def ranks(self) -> list[Rank]:
         """Return all ranks, by group."""
         return [rank for group in self.groups for rank in group.ranks]
@@ -98,6 +105,12 @@ class View(Struct, frozen=True, kw_only=True):
         return (
             available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
         )
+
+    @property
+    def newest_groups(self) -> list[Group]:
+        """Return the groups with the revision of the leader workload, or none if that was not read."""
+        revision = groupname.revision(self.leaders or {})
+        return [group for group in self.groups if revision and group.revision == revision]
 
     @property
     def updated(self) -> int:
@@ -133,12 +146,17 @@ class View(Struct, frozen=True, kw_only=True):
         return [rank.object for rank in self.ranks if rank.object is not None]
 
 
-def view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank] | None = None) -> View:
+def view(
+    lws: JSONObject,
+    pods: Iterable[JSONObject],
+    describe: Callable[[JSONObject], Rank] = rank_of,
+    leaders: JSONObject | None = None,
+) -> View:
     """Arrange the pods of a set by group and rank. `describe` converts a pod to a rank, like `rank_of`.
 
     A set that cannot be parsed has one rank, whose reason is the error.
     """
-    return errorboundary.attempt(partial(_view, lws, pods, describe), partial(_unreadable_view, lws))
+    return errorboundary.attempt(partial(_view, lws, pods, describe, leaders), partial(_unreadable_view, lws))
 
 
 def _unreadable_view(lws: JSONObject, error: str) -> View:
@@ -155,7 +173,9 @@ def _unreadable_view(lws: JSONObject, error: str) -> View:
     )
 
 
-def _view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank] | None) -> View:
+def _view(
+    lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank], leaders: JSONObject | None
+) -> View:
     spec, status = meta.spec(lws), meta.status(lws)
     template = spec.get("leaderWorkerTemplate") or {}
     size = int(template.get("size", 1))
@@ -172,8 +192,7 @@ def _view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONO
         index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed_count)
     }
     waits_for_leader = spec.get("startupPolicy") in AWAITING_LEADER
-    rank = describe or rank_of
-    all_members = (_Members(index, *members, describe=rank) for index, members in sorted(by_group.items()))
+    all_members = (_Members(index, *members, describe=describe) for index, members in sorted(by_group.items()))
     groups = (_group(lws, members, size, waits_for_leader) for members in all_members)
     return View(
         name=meta.name(lws),
@@ -185,6 +204,7 @@ def _view(lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONO
         groups=tuple(groups),
         object=lws,
         more=shortage - listed_count,
+        leaders=leaders,
     )
 
 

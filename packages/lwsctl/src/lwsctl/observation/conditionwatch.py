@@ -56,11 +56,14 @@ class Relistable(ChangeSource, Protocol):
 class Supplement:
     """Objects that explain other objects. They are watched from the first request on, if the user may list them.
 
-    If `is_needed` is set, they are watched immediately, and a wait starts when they are known or access is denied.
+    If `is_needed` is set, they are watched immediately, and a wait starts when they are known or access is denied. An
+    `optional` kind that is not served has no objects.
     """
 
-    def __init__(self, client: Client, selection: Selection, *, is_needed: bool = False) -> None:
-        self._informer = Informer(client, selection)
+    def __init__(
+        self, client: Client, selection: Selection, *, is_needed: bool = False, optional: bool = False
+    ) -> None:
+        self._informer = Informer(client, selection, optional=optional)
         self._requested, self._refused, self._is_needed = asyncio.Event(), asyncio.Event(), is_needed
         if is_needed:
             self._requested.set()
@@ -227,7 +230,7 @@ class KnownRanks:
         return describe
 
 
-def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank] | None = None) -> list[View]:
+def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank] = rank_of) -> list[View]:
     members: dict[ObjectKey, list[JSONObject]] = {}
     for pod in pods.store.list():
         members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)

@@ -131,7 +131,7 @@ def wants_of_view(view: View) -> Iterator[ListRequest]:
     """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = view.namespace, f"{labels.NAME}={view.name}"
     yield ListRequest(lists.events_in(namespace))
-    members = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+    members = view.unready
     is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
     # without unready members the status is behind the pods: it follows what StatefulSets report
     if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_to_be_made, members)):
@@ -216,7 +216,7 @@ class Reader:
     async def read_nodes(self, view: View) -> None:
         """Read the nodes of unready or moving ranks, or all nodes if ranks wait for a node."""
         is_moving = groupmoves.is_moving(view)
-        members = [rank for group in view.groups for rank in group.ranks if is_moving or not rank.is_ready]
+        members = view.ranks if is_moving else view.unready
         names = {rank.node for rank in members if rank.node}
         if not members or (not names and not any(map(ranks.is_unscheduled, members))):
             return
@@ -253,7 +253,7 @@ class Reader:
 
     async def read_running(self, view: View) -> Sequence[JSONObject] | None:
         """Read the pods on all nodes if a rank waits for resources. Return None if unnecessary or impossible."""
-        short = [rank for group in view.groups for rank in group.ranks if "Insufficient" in rank.why]
+        short = [rank for rank in view.ranks if "Insufficient" in rank.why]
         if not short:
             return None
         try:

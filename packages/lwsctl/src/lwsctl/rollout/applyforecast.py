@@ -33,7 +33,7 @@ from leaderworkerset.decisions.rolloutsteps import (
     rollout_position,
 )
 from lwsctl.model.groups import Group
-from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.forecast import Forecast, RolloutStage, RolloutState, forecast
 from lwsctl.rollout.patches import is_paused
 from lwsctl.views.document import VERSION
@@ -41,13 +41,6 @@ from lwsctl.views.wording import counted, duration, groups_named
 
 WAVES_SHOWN: Final = 12
 """The maximum number of steps in the text. Documents contain all steps."""
-
-
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet with its groups, and its leader StatefulSet, if it exists."""
-
-    view: View
-    statefulset: JSONObject | None = None
 
 
 class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,17 +80,17 @@ class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.startup is None else self.startup * making
 
 
-def foresee(before: Situation | None, after: JSONObject) -> ApplyForecast:
+def foresee(before: View | None, after: JSONObject) -> ApplyForecast:
     """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist yet.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
     lws = leaderworkerset.decode(after)
     limits = read_rollout_budget(lws.spec)
-    old = before.view.object if before else None
+    old = before.object if before else None
     content = build_revision_data(after)
     rolls = old is not None and build_revision_data(old) != content
-    starts = startups(before.view) if before else []
+    starts = startups(before) if before else []
     is_open = groupname.is_hash_set(after)
     world = RolloutState(Current(0, 0, "")) if is_open else _world(before, revision_hash(content) if rolls else "")
     way = read_in_place(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
@@ -123,7 +116,7 @@ def foresee(before: Situation | None, after: JSONObject) -> ApplyForecast:
         in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
         obstacle=obstacle,
         is_barred=is_barred,
-        exhausted=tuple(group for group in before.view.groups if group.is_exhausted) if before else (),
+        exhausted=tuple(group for group in before.groups if group.is_exhausted) if before else (),
         startup=median_low(starts) if starts else None,
         samples=len(starts),
     )
@@ -182,15 +175,14 @@ def _read(obj: JSONObject) -> JSONObject:
     return restore_revision(obj, {"data": {"spec": content}})
 
 
-def _world(before: Situation | None, revision: str) -> RolloutState:
+def _world(before: View | None, revision: str) -> RolloutState:
     """Return the current groups. `revision` is the revision key after the change, or empty if it is unchanged."""
     if before is None:
         return RolloutState(Current(0, 0, ""))
-    lws_view, statefulset = before.view, before.statefulset
-    key = revision or (groupname.revision(statefulset) if statefulset else "")
-    existing = [group for group in lws_view.groups if group.leader and group.leader.object is not None]
-    desired = lws_view.desired
-    current = Current(desired, 0, str(desired)) if statefulset is None else rollout_position(statefulset)
+    key = revision or (groupname.revision(before.leaders) if before.leaders else "")
+    existing = [group for group in before.groups if group.leader and group.leader.object is not None]
+    desired = before.desired
+    current = Current(desired, 0, str(desired)) if before.leaders is None else rollout_position(before.leaders)
     return RolloutState(
         current,
         members=_bits(existing),
@@ -316,8 +308,3 @@ def _bounds(plan: ApplyForecast) -> Iterator[str]:
 
 def _warnings(plan: ApplyForecast) -> Iterator[str]:
     yield from (f"warning: {text}" for text in plan.warnings)
-
-
-def situation(lws: JSONObject, pods: list[JSONObject], statefulset: JSONObject | None) -> Situation:
-    """Return the situation of a LeaderWorkerSet whose objects were read."""
-    return Situation(view=view(lws, pods), statefulset=statefulset)

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd, GroupName
 from lwsctl.model.leaderworkerset import View
@@ -51,17 +50,16 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
         return self.done, self.updated, self.ready
 
 
-def progress(view: View, statefulset: JSONObject | None, now: datetime) -> RolloutProgress:
+def progress(view: View, now: datetime) -> RolloutProgress:
     """Measure the rollout of a LeaderWorkerSet by its groups."""
     lws = view.object
-    key = groupname.revision(statefulset) if statefulset else ""
     held_count = min(partition(lws), view.desired)
     rolled = [group for group in view.groups if held_count <= group.index < view.desired]
-    updated = [group for group in rolled if key and group.revision == key]
+    updated = [group for group in view.newest_groups if held_count <= group.index < view.desired]
     done = [group for group in updated if group.is_ready or group.end is GroupEnd.COMPLETE]
     is_observed = meta.is_observed(lws)
     desired = view.desired - held_count
-    is_complete = is_observed and statefulset is not None and len(done) >= desired and not view.is_updating
+    is_complete = is_observed and view.leaders is not None and len(done) >= desired and not view.is_updating
     return RolloutProgress(
         name=view.name,
         done=len(done),

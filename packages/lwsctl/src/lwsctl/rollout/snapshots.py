@@ -13,23 +13,23 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.admissionchecks import default_leaderworkerset
-from lwsctl.rollout.applyforecast import Situation, situation
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.views.document import without_managed_fields
 
 KINDS: Final = (LEADERWORKERSETS.kind, STATEFULSETS.kind, PODS.kind)
 
 
-def build(situations: Iterable[Situation]) -> JSONObject:
+def build(views: Iterable[View]) -> JSONObject:
     """Return the snapshot of LeaderWorkerSets."""
     items: list[JSONObject] = []
-    for state in situations:
-        objects = [state.view.object, *([state.statefulset] if state.statefulset else []), *state.view.pods]
+    for lws in views:
+        objects = [lws.object, *([lws.leaders] if lws.leaders else []), *lws.pods]
         items += [without_managed_fields(obj) for obj in objects]
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation | None:
-    """Return a LeaderWorkerSet's situation in a snapshot. If the namespace is empty, it must be the only match."""
+def find(objects: Sequence[JSONObject], name: str, namespace: str) -> View | None:
+    """Return a LeaderWorkerSet in a snapshot. If the namespace is empty, it must be the only match."""
     for lws in _of(objects, LEADERWORKERSETS.kind):
         if meta.name(lws) == name and namespace in {"", meta.namespace(lws)}:
             place = meta.namespace(lws)
@@ -40,7 +40,7 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
                 if meta.name(statefulset) == name and _belongs(statefulset, name, place)
             ]
             served = default_leaderworkerset(lws)  # the snapshot may be older than the definition
-            return situation(served, pods, sets[0] if sets else None)
+            return view(served, pods, leaders=sets[0] if sets else None)
     return None
 
 

@@ -38,7 +38,7 @@ def _is_done(view: View) -> bool:
     if runsettings.read(meta.annotations(view.object)).completes:
         return view.is_complete
     whole = len(view.groups) >= view.desired
-    return whole and all(is_done(rank) for group in view.groups for rank in group.ranks)
+    return whole and all(is_done(rank) for rank in view.ranks)
 
 
 def is_over(lws: JSONObject | None) -> bool:
@@ -100,7 +100,7 @@ class Failures(Struct):
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
                 return f"{view.name}: {groups_named(late)} not complete at the deadline"
-            for rank in (rank for group in view.groups for rank in group.ranks):
+            for rank in view.ranks:
                 if rank.object is None or meta.is_deleting(rank.object):
                     continue
                 for ident, end in failed_ends(rank.object):
@@ -139,7 +139,7 @@ def failures(view: View) -> list[FailedContainer]:
 
 
 def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
-    for rank in (rank for group in view.groups for rank in group.ranks):
+    for rank in view.ranks:
         if rank.object is None or rank.is_ready or meta.is_deleting(rank.object):
             continue
         for status in meta.status(rank.object).get("containerStatuses") or []:

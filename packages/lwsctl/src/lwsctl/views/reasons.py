@@ -77,7 +77,7 @@ def summary(view: View, group: Group, now: datetime) -> str:
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
     """Return the most informative rank and the number of other unready ranks, or None if all are ready."""
-    waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
+    waiting = view.unready
     if not waiting:
         return None
     with_reason = (rank for rank in waiting if rank.why and rank.state != MISSING)

@@ -23,6 +23,7 @@ from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
+from lwsctl.observation.lists import Lists
 
 EXTERNAL: Final = {"scaling": {"mode": "External"}}
 
@@ -70,7 +71,8 @@ async def test_explain_names_a_scaler_of_another_owner(
     capsys.readouterr()
     session = session_of(space)
     wanted = shown.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
-    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    lists = Lists(session.client)
+    await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
     assert f"{line} says more" in capsys.readouterr().err.splitlines()
     await follow(space, found, "if it is not needed")
     await healthy(space)

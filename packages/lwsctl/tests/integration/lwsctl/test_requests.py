@@ -16,6 +16,7 @@ from lwsctl.cli.commands import get
 from lwsctl.cli.sets import shown
 from lwsctl.cli.sets.diagnoses import explain
 from lwsctl.cli.targets import parse
+from lwsctl.observation.lists import Lists
 
 MOST_OF_GET = 6
 """The maximum number of requests of `lws get` for one stuck set, including the cause."""
@@ -58,7 +59,8 @@ async def test_get_names_the_cause_within_its_request_limit(
     await named(space, "LWS-E036")
     session, transport = counted(space)
     wanted = shown.GetRequest(tuple(map(parse, names)), None, everywhere=False, selector="", managed_fields=False)
-    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    lists = Lists(session.client)
+    await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
     assert "web is stuck: LWS-E036" in capsys.readouterr().err
     assert len(transport.asked) <= MOST_OF_GET, transport.asked
 
@@ -81,6 +83,7 @@ async def test_get_names_a_rejected_pod_within_its_request_limit(
     await named(space, "LWS-E026")
     session, transport = counted(space)
     wanted = shown.GetRequest((parse("web"),), None, everywhere=False, selector="", managed_fields=False)
-    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    lists = Lists(session.client)
+    await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
     assert "web is stuck: LWS-E026" in capsys.readouterr().err
     assert len(transport.asked) <= MOST_OF_GET, transport.asked

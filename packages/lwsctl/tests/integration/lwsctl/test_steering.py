@@ -285,7 +285,7 @@ async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
 
     (one,) = await applier.try_out(session, documents(new), force=False)
     assert one.before is not None
-    before = await rollouttargets.situation_of(session, one.before)
+    before = await rollouttargets.with_leaders(session, one.before)
     found = plan.foresee(one.document, before, one.after)
 
     assert [wave.groups for wave in found.forecast.waves] == [(2,), (1,), (0,)]

@@ -15,6 +15,7 @@ from lwsctl.cli.commands.get import usage_of
 from lwsctl.cli.commands.inspect import top
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.sets.shown import GetRequest, observe, read
+from lwsctl.observation.lists import Lists
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.selection import Selection
 
@@ -27,11 +28,12 @@ async def test_top_shows_the_usage_of_each_rank(space: LiveScenario, running: Ru
     session = session_of(space)
 
     async def lines() -> list[str]:
-        _, views = await read(session, WANTED)
+        views = (await read(session, WANTED)).views
         return top.table(await top.measured(session, WANTED, views), datetime.now(UTC))
 
     async def usage() -> RankColumns:
-        return await usage_of(await observe(session, WANTED), space.namespace)
+        _, cluster = await observe(session, WANTED)
+        return await usage_of(Lists(session.client), cluster.views, space.namespace)
 
     await space.bring_up(lws(replicas=1, size=2))
     if not isinstance(running.cluster, KubernetesCluster):

@@ -18,19 +18,22 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.process import garbagecollection
-from lwsctl.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
+from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut, observe, say_if_empty
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
 from lwsctl.cli.views.formats import OutputFormat
 from lwsctl.cli.views.terminal import say, say_states
+from lwsctl.model.cluster import Cluster
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
+from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.views import changes
 from lwsctl.views.changes import ViewSubject
 from lwsctl.views.document import document, without_managed_fields
 from lwsctl.views.health.crashes import is_failing
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+from lwsctl.views.reasons import behind
 
 FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
 VIEWS = {"view": output.as_json, "view-yaml": output.as_yaml}
@@ -88,32 +91,34 @@ async def show(target: Target, request: GetRequest) -> None:
     """Print the current state."""
     async with target.session() as session:
         with garbagecollection.put_off():
-            seen = await observe(session, request)
-        shows_groups = request.form in TABLES and not request.table.is_brief(len(seen.shown))
-        quoted = await quotations(session.client, seen.shown) if shows_groups else []
+            lists = Lists(session.client)
+            plain, cluster = await observe(session, request, lists)
+        views = cut(cluster.views, request)
+        shows_groups = request.form in TABLES and not request.table.is_brief(len(views))
+        quoted = await quotations(session.client, views) if shows_groups else []
         show_lines = say_states if request.form in TABLES else say
-        usage = await usage_of(seen, request.namespace(session)) if request.form == "wide" else NO_COLUMNS
-        show_lines(*render(seen.shown, request, seen.sets, terminal.columns(sys.stdout), usage), *quoted)
+        usage = await usage_of(lists, views, request.namespace(session)) if request.form == "wide" else NO_COLUMNS
+        show_lines(*render(views, request, cluster.sets, terminal.columns(sys.stdout), usage), *quoted)
         if request.form in TABLES:
             if not shows_groups:
                 say(
                     f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
                     err=True,
                 )
-            say(*seen.behind, err=True)
-            await say_causes(session, seen, request)
-        await say_if_empty(session, seen, request)
+            say(*list(filter(None, map(behind, cluster.views)))[:QUOTED], err=True)
+            await say_causes(session, lists, (plain, cluster), request)
+        await say_if_empty(session, cluster, request)
 
 
-async def usage_of(seen: Seen, namespace: str) -> RankColumns:
+async def usage_of(lists: Lists, views: Sequence[View], namespace: str) -> RankColumns:
     """Return the usage of ranks, or no columns if pod metrics are not served or the user has no permission."""
     from lwsctl.diagnosis import rankusage
 
     try:
-        metrics = await seen.lists.all(rankusage.metrics_of(namespace))
+        metrics = await lists.all(rankusage.metrics_of(namespace))
     except APIError:
         return NO_COLUMNS
-    return rankusage.columns(seen.shown, rankusage.by_pod(metrics), SystemClock().now())
+    return rankusage.columns(views, rankusage.by_pod(metrics), SystemClock().now())
 
 
 async def show_objects(target: Target, request: GetRequest, form: str) -> None:
@@ -132,21 +137,21 @@ async def show_objects(target: Target, request: GetRequest, form: str) -> None:
     click.echo(formats.filled(form, objects, is_one=is_one, managed_fields=request.managed_fields), nl=False)
 
 
-async def say_causes(session: Session, seen: Seen, request: GetRequest) -> None:
+async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cluster], request: GetRequest) -> None:
     """Print the causes of the first stuck sets on stderr, like `lws explain`, and the number of others."""
     from lwsctl.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
+    plain, cluster = observed
     now = SystemClock().now()
-    unready = [view for view in seen.shown if not view.is_ready or is_failing(view, now)]
-    sets, waiting = [whole for whole in seen.sets if not whole.is_ready][:QUOTED], unready[:QUOTED]
-    if not waiting and not sets:
+    unready = [view for view in cut(cluster.views, request) if not view.is_ready or is_failing(view, now)]
+    sets = [whole for whole in cluster.sets if not whole.is_ready][:QUOTED]
+    if not unready and not sets:
         return
-    keys = {view.key for view in waiting}
-    whole = [view for view in seen.whole if view.key in keys]
-    namespace = "" if request.everywhere else session.namespace
-    say(*await diagnoses.notes(session, seen.lists, namespace, sets, whole), err=True)
+    keys = {view.key for view in unready[:QUOTED]}
+    waiting = [view for view in plain.views if view.key in keys]
+    say(*await diagnoses.notes(session, lists, request.namespace(session), sets, waiting), err=True)
     where = " -A" if request.everywhere else f" -n {session.namespace}"
-    if more := len(unready) - len(waiting):
+    if more := len(unready[QUOTED:]):
         say(
             f"{more} more {'is' if more == 1 else 'are'} not ready; `{session.lws} explain{where}` explains all",
             err=True,
@@ -285,7 +290,7 @@ def names_of(view: View, request: GetRequest) -> list[str]:
     parts = [selection.group for selection in request.selections if selection.name == view.name]
     if not parts or None in parts:
         return [f"leaderworkerset.leaderworkerset.x-k8s.io/{view.name}"]
-    return [f"pod/{rank.pod}" for group in view.groups for rank in group.ranks if rank.object is not None]
+    return [f"pod/{rank.pod}" for rank in view.ranks if rank.object is not None]
 
 
 def render(

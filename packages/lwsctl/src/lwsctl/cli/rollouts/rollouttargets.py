@@ -19,9 +19,8 @@ from leaderworkerset.decisions.revisioncontent import Entry, find_entry, history
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
-from lwsctl.model.leaderworkerset import View
-from lwsctl.rollout import applyforecast, ownfields, revisionhistory
-from lwsctl.rollout.applyforecast import Situation
+from lwsctl.model.leaderworkerset import View, view
+from lwsctl.rollout import ownfields, revisionhistory
 
 MANAGER = ownfields.ROLLOUT
 
@@ -63,11 +62,11 @@ async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
     return await attempt()
 
 
-async def situation_of(session: Session, lws: JSONObject) -> Situation:
+async def with_leaders(session: Session, lws: JSONObject) -> View:
     """Read the pods and the leader StatefulSet (or Deployment) of a LeaderWorkerSet."""
     selector = f"{labels.NAME}={meta.name(lws)}"
     listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
-    return applyforecast.situation(lws, listing.items, await leaders_of(session.client, lws))
+    return view(lws, listing.items, leaders=await leaders_of(session.client, lws))
 
 
 async def entries(session: Session, view: View) -> list[Entry]:

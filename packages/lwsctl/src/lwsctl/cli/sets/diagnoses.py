@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.errors import KubeError, leaves
-from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster import recordings
@@ -18,8 +17,9 @@ from lwsctl.cli.process import garbagecollection
 from lwsctl.diagnosis.diagnose import of_whole, worst
 from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.cluster import Cluster, cluster_of
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import NEEDS_USER, WORDS
 from lwsctl.observation import diagnosisinput, setdiagnoses
@@ -36,52 +36,49 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     objects = await targets.all_of(session, namespace, selector)
     with garbagecollection.put_off():
         views = await targets.views_of(session, objects.leaderworkersets)
-        diagnoses = await setdiagnoses.survey(Lists(session.client), views, namespace, commands_of(session))
+        cluster = await diagnosed(session, cluster_of(views, objects.sets, namespace))
     read = recordings.of_sets(session)
-    ranking = ordered(await with_sets(session, namespace, objects.sets, list(zip(views, diagnoses, strict=True))))
+    ranking = ordered(diagnosis for root in cluster.roots for diagnosis in _of_root(root))
     async with asyncio.TaskGroup() as tasks:
         first = [tasks.create_task(judged(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
     return [*(task.result() for task in first), *ranking[BLOCKS:]]
 
 
-async def with_sets(
-    session: Session, namespace: str, sets: Sequence[meta.JSONObject], diagnoses: Sequence[tuple[View, Diagnosis]]
-) -> list[Diagnosis]:
-    """Return the diagnoses of LeaderWorkerSets.
+async def diagnosed(session: Session, cluster: Cluster) -> Cluster:
+    """Return a cluster whose sets have their diagnoses. The diagnosis of a DisaggregatedSet is its own."""
+    lists, commands = Lists(session.client), commands_of(session)
+    diagnoses = await setdiagnoses.survey(lists, cluster.views, cluster.namespace, commands)
+    views = [replace(view, diagnosis=diagnosis) for view, diagnosis in zip(cluster.views, diagnoses, strict=True)]
+    cluster = cluster.with_views(views)
+    wholes = await setdiagnoses.diagnose_sets(lists, cluster.sets, cluster.namespace, commands)
+    sets = [replace(whole, diagnosis=own) for whole, own in zip(cluster.sets, wholes, strict=True)]
+    return replace(cluster, sets=sets)
 
-    The diagnosis of a DisaggregatedSet precedes the ones of its LeaderWorkerSets.
-    """
-    owners = {meta.uid(whole): meta.name(whole) for whole in sets}
-    plain: list[Diagnosis] = []
-    views: dict[str, list[View]] = {uid: [] for uid in owners}
-    parts: dict[str, list[Diagnosis]] = {uid: [] for uid in owners}
-    for view, diagnosis in diagnoses:
-        uid = meta.UID((meta.controller_of(view.object) or {}).get("uid", ""))
-        if uid in owners:
-            views[uid].append(view)
-            parts[uid].append(replace(diagnosis, owner=owners[uid]))
-        else:
-            plain.append(diagnosis)
-    arranged = [set_view(whole, views[meta.uid(whole)]) for whole in sets]
-    wholes = await setdiagnoses.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
-    by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
-    return [*plain, *(diagnosis for group in by_set for diagnosis in group)]
+
+def _of_root(root: Shown) -> list[Diagnosis]:
+    """Return the diagnoses of a set; the diagnosis of a DisaggregatedSet precedes those of its LeaderWorkerSets."""
+    if isinstance(root, View):
+        return [root.diagnosis]
+    parts = sorted(root.parts, key=lambda part: part.name)
+    return of_whole(root.diagnosis, [replace(part.diagnosis, owner=root.name) for part in parts])
 
 
 async def explain(session: Session, selection: Selection, read: ReadEpisodes | None = None) -> list[Diagnosis]:
     """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, selection.name)
-    lists, commands, read = Lists(session.client), commands_of(session), read or recordings.of_sets(session)
+    read = read or recordings.of_sets(session)
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
         targets.refuse_missing(whole, selection)
+        lists, commands = Lists(session.client), commands_of(session)
         diagnosis = await diagnosisinput.diagnose_one(lists, whole, selection, commands)
         return [await judged(session.client, diagnosis, read)]
     views = await targets.views_of(session, await targets.parts_of(session, selection))
-    diagnoses = await setdiagnoses.survey(lists, views, session.namespace, commands)
-    parts = [replace(await judged(session.client, diagnosis, read), owner=selection.name) for diagnosis in diagnoses]
-    (own,) = await setdiagnoses.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
-    return of_whole(own, parts)
+    cluster = await diagnosed(session, cluster_of(views, [obj], session.namespace))
+    parts = [
+        replace(await judged(session.client, view.diagnosis, read), owner=selection.name) for view in cluster.views
+    ]
+    return of_whole(cluster.sets[0].diagnosis, parts)
 
 
 def commands_of(session: Session) -> Commands:

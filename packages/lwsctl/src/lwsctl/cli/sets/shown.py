@@ -11,10 +11,9 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.views import tables
-from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.cluster import Cluster, cluster_of
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists, with_evidence
-from lwsctl.views.reasons import behind
 from lwsctl.views.selection import Selection, narrow, not_ready
 
 QUOTED = 3
@@ -52,34 +51,15 @@ class GetRequest(Struct, frozen=True):
         )
 
 
-class Seen(Struct, frozen=True):
-    """The objects that were read, and the objects to show."""
-
-    shown: Sequence[View]
-    sets: Sequence[SetView]
-    is_empty: bool
-    lists: Lists
-    """The objects that were read for the explanations."""
-    whole: Sequence[View] = ()
-    """All LeaderWorkerSets that were read, with all of their groups."""
-    behind: Sequence[str] = ()
-    """The places where the numbers of a status differ from the current pods."""
+async def observe(session: Session, request: GetRequest, lists: Lists | None = None) -> tuple[Cluster, Cluster]:
+    """Read the selected sets. Return them without and with the evidence that explains them, which is read by `lists`."""
+    plain = await read(session, request)
+    views = await with_evidence(lists or Lists(session.client), plain.views, request.namespace(session))
+    return plain, plain.with_views(views)
 
 
-async def observe(session: Session, request: GetRequest) -> Seen:
-    """Read the objects, their pods, and the evidence that explains them."""
-    namespace = request.namespace(session)
-    objects, plain = await read(session, request)
-    lists = Lists(session.client)
-    views = await with_evidence(lists, plain, namespace)
-    sets = [set_view(obj, views) for obj in objects.sets]
-    late = [text for view in views if (text := behind(view))]
-    is_empty = not views and not sets
-    return Seen(cut(views, request), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
-
-
-async def read(session: Session, request: GetRequest) -> tuple[targets.TargetObjects, list[View]]:
-    """Return the selected objects, and views of the LeaderWorkerSets; raise an error for a group or rank that is missing."""
+async def read(session: Session, request: GetRequest) -> Cluster:
+    """Return the selected sets without evidence. Raise an error for a missing group or rank."""
     objects = (
         await objects_of(session, request.selections)
         if request.selections
@@ -89,14 +69,14 @@ async def read(session: Session, request: GetRequest) -> tuple[targets.TargetObj
     for selection in request.selections:
         for view in (view for view in views if view.name == selection.name):
             targets.refuse_missing(view, selection)
-    return objects, views
+    return cluster_of(views, objects.sets, request.namespace(session))
 
 
-async def say_if_empty(session: Session, seen: Seen, request: GetRequest) -> None:
+async def say_if_empty(session: Session, cluster: Cluster, request: GetRequest) -> None:
     """Print on standard error why the output is empty."""
-    if seen.is_empty:
+    if not cluster.roots:
         click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
-    elif request.not_ready and not seen.shown:
+    elif request.not_ready and not cut(cluster.views, request):
         click.echo("Every rank is ready.", err=True)
 
 

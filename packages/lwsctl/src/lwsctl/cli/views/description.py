@@ -48,7 +48,7 @@ def lines(content: Described, now: datetime) -> list[str]:
     if isinstance(view, SetView):
         head, hint = _whole(view, now), f"{content.lws} events LWS shows those of one LeaderWorkerSet"
     elif selection.rank is not None:
-        rank = next((rank for group in view.groups for rank in group.ranks), None)
+        rank = next(iter(view.ranks), None)
         head = _rank(view, rank, now) if rank else []
     elif selection.group is not None:
         head = _group(view, view.groups[0], now) if view.groups else []

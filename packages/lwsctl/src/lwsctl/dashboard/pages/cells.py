@@ -58,7 +58,7 @@ def cell(rank: Rank) -> Fragment:
 
 def failed_rank(view: View) -> str | None:
     """Return the rank whose problem explains those of the others, which pages select when they are opened."""
-    rank = reasons.telling(rank for rank in view.ranks if not rank.is_ready)
+    rank = reasons.telling(view.unready)
     return None if rank is None or rank.object is None else rank.place
 
 

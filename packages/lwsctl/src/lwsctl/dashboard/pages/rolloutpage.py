@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from kuberuntime.texts.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
@@ -33,7 +33,7 @@ from lwsctl.dashboard.picture import Picture
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import applyforecast, revisionhistory, rolloutprogress
-from lwsctl.rollout.applyforecast import ApplyForecast, Situation
+from lwsctl.rollout.applyforecast import ApplyForecast
 from lwsctl.rollout.rolloutprogress import RolloutProgress
 from lwsctl.views.reasons import first_problem
 from lwsctl.views.wording import counted, duration
@@ -104,59 +104,58 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; for a set that does not exist a sentence that says so."""
-    view = picture.find(address.key)
+    view = _find(picture, address, facts)
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
-    leaders = _leaders(view, facts)
-    progress, plan = rolloutprogress.progress(view, leaders, picture.now), _foresee(view, leaders)
+    progress, plan = rolloutprogress.progress(view, picture.now), _foresee(view)
+    course, steps = revisionchart.course(view.newest_groups, len(view.groups)), _steps_of_groups(view, progress)
     change = _last_change(view, facts)
     actions = availableactions.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
         "trouble": cells.trouble(picture),
         "head": [setheader.piece(picture, view, data_actions=actions)],
         "progress": [
-            _title(view, leaders, progress, change),
-            drawing(
-                "rollout-picture",
-                {str(group.name): _step(group, leaders, progress) for group in view.groups},
-                _course(view, leaders),
-            ),
+            _title(course, progress, change),
+            drawing("rollout-picture", steps, course),
             _basis(progress, plan),
         ],
         "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", view.diagnosis)],
         "change": [_change(change)],
         "steps": _steps(plan),
-        "rows": [_row(group, leaders, progress) for group in view.groups],
+        "rows": [_row(group, steps[str(group.name)]) for group in view.groups],
     }
 
 
 def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
-    view = picture.find(address.key)
+    view = _find(picture, address, facts)
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    progress = rolloutprogress.progress(view, _leaders(view, facts), picture.now)
+    progress = rolloutprogress.progress(view, picture.now)
     yield f"{rolloutprogress.bar(progress)} {rolloutprogress.line(progress)}"
     yield from [progress.why] if progress.why else []
 
 
-def _foresee(view: View, leaders: JSONObject | None) -> ApplyForecast | None:
+def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
+    """Return the LeaderWorkerSet of the page with its leader workload; None if it does not exist."""
+    view = picture.find(address.key)
+    if view is None:
+        return None
+    workloads = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
+    return replace(view, leaders=next(iter(workloads), None))
+
+
+def _foresee(view: View) -> ApplyForecast | None:
     """Return the remaining steps of the controller; None if they cannot be computed."""
     try:
-        return applyforecast.foresee(Situation(view=view, statefulset=leaders), view.object)
+        return applyforecast.foresee(view, view.object)
     except ValueError:  # values that the controller could not use either, or too many groups
         return None
 
 
-def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
-    objects = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
-    return next(iter(objects), None)
-
-
-def _title(view: View, leaders: JSONObject | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
+def _title(course: Course | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
     """Return what changes, and how far it is; for a complete rollout how long it took."""
-    course = _course(view, leaders)
     words = rolloutprogress.line(progress).partition(": ")[2]
     if progress.is_complete:
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
@@ -196,10 +195,12 @@ def _steps(plan: ApplyForecast | None) -> list[Fragment]:
     ]
 
 
-def _step(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> str:
-    newest = groupname.revision(leaders or {})
-    is_held = group.index < progress.held
-    return step_of(group, is_updated=bool(newest) and group.revision == newest, is_held=is_held)
+def _steps_of_groups(view: View, progress: RolloutProgress) -> dict[str, str]:
+    newest = {group.index for group in view.newest_groups}
+    return {
+        str(group.name): step_of(group, is_updated=group.index in newest, is_held=group.index < progress.held)
+        for group in view.groups
+    }
 
 
 def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
@@ -207,12 +208,6 @@ def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
     if is_updated:
         return "done" if group.is_ready else "starting"
     return "held" if is_held else "to come"
-
-
-def _course(view: View, leaders: JSONObject | None) -> Course | None:
-    newest = groupname.revision(leaders or {})
-    own = [group for group in view.groups if newest and group.revision == newest]
-    return revisionchart.course(own, len(view.groups))
 
 
 def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
@@ -277,8 +272,7 @@ def _folded(title: str, content: Safe) -> Safe:
     return tag("details", tag("summary", title), content, class_="foldable")
 
 
-def _row(group: Group, leaders: JSONObject | None, progress: RolloutProgress) -> Fragment:
-    step = _step(group, leaders, progress)
+def _row(group: Group, step: str) -> Fragment:
     words = f"{GLYPHS[step][0]} {'held by the partition' if step == 'held' else step}"
     ready = f"{group.ready_ranks} of {len(group.ranks)}"
     return cells.row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))

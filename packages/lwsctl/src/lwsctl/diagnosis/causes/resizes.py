@@ -23,7 +23,7 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
 )
 def not_resized(observed: Observed) -> Finding | None:
     """Find pods in an in-place update whose resize is rejected, deferred or failed."""
-    members = [rank for group in observed.view.groups for rank in group.ranks]
+    members = observed.view.ranks
     refusals = [
         (rank, message)
         for rank in members

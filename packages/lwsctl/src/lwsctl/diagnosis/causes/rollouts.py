@@ -185,7 +185,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     if observed.of_set is not None:
         left = counted(len(observed.of_set.parts), "LeaderWorkerSet")
     else:
-        left = counted(sum(rank.object is not None for group in observed.view.groups for rank in group.ranks), "pod")
+        left = counted(sum(rank.object is not None for rank in observed.view.ranks), "pod")
     return Finding(
         subject=own(observed),
         sentence=f"{observed.view.name} is being deleted; {left} left",

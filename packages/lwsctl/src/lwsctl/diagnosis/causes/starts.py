@@ -326,4 +326,4 @@ def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
 def _awaited_since(observed: Observed) -> str:
     """Return when a pod was last created, or the scale changed. Creating hundreds of pods takes minutes."""
     changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
-    return max([*changes, *(rank.created for group in observed.view.groups for rank in group.ranks)])
+    return max([*changes, *(rank.created for rank in observed.view.ranks)])

@@ -204,7 +204,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 def wants_events(views: Iterable[View]) -> bool:
     """Return whether events are needed because the pod of an unready rank does not show the whole reason."""
-    ranks = (rank for view in views for group in view.groups for rank in group.ranks)
+    ranks = (rank for view in views for rank in view.ranks)
     return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
 
 
@@ -240,7 +240,7 @@ def _explained(view: View, warnings: Warnings, records: Records, now: datetime) 
 
 def _longest_starts(view: View) -> Mapping[bool, timedelta]:
     """Return the longest starts of ready ranks, if any other rank is not ready."""
-    ranks = [rank for group in view.groups for rank in group.ranks]
+    ranks = view.ranks
     return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
 
 

@@ -98,8 +98,10 @@ def test_restart_waits_for_the_replacement_groups() -> None:
 def test_rollout_is_measured_by_the_youngest_groups() -> None:
     deployment = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: "r2"}}}
     pods = [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=1), pod(NEW, 1)]
-    surge = view(lws(), [*pods, pod(GONE, 0, age=9, revision="r2"), pod(GONE, 1, age=9, revision="r2")])
-    found = rolloutprogress.progress(surge, deployment, NOW)
+    surge = view(
+        lws(), [*pods, pod(GONE, 0, age=9, revision="r2"), pod(GONE, 1, age=9, revision="r2")], leaders=deployment
+    )
+    found = rolloutprogress.progress(surge, NOW)
     assert (found.done, found.updated, found.wanted, found.is_complete) == (1, 1, 2, False)
 
 
@@ -109,9 +111,9 @@ def test_plan_reports_that_the_order_is_open() -> None:
     template = {"spec": {"containers": [container | {"image": "app:2"}]}}
     changed = after["spec"]["leaderWorkerTemplate"] | {"workerTemplate": template}
     after = after | {"spec": after["spec"] | {"leaderWorkerTemplate": changed}}
-    told = applyforecast.lines(applyforecast.foresee(applyforecast.situation(before, two().pods, None), after))
+    told = applyforecast.lines(applyforecast.foresee(view(before, two().pods), after))
     assert "a new revision: the Deployment controller replaces all groups, in an order of its own; at most" in told[-1]
-    told = applyforecast.lines(applyforecast.foresee(applyforecast.situation(before, two().pods, None), lws(3)))
+    told = applyforecast.lines(applyforecast.foresee(view(before, two().pods), lws(3)))
     assert told[-1] == "no new revision: 3 groups of 2 pods wanted"
 
 

@@ -12,8 +12,8 @@ from kuberuntime.objects import meta
 from kuberuntime.texts import fieldchanges
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import applyforecast, snapshots
-from lwsctl.rollout.applyforecast import Situation
 
 OLD = builders.leaderworkerset_object(image="app:1", replicas=3, size=1)
 NEW = builders.leaderworkerset_object(image="app:2", replicas=3, size=1)
@@ -40,8 +40,8 @@ def leader_statefulset(lws: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def at_rest(lws: dict[str, Any] = OLD) -> Situation:
-    return applyforecast.situation(lws, pods(lws), leader_statefulset(lws))
+def at_rest(lws: dict[str, Any] = OLD) -> View:
+    return view(lws, pods(lws), leaders=leader_statefulset(lws))
 
 
 def test_new_template_rolls_all_groups() -> None:
@@ -65,7 +65,7 @@ def test_plan_of_a_revert_rolls_only_the_updated_groups() -> None:
     leaders[2]["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
     updating = leader_statefulset(OLD)
     updating["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
-    told = applyforecast.lines(applyforecast.foresee(applyforecast.situation(NEW, leaders, updating), OLD))
+    told = applyforecast.lines(applyforecast.foresee(view(NEW, leaders, leaders=updating), OLD))
     assert told[2:5] == [
         "the revision that 2 groups have already: 1 group of 1 pod would be created",
         "  step 1: group 2; 2 available",
@@ -102,7 +102,7 @@ def test_new_set_is_created() -> None:
 
 def test_surge_is_counted_in_pods() -> None:
     surging = builders.leaderworkerset_object(image="app:2", replicas=3, size=2, rollout={"maxSurge": 2})
-    before = applyforecast.situation(OLD, [], leader_statefulset(OLD))
+    before = view(OLD, [], leaders=leader_statefulset(OLD))
     told = applyforecast.lines(applyforecast.foresee(before, surging))
     assert "at most 4 extra pods; at least 0 of 3 groups available" in told
     assert any(line.endswith("4 extra pods") for line in told if line.startswith("  step"))
@@ -126,7 +126,7 @@ def test_long_plans_are_truncated_as_text_and_complete_as_json() -> None:
     many = {f"example.com/{number}": "x" for number in range(40)}
     before = builders.leaderworkerset_object(image="app:1", replicas=50, size=1)
     after = builders.leaderworkerset_object(image="app:2", replicas=50, size=1, metadata={"annotations": many})
-    found = applyforecast.foresee(applyforecast.situation(before, pods(before), None), after)
+    found = applyforecast.foresee(view(before, pods(before)), after)
     told = applyforecast.lines(found)
     assert "  and 11 more fields" in told
     assert "  … 38 more steps" in told
@@ -143,12 +143,12 @@ def test_endless_rollout_is_reported() -> None:
     assert any("it would not end by itself" in line for line in applyforecast.lines(stuck))
 
 
-def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> Situation:
+def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> View:
     """Return groups of which one has no restart left: it was terminated, and is kept."""
     leaders = pods(lws)
     leaders[index] = builders.leader_pod(lws, index, ready=False, deleting=True)
     leaders[index]["metadata"]["annotations"][labels.GROUP_RESTART_BUDGET_EXHAUSTED] = "true"
-    return applyforecast.situation(lws, leaders, leader_statefulset(lws))
+    return view(lws, leaders, leaders=leader_statefulset(lws))
 
 
 def test_rollout_skips_a_group_without_restarts_left() -> None:
@@ -218,7 +218,7 @@ def test_restarted_group_gives_no_startup_time() -> None:
     leaders[0]["status"]["containerStatuses"] = [{"name": "main", "restartCount": 1}]
     leaders[0]["status"]["conditions"].append({"type": "Initialized", "status": "True"})
     del leaders[1]["metadata"]["creationTimestamp"]
-    shown = applyforecast.situation(OLD, leaders, None).view
+    shown = view(OLD, leaders)
     assert applyforecast.startups(shown) == [timedelta(seconds=30)]
 
 
@@ -269,9 +269,7 @@ def test_pods_in_place_and_recreated_are_counted() -> None:
     old = way(OLD, "IfPossible")
     leaders = pods(old)
     leaders[2]["status"]["conditions"][0]["status"] = "False"
-    found = applyforecast.foresee(
-        applyforecast.situation(old, leaders, leader_statefulset(old)), way(NEW, "IfPossible")
-    )
+    found = applyforecast.foresee(view(old, leaders, leaders=leader_statefulset(old)), way(NEW, "IfPossible"))
     assert applyforecast.lines(found)[2:4] == [
         "a new revision: 3 groups of 1 pod would be updated",
         "in place: 2 pods, recreated: 1",

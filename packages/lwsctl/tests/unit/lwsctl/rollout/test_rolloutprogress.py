@@ -34,7 +34,7 @@ def measured(
         for index, group in enumerate(groups)
     ]
     own = {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}
-    return rolloutprogress.progress(view(lws, leaders), {"metadata": {"labels": own}}, builders.NOW)
+    return rolloutprogress.progress(view(lws, leaders, leaders={"metadata": {"labels": own}}), builders.NOW)
 
 
 def marked(leader: dict[str, Any], group: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_paused_rollout_has_no_remaining_time() -> None:
 
 def test_nothing_is_updated_without_a_statefulset() -> None:
     lws = builders.leaderworkerset_object(size=1)
-    found = rolloutprogress.progress(view(lws, [builders.leader_pod(lws, 0)]), None, builders.NOW)
+    found = rolloutprogress.progress(view(lws, [builders.leader_pod(lws, 0)]), builders.NOW)
     assert (found.updated, found.is_complete) == (0, False)
 
 

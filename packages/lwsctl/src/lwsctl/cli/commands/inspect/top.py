@@ -49,7 +49,7 @@ def command(
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 
     async def act(session: Session) -> None:
-        _, views = await read(session, request)
+        views = (await read(session, request)).views
         rows = await measured(session, request, views)
         if sort:
             rows.sort(key=lambda row: row.amount(SORTS[sort]), reverse=True)

@@ -14,7 +14,7 @@ from kuberuntime.clock import SystemClock
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.sets.shown import GetRequest, observe, say_if_empty
+from lwsctl.cli.sets.shown import GetRequest, cut, observe, say_if_empty
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.livetable import wrapped
@@ -56,17 +56,17 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 async def show(target: Target, request: GetRequest) -> None:
     """Print the tree of the current state."""
     async with target.session() as session:
-        seen = await observe(session, request)
+        _, cluster = await observe(session, request)
         roots = branches(
-            seen.shown,
-            seen.sets,
+            cut(cluster.views, request),
+            cluster.sets,
             SystemClock().now(),
             with_namespace=request.everywhere,
             every_rank=request.shows_ranks,
             is_chosen=bool(request.selections),
         )
         say_states(*tree_lines(roots, columns_of(sys.stdout)))
-        await say_if_empty(session, seen, request)
+        await say_if_empty(session, cluster, request)
 
 
 HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")

@@ -1,7 +1,7 @@
 """`lws plan`: predicts the effects of applying manifests: changed fields, updated groups, steps, limits and time.
 
 The API server sets defaults and validates the manifests (dry run). With a snapshot, no server is used. The steps are
-calculated with the controller's own code (`steering.forecast`).
+calculated with the controller's own code (`rollout.forecast`).
 """
 
 import asyncio
@@ -26,15 +26,16 @@ from lwsctl.cli.reading.manifests import Document, ordered
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.views import diffs, output
 from lwsctl.cli.views.terminal import say
+from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import applyforecast, roleforecast, snapshots
-from lwsctl.rollout.applyforecast import ApplyForecast, Situation
+from lwsctl.rollout.applyforecast import ApplyForecast
 from lwsctl.rollout.roleforecast import RoleForecast
 
 
 class Outlook(Struct, frozen=True):
     """A LeaderWorkerSet in the manifests, with the current object and the object after the change."""
 
-    situation: Situation | None
+    before: View | None
     foreseen: ApplyForecast
 
 
@@ -67,7 +68,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     else:
         outlooks, roles, others = asyncio.run(online(target, documents, force=force, skip=skip))
     if save_snapshot:
-        saved = snapshots.build(outlook.situation for outlook in outlooks if outlook.situation is not None)
+        saved = snapshots.build(outlook.before for outlook in outlooks if outlook.before is not None)
         Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
     show(outlooks, roles, others, form)
 
@@ -97,7 +98,7 @@ async def online(
         others: list[str] = []
         for trial in await skippedkinds.try_out(session, documents, force=force, skip=skip):
             if trial.after.get("kind") == LEADERWORKERSETS.kind:
-                before = None if trial.before is None else await rollouttargets.situation_of(session, trial.before)
+                before = None if trial.before is None else await rollouttargets.with_leaders(session, trial.before)
                 outlooks.append(Outlook(before, foresee(trial.document, before, trial.after)))
             elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
                 roles.append(roleforecast.foresee(trial.before, trial.after))
@@ -113,7 +114,7 @@ def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Ou
 
     def stored(obj: JSONObject) -> JSONObject | None:
         before = _find(objects, obj, namespace)
-        return None if before is None else before.view.object
+        return None if before is None else before.object
 
     check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
     return [_offline(document, objects, namespace) for document in mine]
@@ -121,16 +122,16 @@ def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Ou
 
 def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
     before = _find(objects, document.object, namespace)
-    place = meta.namespace(before.view.object) if before else namespace or DEFAULT_NAMESPACE
-    after = snapshots.overlay(before.view.object if before else None, place_in(document.object, place))
+    place = meta.namespace(before.object) if before else namespace or DEFAULT_NAMESPACE
+    after = snapshots.overlay(before.object if before else None, place_in(document.object, place))
     return Outlook(before, foresee(document, before, after))
 
 
-def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Situation | None:
+def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> View | None:
     return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
 
 
-def foresee(document: Document, before: Situation | None, after: JSONObject) -> ApplyForecast:
+def foresee(document: Document, before: View | None, after: JSONObject) -> ApplyForecast:
     """Predict one change. If this is not possible, raise an error that names the document."""
     try:
         foreseen = applyforecast.foresee(before, after)

@@ -209,7 +209,7 @@ class RolloutFollower(RolloutWait):
     def _measure(self) -> rolloutprogress.RolloutProgress:
         view = present(self._informers)
         leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
-        return rolloutprogress.progress(view, leaders, self._clock.now())
+        return rolloutprogress.progress(replace(view, leaders=leaders), self._clock.now())
 
     def summary(self) -> str:
         """Return the progress of the rollout."""

@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from lwsctl.cli import targets
 from lwsctl.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, usage_of
-from lwsctl.cli.sets.shown import QUOTED, GetRequest, Seen, cut
+from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
@@ -153,15 +153,16 @@ def test_table_wider_than_the_terminal_folds_its_reasons() -> None:
 
 @pytest.mark.parametrize("refused", [failure(404, "NotFound"), failure(403, "Forbidden"), answer(503, b"no endpoints")])
 def test_usage_is_omitted_without_a_metrics_api(refused: Response) -> None:
-    seen = Seen(shown=[failed_set(0)], sets=(), is_empty=False, lists=Lists(Client(ScriptedTransport(refused))))
-    assert run(usage_of(seen, "prod")) == NO_COLUMNS
+    lists = Lists(Client(ScriptedTransport(refused)))
+    assert run(usage_of(lists, [failed_set(0)], "prod")) == NO_COLUMNS
 
 
 def test_wide_table_shows_the_measured_usage() -> None:
     metrics = {"metadata": {"name": "web0-0", "namespace": "prod"}, "containers": [{"usage": {"cpu": "250m"}}]}
     transport = ScriptedTransport(answer(200, {"metadata": {}, "items": [metrics]}))
-    seen = Seen(shown=[failed_set(0)], sets=(), is_empty=False, lists=Lists(Client(transport)))
-    lines = render(seen.shown, replace(WANTED, form="wide"), usage=run(usage_of(seen, "prod")))
+    views = [failed_set(0)]
+    usage = run(usage_of(Lists(Client(transport)), views, "prod"))
+    lines = render(views, replace(WANTED, form="wide"), usage=usage)
     assert lines[3].split()[-2:] == ["CPU", "MEMORY"]
     assert lines[4].split()[-2:] == ["0.25", "-"]
 

@@ -8,7 +8,8 @@ import yaml
 from tests import builders
 
 from lwsctl.cli import app
-from lwsctl.rollout import applyforecast, snapshots
+from lwsctl.model.leaderworkerset import view
+from lwsctl.rollout import snapshots
 
 OLD = builders.leaderworkerset_object(image="app:1", replicas=2, size=1)
 
@@ -18,7 +19,7 @@ def _saved(tmp_path: Path) -> str:
     """Save a snapshot of two groups that are ready."""
     pods = [builders.leader_pod(OLD, index) for index in range(2)]
     path = tmp_path / "saved.yaml"
-    path.write_text(yaml.safe_dump(snapshots.build([applyforecast.situation(OLD, pods, None)])))
+    path.write_text(yaml.safe_dump(snapshots.build([view(OLD, pods)])))
     return str(path)
 
 
@@ -78,7 +79,7 @@ def test_invalid_value_stored_in_the_snapshot_is_planned(tmp_path: Path, capsys:
     """25 % of 2 groups is zero after a scale-down, and stored values do not block a plan (ADR 29)."""
     scaled = builders.leaderworkerset_object(rollout={"maxUnavailable": "25%"})
     path = tmp_path / "scaled.yaml"
-    path.write_text(yaml.safe_dump(snapshots.build([applyforecast.situation(scaled, [], None)])))
+    path.write_text(yaml.safe_dump(snapshots.build([view(scaled, [])])))
     document = tmp_path / "new.yaml"
     document.write_text(
         yaml.safe_dump(builders.leaderworkerset_object(image="app:2", rollout={"maxUnavailable": "25%"}))
