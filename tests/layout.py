@@ -1,4 +1,4 @@
-"""Counts the layout of the tree: `python -m tests.layout` prints the numbers of the table of ADR 0007.
+"""Counts the modules of the source tree: `python -m tests.layout` prints the numbers in the table of ADR 0007.
 
 A folder is a package with its own modules, not with those below it. Types are public classes of modules.
 """
@@ -16,7 +16,7 @@ from testkit import repository
 from testkit.repository import PACKAGES
 
 MOST_MODULES: Final = 24
-"""Modules in one folder, besides `__init__`."""
+"""The maximum number of modules in one directory, without `__init__`."""
 
 IMPORT: Final = re.compile(r"^ *from [\w.]+ import (\([^)]*\)|.*)", re.MULTILINE)
 TYPE: Final = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
@@ -31,14 +31,14 @@ def modules(package: str, sources: Path | None = None) -> list[Path]:
 
 @cache
 def imports(path: Path) -> list[tuple[str, str]]:
-    """Return each name that a module imports, with its source; parsing whole modules would take ten times as long."""
+    """Return each imported name in a module, with its source. Parsing whole modules would be ten times slower."""
     text = "\n".join(found[0].strip() for found in IMPORT.finditer(path.read_text()))
     found = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
     return [(str(node.module), alias.name) for node in found for alias in node.names]
 
 
 def sizes(package: str) -> Counter[str]:
-    """Return how many modules each folder has."""
+    """Return the number of modules in each directory."""
     return Counter(
         str(path.parent.relative_to(repository.sources(package)))
         for path in modules(package)
@@ -47,7 +47,7 @@ def sizes(package: str) -> Counter[str]:
 
 
 def repeated(names: Iterable[str], times: int = 2) -> list[str]:
-    """Return the names that occur at least so many times.
+    """Return the names that occur at least `least` times.
 
     >>> repeated(["pod", "node", "pod"])
     ['pod']
@@ -56,18 +56,18 @@ def repeated(names: Iterable[str], times: int = 2) -> list[str]:
 
 
 def type_names(package: str) -> Iterator[str]:
-    """Yield the name of every public class."""
+    """Yield the name of each public class."""
     for path in modules(package):
         yield from TYPE.findall(path.read_text())
 
 
 def module_names(package: str) -> Iterator[str]:
-    """Yield the name of every module."""
+    """Yield the name of each module."""
     return (path.stem for path in modules(package) if path.stem not in UNNAMED)
 
 
 def mutual(package: str, sources: Path | None = None) -> list[tuple[str, str]]:
-    """Return the pairs of folders that import each other, of which neither is in the other."""
+    """Return the pairs of directories that import each other, where neither contains the other."""
     sources = sources or repository.sources(package)
     edges = {edge for path in modules(package, sources) for edge in _imports(path, sources)}
     pairs = sorted((one, other) for one, other in edges if one < other and (other, one) in edges)
@@ -75,7 +75,7 @@ def mutual(package: str, sources: Path | None = None) -> list[tuple[str, str]]:
 
 
 def unread(package: str, sources: Path | None = None) -> list[str]:
-    """Return the modules of a package that no other one in the sources of all packages imports."""
+    """Return the modules in a package that no other module in any package imports."""
     readers = [sources] if sources else [repository.sources(name) for name in PACKAGES]
     sources = sources or repository.sources(package)
     names = {".".join(path.relative_to(sources).with_suffix("").parts) for path in modules(package, sources)}
@@ -86,7 +86,7 @@ def unread(package: str, sources: Path | None = None) -> list[str]:
 
 
 def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
-    """Yield the folder of a module and each other folder of its package that it imports from."""
+    """Yield the directory of a module, and each other directory in its package from which it imports."""
     own = ".".join(path.relative_to(sources).parent.parts)
     found = {_folder(f"{module}.{name}", sources) for module, name in imports(path)}
     yield from ((own, one) for one in found if one != own and one.split(".")[0] == own.split(".")[0])
@@ -94,14 +94,14 @@ def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def _folder(name: str, sources: Path) -> str:
-    """Return the folder of an imported name (a folder, a module, or an attribute of one)."""
+    """Return the directory of an imported name (a directory, a module, or an attribute of a module)."""
     while name and not sources.joinpath(*name.split(".")).is_dir():
         name = name.rpartition(".")[0]
     return name
 
 
 def report() -> Iterator[str]:
-    """Yield a line for each package, and one for all."""
+    """Yield a line for each package, and one for all packages."""
     for package in PACKAGES:
         lines = sum(len(path.read_text().splitlines()) for path in modules(package))
         (largest, most), *_ = sizes(package).most_common(1)

@@ -1,4 +1,4 @@
-"""Run the long campaigns, one after the other, and write a report.
+"""Runs the long campaigns one after the other, and writes a report.
 
     make night, or python -m tests.night [--list] [NAME ...]
 
@@ -28,7 +28,7 @@ KEPT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """One long run: its name, its purpose, and its command."""
+    """A long run with its name, its purpose, and its command."""
 
     name: str
     looks_for: str
@@ -36,7 +36,7 @@ class Campaign:
 
     @property
     def words(self) -> tuple[dict[str, str], list[str]]:
-        """Return the settings in front of the command, and its words.
+        """Return the environment settings of the command, and its arguments.
 
         >>> Campaign("a", "", "SEEDS=2 python -m x").words
         ({'SEEDS': '2'}, ['python', '-m', 'x'])
@@ -113,7 +113,7 @@ class Outcome:
 
 
 def run(campaign: Campaign) -> Outcome:
-    """Run a campaign to its end; its output goes to build/night-NAME.log."""
+    """Run a campaign until it completes. Its output is written to build/night-NAME.log."""
     settings, words = campaign.words
     log = REPORT.with_name(f"night-{campaign.name}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def run(campaign: Campaign) -> Outcome:
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
-    """Return the report of a night, as Markdown."""
+    """Return the nightly report in Markdown."""
     lines = [f"# A night with version {leaderworkerset.__version__}", ""]
     lines += ["| campaign | looks for | outcome | minutes | command |", "|---|---|---|---|---|"]
     for one in outcomes:
@@ -142,7 +142,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaigns that the arguments name, or all; return the exit code."""
+    """Run the campaigns in the arguments, or all. Return the exit code."""
     names = [one.name for one in CAMPAIGNS]
     parser = argparse.ArgumentParser(description="Run the long campaigns, and write a report.")
     parser.add_argument("--list", action="store_true", help="list them, and run none")

@@ -1,4 +1,4 @@
-"""Run the scenarios that share the cluster in parallel, then the outages one at a time.
+"""Runs the scenarios that share the cluster in parallel, and then the outages one after the other.
 
     python -m tests.node [ARGUMENTS OF PYTEST]
     python -m tests.node up
@@ -35,7 +35,7 @@ NOTHING_SELECTED: Final = 5
 
 
 def main(arguments: list[str]) -> int:
-    """Run the cluster, and tests on it; return the exit code."""
+    """Run the cluster with tests on it. Return the exit code."""
     if reason := prerequisites.obstacle():
         return skip(reason)
     began = time.monotonic()
@@ -64,20 +64,20 @@ def main(arguments: list[str]) -> int:
 
 
 def tests_run(report: Path) -> int:
-    """Return how many tests of a JUnit report were not skipped."""
+    """Return the number of tests in a JUnit report that were not skipped."""
     suites = ET.parse(report).getroot().iter("testsuite")
     return sum(int(suite.attrib["tests"]) - int(suite.attrib["skipped"]) for suite in suites)
 
 
 def skip(reason: str) -> int:
-    """Print why nothing runs, its first and last line as one; return the exit code."""
+    """Print the first and the last line of the reason for a skipped run. Return the exit code."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     sys.stderr.write(f"skipped: {' '.join(dict.fromkeys([lines[0], lines[-1]]))}\n")
     return 0
 
 
 def tests(folder: Path, arguments: list[str], reports: str) -> int:
-    """Run the tests of a folder, and failed tests once more, one at a time; return the exit code.
+    """Run the tests in a directory. Retry failed tests once, one at a time. Return the exit code.
 
     A file in `reports` has the result of the first run.
     """
@@ -89,7 +89,7 @@ def tests(folder: Path, arguments: list[str], reports: str) -> int:
 
 
 def pytest(folder: Path, *arguments: str) -> int:
-    """Run pytest, which is interrupted when this process is killed; return its exit code."""
+    """Run pytest, and interrupt it if this process is killed. Return its exit code."""
     words = [sys.executable, "-m", "pytest", str(folder), *arguments]
     dying = ends_with_parent(signal.SIGINT)
     return subprocess.run(words, preexec_fn=dying, check=False).returncode

@@ -1,4 +1,4 @@
-"""Read objects of the cluster through the socket of `kubectl proxy`, because a command for each request is slow."""
+"""Reads objects from the cluster through the socket of `kubectl proxy`. Separate commands are slow."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ PATHS: Final = {
 
 
 class Refused(Exception):
-    """The API server did not answer with success."""
+    """The API server responded with an error."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")

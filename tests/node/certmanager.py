@@ -1,4 +1,4 @@
-"""cert-manager's own programs on the first machine: its controller, and what writes authorities into webhooks."""
+"""Runs cert-manager on the first machine: its controller, and its CA injector."""
 
 import subprocess
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from tests.node import programs
 from tests.node.cluster import NodeCluster
 
 MODULE: Final = "github.com/cert-manager/cert-manager"
-"""Since 1.12 the programs are modules of their own, whose names are not their folders: no proxy of modules has them."""
+"""Since version 1.12, the names of the modules differ from their directories, so no module proxy serves them."""
 
 PROGRAMS: Final = ("controller", "cainjector")
 DEFINITIONS: Final = "deploy/crds"
 
 
 def assets(say: Say) -> Path:
-    """Return the directory with both programs, which are built when a test needs them."""
+    """Return the directory with both executables, which are built on demand."""
     module = Module("cert-manager", {f"{MODULE}/cmd/{name}": name for name in PROGRAMS}, root=programs.HERE)
     target = build.cache() / f"cert-manager-{build.content((module,))}"
     build.make((module,), target, say)
@@ -28,7 +28,7 @@ def assets(say: Say) -> Path:
 
 
 def definitions(say: Say) -> list[str]:
-    """Return the definitions of its kinds, without the labels that its chart fills in."""
+    """Return its CRDs without the labels from its chart."""
     words = [str(build.find_go(say)), "list", "-f", "{{.Module.Dir}}", f"{MODULE}/cmd/{PROGRAMS[0]}"]
     folder = subprocess.run(
         words, cwd=programs.HERE / "cert-manager", capture_output=True, text=True, check=True
@@ -39,7 +39,7 @@ def definitions(say: Say) -> list[str]:
 
 @contextmanager
 def running(cluster: NodeCluster) -> Iterator[None]:
-    """Run cert-manager until the context is left, and remove its kinds then."""
+    """Run cert-manager until the context exits. Then remove its CRDs."""
     machine, directory = cluster.machines[0], assets(programs.say)
     text = "---\n".join(definitions(programs.say))
     cluster.kubectl("apply", "--server-side", "--filename=-", text=text)

@@ -1,4 +1,4 @@
-"""The cgroups of a run: one folder in each hierarchy, with one for each node."""
+"""Manages the cgroups of a run: one directory in each hierarchy, with a directory for each node."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from tests.node.prerequisites import CGROUPS, CONTROLLERS, is_unified
 
 
 def make(name: str, nodes: Sequence[str]) -> None:
-    """Create the folder of a run, with the folders of its nodes."""
+    """Create the directory of a run, with the directories of its nodes."""
     for hierarchy in hierarchies():
         for folder in (hierarchy / name, *(hierarchy / name / node for node in nodes)):
             folder.mkdir()
@@ -16,7 +16,7 @@ def make(name: str, nodes: Sequence[str]) -> None:
 
 
 def remove(name: str) -> None:
-    """Remove the remains of a run whose processes have ended."""
+    """Remove the cgroups of a run whose processes have exited."""
     for hierarchy in hierarchies():
         for folder in sorted((hierarchy / name).rglob("*/"), reverse=True):
             with contextlib.suppress(FileNotFoundError):
@@ -26,7 +26,7 @@ def remove(name: str) -> None:
 
 
 def hierarchies() -> Iterator[Path]:
-    """Yield the folders at which cgroups are mounted."""
+    """Yield the directories on which cgroups are mounted."""
     if is_unified():
         yield CGROUPS
     else:
@@ -34,7 +34,7 @@ def hierarchies() -> Iterator[Path]:
 
 
 def _fill(folder: Path) -> None:
-    """Let processes of a new folder use processors and memory, or in version 2 its folders all controllers."""
+    """Enable CPU and memory for a new directory, or all controllers for its children in version 2."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if not is_unified() and (folder / name).exists():
             (folder / name).write_text((folder.parent / name).read_text())

@@ -1,4 +1,4 @@
-"""A Kubernetes of two nodes with real kubelets on this machine.
+"""Runs a Kubernetes cluster with two nodes and real kubelets on this machine.
 
 with cluster(say) as found: found.kubectl("get", "nodes")
 """
@@ -33,12 +33,12 @@ SOCKET: Final = "api.socket"
 LOCK: Final = "lock"
 PREFIX: Final = "lws-node-"
 SWEEP: Final = "import sys; from tests.node import cluster; sys.stdin.read(); cluster.sweep()"
-"""The program that removes a run whose process was killed: its standard input ends then."""
+"""A process that removes a run after its parent was killed, which closes its standard input."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeCluster:
-    """A running cluster, of this process or another one."""
+    """A running cluster of this or of another process."""
 
     directory: Path
     assets: Path
@@ -62,18 +62,18 @@ class NodeCluster:
 
     @property
     def inside(self) -> list[str]:
-        """Return the words before a command that reaches the API server."""
+        """Return the command prefix that reaches the API server."""
         return self.machines[0].network
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of commands for the cluster."""
+        """Return the environment for commands on the cluster."""
         own = environment(self.directory / "home")
         own["PATH"] = f"{self.assets}:{own['PATH']}"
         return own | {"KUBECONFIG": str(self.kubeconfig), "XDG_STATE_HOME": str(self.directory / "state")}
 
     def kubectl(self, *words: str, text: str | None = None) -> str:
-        """Run kubectl to its end; return its output."""
+        """Run kubectl until it exits. Return its output."""
         done = subprocess.run(
             [*self.inside, "kubectl", *words],
             env=self.environment,
@@ -87,7 +87,7 @@ class NodeCluster:
         return done.stdout
 
     def check(self) -> None:
-        """Fail if a program of a node has ended."""
+        """Fail if a process on a node has exited."""
         for machine in self.machines:
             machine.check()
 
@@ -110,7 +110,7 @@ def attach(directory: Path) -> NodeCluster:
 
 @contextmanager
 def cluster(say: Say) -> Iterator[NodeCluster]:
-    """Run a cluster until the context is left, or this process ends in any way.
+    """Run a cluster until the context or this process exits.
 
     Raise AbsentError if this machine lacks a requirement of nodes.
     """
@@ -129,7 +129,7 @@ def cluster(say: Say) -> Iterator[NodeCluster]:
 
 @contextmanager
 def run_directory() -> Iterator[Path]:
-    """Create the directory and the cgroups of a run, and remove both at its end, also if this process is killed."""
+    """Create the directory and the cgroups of a run. Remove both at its end, even if this process is killed."""
     sweep()
     directory = runs() / f"{PREFIX}{secrets.token_hex(4)}"
     directory.mkdir(parents=True)
@@ -145,7 +145,7 @@ def run_directory() -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove leftovers of runs whose process was killed."""
+    """Remove the remains of runs whose process was killed."""
     for directory in runs().glob(f"{PREFIX}*"):
         # Another process may just remove it: then it is gone, or locked.
         with suppress(FileNotFoundError, BlockingIOError), (directory / LOCK).open("a") as lock:
@@ -154,7 +154,7 @@ def sweep() -> None:
 
 
 def remove(directory: Path) -> None:
-    """Remove the cgroups and the directory of a run; the kernel may take a moment to end its last processes."""
+    """Remove the cgroups and the directory of a run. The kernel may need some time to stop its last processes."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -173,7 +173,7 @@ def remove(directory: Path) -> None:
 
 
 def keep_logs(directory: Path) -> None:
-    """Copy the logs of a run to the folder that a variable names."""
+    """Copy the logs of a run to the directory in an environment variable."""
     if target := os.environ.get("LWS_NODE_LOGS"):
         for file in directory.rglob("*.log"):
             if file.parent.name in NODES:
@@ -182,12 +182,12 @@ def keep_logs(directory: Path) -> None:
 
 
 def runs() -> Path:
-    """Return the folder with one folder for each run."""
+    """Return the directory that contains a directory for each run."""
     return build.cache().parent / "node"
 
 
 def start(running: NodeCluster, authority: Authority, archives: list[Path]) -> None:
-    """Start all parts of a cluster, and wait until both nodes and the name server are ready."""
+    """Start all components of a cluster, and wait until both nodes and the DNS server are ready."""
     controlplane.issue(authority, running.machines)
     with ThreadPoolExecutor() as pool:
         containers = [
@@ -214,7 +214,7 @@ def start_containers(machine: Machine, assets: Path, archives: list[Path]) -> No
 
 
 def start_proxy(running: NodeCluster) -> None:
-    """Let this machine's processes reach the API server through a socket."""
+    """Let the processes on this machine access the API server through a socket."""
     kubeconfig, path = f"--kubeconfig={running.kubeconfig}", f"--unix-socket={running.directory / SOCKET}"
     running.machines[0].start("kubectl-proxy", [str(running.assets / "kubectl"), kubeconfig, "proxy", path])
 

@@ -1,4 +1,4 @@
-"""The cluster that all scenarios share: the cluster of `python -m tests.node`, or one of this session."""
+"""Provides the cluster for all scenarios: the cluster of `python -m tests.node`, or one for this session."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ VARIABLE = "LWS_NODE_CLUSTER"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore these tests in runs that name neither them nor their tier: they take minutes, and need root."""
+    """Skip these tests unless they are selected by path or tier, because they need minutes and root."""
     if config.getoption("tier") == "node":
         return None
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
@@ -45,14 +45,14 @@ def nodes() -> Iterator[NodeCluster]:
 
 @pytest.fixture
 def place(nodes: NodeCluster) -> Iterator[Place]:
-    """Return a namespace of this test's own."""
+    """Return a separate namespace for this test."""
     with namespace(nodes) as place:
         yield place
 
 
 @contextmanager
 def namespace(nodes: NodeCluster) -> Iterator[Place]:
-    """Create a namespace, and remove it at the end."""
+    """Create a namespace, and finally remove it."""
     name = f"t-{secrets.token_hex(4)}"
     nodes.kubectl("create", "namespace", name)
     yield Place(nodes, name)

@@ -1,4 +1,4 @@
-"""The control plane of the nodes: etcd, API server, controller manager and scheduler, on the first machine."""
+"""Runs the control plane on the first machine: etcd, API server, controller manager and scheduler."""
 
 import subprocess
 import time
@@ -22,13 +22,13 @@ CLIENTS: Final = {
     "kube-scheduler": ("system:kube-scheduler", []),
     "kube-proxy": ("system:kube-proxy", []),
 }
-"""Key files, with the user and groups of each."""
+"""The key files, with the user and the groups of each."""
 
 AGGREGATOR: Final = "front-proxy"
-"""The user with which the API server calls other API servers, such as the one of metrics."""
+"""The user name with which the API server calls other API servers, such as metrics-server."""
 
 Flags: TypeAlias = Mapping[str, Sequence[str]]
-"""Further flags of programs, by their names."""
+"""Additional flags by program name."""
 
 NONE: Final[Flags] = {}
 SERVER: Final = "kube-apiserver"
@@ -62,7 +62,7 @@ def start(machine: Machine, assets: Path, pki: Path) -> None:
 
 
 def restart(machine: Machine, assets: Path, pki: Path, further: Flags = NONE) -> None:
-    """Start all programs but etcd again, with further flags, and wait until the API server is ready."""
+    """Restart all programs except etcd with additional flags, and wait until the API server is ready."""
     for name in (SERVER, *controllers(pki)):
         machine.kill(name)
     serve(machine, assets, pki, further)
@@ -122,7 +122,7 @@ def client_flags(name: str, pki: Path) -> list[str]:
 
 
 def controllers(pki: Path) -> dict[str, list[str]]:
-    """Return the programs next to the API server, with their own flags."""
+    """Return the other programs of the control plane, with their flags."""
     return {
         "kube-controller-manager": [
             f"--root-ca-file={pki / BUNDLE}",

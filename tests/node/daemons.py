@@ -1,4 +1,4 @@
-"""The programs of each machine: containerd, kubelet and kube-proxy."""
+"""Runs the programs of each machine: containerd, kubelet and kube-proxy."""
 
 import json
 import time
@@ -15,7 +15,7 @@ NAME_SERVER: Final = SERVICES.replace("0.0/16", "0.10")
 PAUSE: Final = "localhost/pause:1"
 SOCKET: Final = "/run/containerd/containerd.sock"
 PROCESSES: Final = 300
-"""The maximum processes and threads of a pod."""
+"""The maximum number of processes and threads in a pod."""
 
 PLUGINS: Final = "/usr/lib/cni"
 RUNC: Final = "/usr/sbin/runc"
@@ -50,7 +50,7 @@ SystemdCgroup = false
 
 
 def start_containerd(machine: Machine, assets: Path) -> None:
-    """Start containerd, and wait until it answers."""
+    """Start containerd, and wait until it responds."""
     (machine.directory / "network" / "10-pods.conflist").write_text(json.dumps(network(machine)))
     settings = machine.directory / "containerd.toml"
     settings.write_text(
@@ -80,7 +80,7 @@ def start_containerd(machine: Machine, assets: Path) -> None:
 
 
 def registries(machine: Machine) -> Path:
-    """Write that the registry of the machine is reached without TLS; return the folder."""
+    """Configure the registry of the machine without TLS. Return the directory."""
     folder = machine.directory / "registries"
     (folder / registry.ADDRESS).mkdir(parents=True, exist_ok=True)
     (folder / registry.ADDRESS / "hosts.toml").write_text(f'server = "http://{registry.ADDRESS}"\n')
@@ -88,13 +88,13 @@ def registries(machine: Machine) -> Path:
 
 
 def load(machine: Machine, assets: Path, archives: Iterable[Path]) -> None:
-    """Load the images of some archives into containerd."""
+    """Load the images in archives into containerd."""
     for archive in archives:
         machine.run(str(assets / "ctr"), "--namespace=k8s.io", "images", "import", str(archive))
 
 
 def start_kubelet(machine: Machine, assets: Path, pki: Path, **changed: object) -> None:
-    """Start the kubelet; it registers the node. Some settings may be changed."""
+    """Start the kubelet, which registers the node. Some settings may be changed."""
     settings = machine.directory / "kubelet.json"
     settings.write_text(json.dumps({**kubelet_settings(machine, pki), **changed}))
     machine.start(
@@ -118,7 +118,7 @@ def start_proxy(machine: Machine, assets: Path, pki: Path) -> None:
 
 
 def network(machine: Machine) -> dict[str, object]:
-    """Return the configuration of the pods' network: a link from each pod to its node."""
+    """Return the configuration of the pod network, which is a link from each pod to its node."""
     addresses = {"type": "host-local", "ranges": [[{"subnet": machine.pods}]], "routes": [{"dst": "0.0.0.0/0"}]}
     plugins = [
         {"type": "ptp", "ipam": addresses},

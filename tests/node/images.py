@@ -1,4 +1,4 @@
-"""Build the images of the nodes without a registry: from Debian packages, from our programs, and from this repository.
+"""Builds the node images without a registry: from Debian packages, executables, and this repository.
 
     python -m tests.node.images
 
@@ -25,17 +25,17 @@ from tests.node.machine import environment
 
 BUSYBOX: Final = "localhost/busybox:1"
 OTHER_BUSYBOX: Final = "localhost/busybox:2"
-"""The same programs and a file `/etc/second`, for updates."""
+"""The same executables and a file `/etc/second`, for updates."""
 
 COREDNS: Final = "localhost/coredns:1"
 PAUSE: Final = "localhost/pause:1"
 PRODUCT: Final = "localhost/leaderworkerset:tested"
 LOCAL: Final = "localhost/lws:tested"
 PREVIOUS: Final = "localhost/leaderworkerset:previous"
-"""The last version in CHANGELOG.md."""
+"""The latest version in CHANGELOG.md."""
 
 EXAMPLES: Final = "localhost/examples:1"
-"""Python with numpy, and the programs of two examples in the working directory."""
+"""Python with numpy, and the scripts of two examples in the working directory."""
 
 EXAMPLE_FILES: Final = tuple(
     image.ROOT / "examples" / name
@@ -53,20 +53,20 @@ BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS: Final = Path("/etc/pip.conf")
 PATH: Final = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KEPT: Final = 3
-"""Old archives of one image that are kept: other working trees may use them."""
+"""The number of old archives of an image that are not deleted, because other working trees may use them."""
 
 RECIPE: Final = 1
-"""Raise it where this module makes other images of the same content."""
+"""Increase it when this module builds different images from the same content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store of images for buildah; its mounts are in a separate namespace."""
+    """An image store for buildah, with mounts in a separate namespace."""
 
     directory: Path
 
     def run(self, *words: str, sources: Path = image.ROOT) -> str:
-        """Run buildah in a folder to its end; return its output."""
+        """Run buildah in a directory until it exits. Return its output."""
         places = ["--root", str(self.directory / "images"), "--runroot", str(self.directory / "run")]
         command = ["unshare", "--mount", "buildah", *places, *words]
         settings = environment(self.directory) | {"BUILDAH_ISOLATION": "chroot", "TMPDIR": str(self.directory)}
@@ -76,7 +76,7 @@ class Store:
         return done.stdout.strip()
 
     def commit(self, name: str, content: Path, command: Sequence[str] = ("/bin/sh",)) -> None:
-        """Build an image of a folder, with the command that it runs."""
+        """Build an image from a directory, with its command."""
         container = self.run("from", "scratch")
         self.run("copy", "--quiet", container, str(content), "/")
         self.run("config", "--entrypoint", json.dumps(command), "--cmd", "", "--env", f"PATH={PATH}", container)
@@ -92,7 +92,7 @@ class Store:
 
 
 def archives(assets: Path, say: Say) -> list[Path]:
-    """Return the archives of all images of a node, after building missing ones; `assets` has CoreDNS."""
+    """Return the archives of all node images. Build missing ones. `assets` contains CoreDNS."""
     busybox = static_busybox()
     small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
     wanted = [
@@ -144,7 +144,7 @@ def unpack_busybox(root: Path) -> None:
 
 
 def static_busybox() -> Path:
-    """Return a busybox that needs no library; Debian's other package of it conflicts with the static one."""
+    """Return a statically linked busybox. Debian's two busybox packages conflict."""
     installed = str(shutil.which("busybox", path=environment(cache())["PATH"]))
     if subprocess.run(["ldd", installed], capture_output=True, check=False).returncode:
         return Path(installed)
@@ -152,7 +152,7 @@ def static_busybox() -> Path:
 
 
 def make_coredns(target: Path, program: Path) -> None:
-    """Build the image of the name server."""
+    """Build the DNS server image."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -164,7 +164,7 @@ def make_coredns(target: Path, program: Path) -> None:
 
 
 def make_product(target: Path, say: Say) -> None:
-    """Build the image of the manager by its Containerfile, from a base of Debian packages."""
+    """Build the manager image with its Containerfile, on a base of Debian packages."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -173,7 +173,7 @@ def make_product(target: Path, say: Say) -> None:
 
 
 def make_previous(sources: Path, say: Say) -> Path:
-    """Build the image of an earlier version from its sources, by their Containerfile; return its archive."""
+    """Build the image of an earlier version with the Containerfile in its sources. Return its archive."""
     target = place("previous", [sources / "deploy" / "Containerfile", sources / "CHANGELOG.md"])
     with build.exclusive(cache(), say):
         if not target.exists():
@@ -185,7 +185,7 @@ def make_previous(sources: Path, say: Say) -> Path:
 
 
 def run_local(say: Say, *words: str) -> str:
-    """Run the image of `lws` with the embedded cluster, as its user and without capabilities; return the output."""
+    """Run the `lws` image with the embedded cluster, as its user and without capabilities. Return the output."""
     with build.exclusive(cache(), say):
         store = Store(cache() / "store")
         build_product(store, LOCAL, image.ROOT, say, "local")
@@ -197,7 +197,7 @@ def run_local(say: Say, *words: str) -> str:
 
 
 def build_product(store: Store, name: str, sources: Path, say: Say, target: str = "") -> None:
-    """Build an image by the Containerfile of these sources: the manager, or another target."""
+    """Build an image with the Containerfile of these sources, for the manager or another target."""
     base = make_base(store, say)
     say(f"building {name}")
     words = image.words(base, name, image.commit(), "1970-01-01T00:00:00Z", target)
@@ -205,7 +205,7 @@ def build_product(store: Store, name: str, sources: Path, say: Say, target: str 
 
 
 def make_examples(target: Path, say: Say) -> None:
-    """Build the image of two examples."""
+    """Build an image with two examples."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -226,12 +226,12 @@ def make_examples(target: Path, say: Say) -> None:
 
 
 def pip_files() -> list[str]:
-    """Return the flags that pass this machine's settings of pip to a build."""
+    """Return the build flags for this machine's pip settings."""
     return [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
 
 
 def make_base(store: Store, say: Say) -> str:
-    """Build an image of Debian's Python, unless it exists; return its name with its digest."""
+    """Build an image with Debian's Python unless it exists. Return its name with its digest."""
     name = f"{BASE}-{digest_of([], BASE_PACKAGES)}"
     if not store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}"):
         say("making a base of Debian packages (once; a few minutes)")
@@ -252,7 +252,7 @@ def make_base(store: Store, say: Say) -> str:
 
 
 def remove_old(newest: Path) -> None:
-    """Remove archives of the same image except the last few: each change of the product builds another one."""
+    """Remove archives of the same image except the latest ones, because each change builds another one."""
     name = newest.name.rpartition("-")[0]
     others = [path for path in cache().glob(f"{name}-*.tar") if path.name.rpartition("-")[0] == name and path != newest]
     for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-KEPT]:
@@ -260,7 +260,7 @@ def remove_old(newest: Path) -> None:
 
 
 def product_files() -> list[Path]:
-    """Return the files from which the image of the manager is built."""
+    """Return the files from which the manager image is built."""
     given = (image.ROOT / ".containerignore").read_text().splitlines()
     roots = [image.ROOT / line.removeprefix("!") for line in given if line.startswith("!")]
     files = [file for root in roots for file in ([root] if root.is_file() else root.rglob("*"))]
@@ -269,7 +269,7 @@ def product_files() -> list[Path]:
 
 
 def place(name: str, files: Iterable[Path]) -> Path:
-    """Return the path of the archive of an image."""
+    """Return the path of an image archive."""
     return cache() / f"{name}-{digest_of(files)}.tar"
 
 
@@ -289,7 +289,7 @@ def release() -> str:
 
 
 def cache() -> Path:
-    """Return the folder of the images."""
+    """Return the image directory."""
     return build.cache().parent / "images"
 
 

@@ -1,4 +1,4 @@
-"""Pods whose behavior depends on the kubelet, and the compared facts."""
+"""Defines pods whose behavior depends on the kubelet, and the facts that are compared."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,17 +10,17 @@ from tests.node.objects import WAIT, container
 from kuberuntime.objects.meta import JSONObject
 
 NOT_COMPARED: Final = {"BackOff", "FailedMount", "Pulled", "Pulling", "Scheduled"}
-"""Reasons of events of the scheduler, of images, which the embedded kubelet does not pull, and of a busy machine.
+"""Reasons of events that are not compared: from the scheduler, from image pulls, and on a busy machine.
 
 A real kubelet writes `BackOff` when it next looks at a pod: it follows a state that is compared.
 """
 
 BACKING_OFF: Final = ("waiting", "CrashLoopBackOff", None, None)
 PAUSE: Final = "first pause of"
-"""The prefix of a fact that is known only while a kubelet reports a wait."""
+"""The prefix of a fact that is known only while a kubelet reports a waiting container."""
 
 NOT_STARTED: Final = ("ContainersReady", "PodReadyToStartContainers", "Ready")
-"""Conditions of a pod none of whose containers has started."""
+"""The conditions of a pod without started containers."""
 
 Settled = Callable[[JSONObject], bool]
 
@@ -31,7 +31,10 @@ def phase(name: str) -> Settled:
 
 
 def finished(pod: JSONObject) -> bool:
-    """Wait until no container runs or restarts: a pod fails by its deadline before its containers end."""
+    """Wait until no container runs or restarts.
+
+    If its deadline is exceeded, a pod fails before its containers exit.
+    """
     ends = pod["status"].get("phase") in {"Succeeded", "Failed"}
     return ends and not any("running" in one["state"] for one in statuses(pod))
 
@@ -46,7 +49,7 @@ def waiting(reason: str) -> Settled:
 
 
 def backs_off(pod: JSONObject) -> bool:
-    """Wait until a container has ended again, and waits to be restarted.
+    """Wait until a container has exited again, and waits to be restarted.
 
     A real kubelet reports it only when it looks at the pod the next time, up to 90 seconds later; until then the last run is
     the state of the container.
@@ -55,7 +58,7 @@ def backs_off(pod: JSONObject) -> bool:
 
 
 def is_backing_off(status: JSONObject) -> bool:
-    """Return whether a container was restarted, and does not run."""
+    """Return whether a container was restarted and is not running."""
     reason = status["state"].get("waiting", {}).get("reason")
     return reason == "CrashLoopBackOff" or ("terminated" in status["state"] and status["restartCount"] > 0)
 
@@ -82,7 +85,7 @@ def has_memory(pod: JSONObject) -> bool:
 
 
 def is_deleted(pod: JSONObject) -> bool:
-    """Wait until the kubelet has ended a deleted pod, which a finalizer keeps."""
+    """Wait until the kubelet has stopped a deleted pod that a finalizer preserves."""
     return pod["metadata"].get("deletionGracePeriodSeconds") == 0 and all(
         "terminated" in one["state"] for one in statuses(pod)
     )
@@ -90,30 +93,30 @@ def is_deleted(pod: JSONObject) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A pod, and the times of its observation."""
+    """A pod, and the times at which it is observed."""
 
     spec: JSONObject
     settled: Settled
     known: Mapping[str, str] = field(default_factory=dict)
-    """Facts that differ on the embedded kubelet, with the reason."""
+    """Facts that differ on the embedded kubelet, with the reasons."""
 
     resized: JSONObject | None = None
-    """New resources of the container after the pod is ready."""
+    """The new resources of the container after the pod becomes ready."""
 
     deleted: int | None = None
-    """Seconds of grace that the pod gets when it is deleted, once it is ready; a finalizer keeps it."""
+    """The grace period of the deletion after the pod becomes ready, in seconds. A finalizer preserves the pod."""
 
     has_logs: bool = False
-    """Whether the logs of the last and previous run are compared, including the error if there is none."""
+    """Whether the logs of the last and the previous run are compared, including the error if there are none."""
 
 
 def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
-    """Return a pod's spec."""
+    """Return the pod spec."""
     return {"restartPolicy": restart, "terminationGracePeriodSeconds": 2, "containers": list(containers), **fields}
 
 
 def probe(command: str, **fields: Any) -> JSONObject:
-    """Return a probe that runs a command; on a loaded machine the command is not late."""
+    """Return a probe that runs a command, with a timeout for a busy machine."""
     found = {"exec": {"command": ["sh", "-c", command]}, "timeoutSeconds": 60}
     return {**found, "periodSeconds": 1, "failureThreshold": 1, **fields}
 
@@ -130,20 +133,20 @@ def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
-    """Return a container of another name."""
+    """Return a container with another name."""
     return {**container(script, **fields), "name": name}
 
 
 DEAF: Final = "trap '' TERM; touch /tmp/begun; while :; do sleep 1; done"
-"""Run until killed."""
+"""A script that runs until it is killed."""
 
 NOTED: Final = 'trap "echo term >> /dev/termination-log; exit 0" TERM; touch /tmp/begun; sleep 100000 & wait $!'
 ENDS: Final = 'trap "exit 0" TERM; touch /tmp/begun; sleep 100000 & wait $!'
 BEGUN: Final = "until test -e /tmp/begun; do sleep 0.1; done"
-"""Wait, as a hook after the start, until a script has set its trap: the kernel ignores a SIGTERM before."""
+"""A postStart hook that waits until a script has set its trap. Before, the kernel ignores SIGTERM."""
 
 FAILS: Final = f"{BEGUN}; exit 1"
-"""Fail, as a probe or as a hook after the start, once a script has set its trap."""
+"""A probe or postStart hook that fails after a script has set its trap."""
 
 GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
 
@@ -260,7 +263,7 @@ LIVES: Final[Mapping[str, Life]] = {
 
 
 def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the compared facts of a pod, of its events and of its logs."""
+    """Return the compared facts from a pod, its events, and its logs."""
     status = pod["status"]
     reasons = {event["reason"] for event in events} - NOT_COMPARED
     found: dict[str, Any] = {"phase": status["phase"], "reason": status.get("reason"), **printed}
@@ -288,7 +291,7 @@ def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str])
 
 
 def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
-    """Return the kind of a state, its reason, exit code and message; messages of waiting contain times."""
+    """Return the kind of a state, its reason, exit code and message. Messages of waiting containers contain times."""
     for kind, one in state.items():
         message = one.get("message") if kind == "terminated" else None
         return kind, one.get("reason"), one.get("exitCode"), message
@@ -296,7 +299,7 @@ def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
 
 
 def first_pause(status: JSONObject) -> float | None:
-    """Return the seconds before the second restart of a container, from the next wait: each wait is twice the last."""
+    """Return the delay in seconds before the second restart of a container. The next delay is twice as long."""
     found = re.search(r"back-off (\d+)s", status["state"].get("waiting", {}).get("message", ""))
     return int(found[1]) / 2 ** (status["restartCount"] - 1) if found and status["restartCount"] else None
 

@@ -1,4 +1,4 @@
-"""Machines of their own on this one: a PID namespace, and in it a network and a mount namespace for each machine.
+"""Simulates machines on this machine: a PID namespace that contains a network and a mount namespace for each machine.
 
     with machines(directory, ["node1", "node2"]) as (one, two): one.run("ip", "address"); one.start("kubelet", [...])
 
@@ -38,7 +38,7 @@ while True:
     except ChildProcessError:
         signal.pause()
 """
-"""The first process of the PID namespace: it reaps orphans; the kernel ends all other processes with it."""
+"""The init process of the PID namespace. It reaps orphans, and the kernel kills all other processes after it."""
 
 SYSCTLS: Final = {
     "vm/overcommit_memory": 1,
@@ -48,10 +48,10 @@ SYSCTLS: Final = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-"""Kernel settings that a kubelet sets for the whole machine: it finds files with these values."""
+"""Kernel settings that a kubelet sets for the whole machine, in files with these values."""
 
 STARTED: "Final[list[subprocess.Popen[bytes]]]" = []
-"""Processes that this process started on machines: Python warns when it forgets a running program."""
+"""The processes that this process started on machines, because Python warns about forgotten processes."""
 
 MOUNTS: Final = """set -eu
 mount --make-rshared /
@@ -66,7 +66,7 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 echo ready
 exec sleep infinity
 """
-"""Folders of a machine that replace the real ones; its processes write there."""
+"""The directories of a machine that replace the real ones for writes by its processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +81,26 @@ class Machine:
 
     @property
     def address(self) -> str:
-        """Return the address by which the other machine reaches this one."""
+        """Return the address with which the other machine reaches this one."""
         return f"{ADDRESSES}.{self.number}"
 
     @property
     def pods(self) -> str:
-        """Return the addresses of the pods."""
+        """Return the pod addresses."""
         return f"{PODS}.{self.number}.0/24"
 
     @property
     def inside(self) -> list[str]:
-        """Return the words before a command that runs on the machine."""
+        """Return the command prefix that runs a command on the machine."""
         return ["nsenter", f"--target={self.holder}", "--pid", "--mount", "--net", "--"]
 
     @property
     def network(self) -> list[str]:
-        """Return the words before a command with the machine's network and the real machine's files."""
+        """Return the command prefix for the network of the machine and the files of the real machine."""
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--"]
 
     def run(self, *words: str) -> str:
-        """Run a command on the machine to its end; return its output."""
+        """Run a command on the machine until it exits. Return its output."""
         done = subprocess.run(
             [*self.inside, *words], env=environment(self.directory), capture_output=True, text=True, check=False
         )
@@ -109,7 +109,7 @@ class Machine:
         return done.stdout
 
     def start(self, name: str, words: Sequence[str]) -> None:
-        """Start a program on the machine; its log and its process ID are in the directory of the machine."""
+        """Start a process on the machine. Its log and its PID are in the directory of the machine."""
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [*self.inside, *words],
@@ -124,17 +124,17 @@ class Machine:
         (self.directory / f"{name}.pid").write_text(str(child_of(process)))
 
     def log(self, name: str) -> str:
-        """Return the end of a program's log."""
+        """Return the end of a process log."""
         return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
 
     def check(self) -> None:
-        """Fail if a program has ended."""
+        """Fail if a process has exited."""
         for file in self.directory.glob("*.pid"):
             if not is_alive(int(file.read_text())):
                 raise StartError(f"{self.name}: {file.stem} ended:\n{self.log(file.stem)}")
 
     def kill(self, name: str) -> None:
-        """Kill a program, and wait for its end."""
+        """Kill a process, and wait until it has exited."""
         file = self.directory / f"{name}.pid"
         process = int(file.read_text())
         file.unlink()
@@ -144,7 +144,7 @@ class Machine:
 
 @contextmanager
 def machines(directory: Path, names: Sequence[str], cgroup: str) -> Iterator[list[Machine]]:
-    """Hold machines until the context is left; all their processes end with it, or with this process."""
+    """Run machines until the context exits. Their processes exit with them, or with this process."""
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation=private", "--mount-proc"]
     first = spawn([*unshare, sys.executable, "-c", REAPER], directory)
     await_line(first, "ready")
@@ -159,7 +159,7 @@ def machines(directory: Path, names: Sequence[str], cgroup: str) -> Iterator[lis
 
 
 def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> Machine:
-    """Start the process that holds the namespaces of a machine."""
+    """Start the process that owns the namespaces of a machine."""
     own = directory / name
     for folder in ("kubelet", "containerd", "network", "sysctls"):
         (own / folder).mkdir(parents=True)
@@ -176,7 +176,7 @@ def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> M
 
 
 def connect(one: Machine, two: Machine) -> None:
-    """Connect two machines by a cable, and add routes to the other's pods."""
+    """Connect two machines, and add routes to the pods of the other one."""
     subprocess.run(
         [*one.network, "ip", "link", "add", LAN, "type", "veth", "peer", "name", LAN, "netns", str(two.holder)],
         env=environment(one.directory),
@@ -191,7 +191,7 @@ def connect(one: Machine, two: Machine) -> None:
 
 
 def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a program that dies with the thread that started it; the caller reads its output."""
+    """Start a process that dies with the thread that started it. The caller reads its output."""
     return subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -204,18 +204,18 @@ def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
 
 
 def ends_with_parent(end: signal.Signals) -> Callable[[], None]:
-    """Return a function for a new process to call before its program, so that it gets a signal when the starting thread ends."""
+    """Return a function that a new process calls first. It sends a signal when the starting thread exits."""
     library = ctypes.CDLL(None)
     return lambda: library.prctl(PR_SET_PDEATHSIG, end)
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment of the programs of a machine."""
+    """Return the environment of processes on a machine."""
     return {"HOME": str(home), "PATH": f"{os.environ['PATH']}:{SBIN}", "GOGC": "200"}
 
 
 def await_line(process: "subprocess.Popen[bytes]", wanted: str) -> None:
-    """Wait until a program has printed a line, its only one."""
+    """Wait until a process has printed its only line."""
     assert process.stdout is not None
     printed = process.stdout.readline().decode()
     if printed.strip() != wanted:
@@ -235,12 +235,12 @@ def child_of(process: "subprocess.Popen[bytes]") -> int:
 
 
 def children_of(process: int) -> list[int]:
-    """Return the IDs of the processes that a process started."""
+    """Return the PIDs of the child processes."""
     return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process runs; a zombie does not."""
+    """Return whether a process runs. A zombie does not run."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -248,7 +248,7 @@ def is_alive(process: int) -> bool:
 
 
 def await_end(process: int) -> None:
-    """Wait until a process has ended."""
+    """Wait until a process has exited."""
     deadline = time.monotonic() + START_SECONDS
     while is_alive(process):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets of real containers."""
+"""Builds LeaderWorkerSets with real containers."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 
 PREFIX: Final = "leaderworkerset.sigs.k8s.io"
 WAIT: Final = 'trap "exit 0" TERM; sleep 100000 & wait $!'
-"""Run until asked to end, and then end at once."""
+"""A script that runs until it receives SIGTERM, and then exits immediately."""
 
 TALK: Final = f"echo rank $LWS_WORKER_INDEX of $LWS_GROUP_SIZE at $LWS_LEADER_ADDRESS; {WAIT}"
 RESOURCES: Final = {"requests": {"cpu": "5m", "memory": "8Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}
@@ -20,14 +20,14 @@ RESOURCES: Final = {"requests": {"cpu": "5m", "memory": "8Mi"}, "limits": {"cpu"
 def container(
     script: str = TALK, image: str = BUSYBOX, mounts: Mapping[str, str] = MappingProxyType({}), **fields: Any
 ) -> JSONObject:
-    """Return a container that runs a script; `mounts` are names of volumes and their paths."""
+    """Return a container that runs a script. `mounts` contains volume names with their paths."""
     mounted = [{"name": name, "mountPath": path} for name, path in mounts.items()]
     main = {"name": "main", "image": image, "command": ["sh", "-c", script], "volumeMounts": mounted}
     return {**main, "resources": RESOURCES, **fields}
 
 
 def pod(*containers: JSONObject, **fields: Any) -> JSONObject:
-    """Return a pod template whose pods end quickly."""
+    """Return a pod template whose pods terminate quickly."""
     found = list(containers or [container()])
     return {"spec": {"terminationGracePeriodSeconds": 2, "containers": found, **fields}}
 
@@ -41,7 +41,10 @@ def leaderworkerset(
     annotations: dict[str, str] | None = None,
     **template: Any,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet; `template` has further fields of `leaderWorkerTemplate`, annotations have no prefix."""
+    """Return a LeaderWorkerSet.
+
+    `template` contains more fields of `leaderWorkerTemplate`, and annotations have no prefix.
+    """
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",

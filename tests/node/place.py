@@ -32,6 +32,8 @@ class Place:
     """A namespace.
 
     `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
+
+    `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
     """
 
     cluster: NodeCluster

@@ -131,7 +131,7 @@ def test_edited_lists_are_reverted(available: OperatorCluster) -> None:
 
 
 def test_log_level_and_node_placement_are_applied_and_removed(available: OperatorCluster) -> None:
-    """Both settings are fields of the operator's object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
+    """Both settings are fields of the operator object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
     def pod() -> dict[str, object]:
@@ -149,7 +149,7 @@ def test_log_level_and_node_placement_are_applied_and_removed(available: Operato
 
 
 def test_renewed_certificate_rolls_the_manager(available: OperatorCluster) -> None:
-    """The hash of the certificate is an annotation of the pods (R-OP-26, R-OP-66, AT-001-4)."""
+    """The pods have an annotation with the hash of the certificate (R-OP-26, R-OP-66, AT-001-4)."""
     name = "secrets/webhook-server-cert"
 
     def hashed() -> str:
@@ -164,7 +164,7 @@ def test_renewed_certificate_rolls_the_manager(available: OperatorCluster) -> No
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
 def test_unmanaged_operand_is_unchanged(available: OperatorCluster, state: str) -> None:
-    """The operand may be scaled by hand until it is managed again (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
+    """The operand may be scaled manually until it is managed (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
     available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
@@ -175,7 +175,7 @@ def test_unmanaged_operand_is_unchanged(available: OperatorCluster, state: str) 
 
 
 def test_service_monitor_is_created_with_its_kind(available: OperatorCluster) -> None:
-    """The missing kind is not an error, and its creation causes no restart (R-OP-23c)."""
+    """The missing kind is not an error, and its creation does not cause a restart (R-OP-23c)."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
     available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
@@ -186,7 +186,7 @@ def test_service_monitor_is_created_with_its_kind(available: OperatorCluster) ->
 
 
 def test_certificates_can_be_issued_by_the_manager(available: OperatorCluster) -> None:
-    """The annotation selects the issuer, and objects of the other one are removed (R-OP-22, R-OP-83 (D4))."""
+    """The annotation selects the issuer, and the objects of the other issuer are removed (R-OP-22, R-OP-83 (D4))."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
@@ -198,13 +198,16 @@ def test_certificates_can_be_issued_by_the_manager(available: OperatorCluster) -
 
 
 def configured(site: OperatorCluster) -> str:
-    """Return the text of the manager's configuration."""
+    """Return the manager configuration as a string."""
     (text,) = site.administrator.there("configmap/lws-manager-config", *IN)["data"].values()
     return str(text)
 
 
 def test_overrides_are_applied_or_refused(available: OperatorCluster) -> None:
-    """Overrides are merged into the manager's file, which rolls it; invalid ones change nothing (R-OP-41)."""
+    """Overrides are merged into the configuration file, and the manager is updated.
+
+    Invalid overrides have no effect (R-OP-41).
+    """
     available.patch(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})
     until(lambda: "qps: 20" in configured(available), "the override")
     until(lambda: available.conditions()["Upgradeable"] == ("False", "UnsupportedConfigOverrides"), "not upgradeable")
@@ -217,7 +220,7 @@ def test_overrides_are_applied_or_refused(available: OperatorCluster) -> None:
 
 
 def test_group_restarts_are_set_by_an_annotation(available: OperatorCluster) -> None:
-    """The manager's file has the restarts and its pods roll; `Upgradeable` stays, and invalid values change nothing."""
+    """The configuration file has the restarts, and the pods are updated. `Upgradeable` does not change."""
 
     def annotate(words: str) -> None:
         available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
@@ -236,7 +239,7 @@ def test_group_restarts_are_set_by_an_annotation(available: OperatorCluster) -> 
 
 
 def test_tls_profile_of_the_cluster_is_applied(available: OperatorCluster) -> None:
-    """The profile applies once OpenShift's kind is served, in the spec and in the manager's configuration (R-OP-28)."""
+    """After the OpenShift kind is served, the profile applies to the spec and to the configuration (R-OP-28)."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
     defined["spec"]["scope"] = "Cluster"
@@ -270,7 +273,7 @@ def test_removed_operand_is_deleted_if_enabled(available: OperatorCluster) -> No
 
 
 def test_must_gather_omits_secrets(available: OperatorCluster, tmp_path: Path) -> None:
-    """`oc adm must-gather` runs this program in the image (R-OP-42)."""
+    """`oc adm must-gather` runs this command in the image (R-OP-42)."""
     directory = tmp_path / "gathered"
     words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
     environment = os.environ | {"KUBECONFIG": str(available.administrator.plane.kubeconfig)}
@@ -296,13 +299,13 @@ def test_must_gather_omits_secrets(available: OperatorCluster, tmp_path: Path) -
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
 def test_installation_next_to_the_operator_is_refused(available: OperatorCluster, words: list[str]) -> None:
-    """The operator would revert the installation within seconds; the error names the alternative."""
+    """The operator would revert the installation within seconds. The error contains the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
 
 
 def test_definition_is_deleted_only_if_both_objects_allow(available: OperatorCluster) -> None:
-    """An editor of the object may not annotate definitions; its status warns (R-OP-30, R-OP-83 (D1))."""
+    """A user who may edit the object may not annotate CRDs. The status contains a warning (R-OP-30, R-OP-83 (D1))."""
     kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
 
     def owners() -> int:
@@ -326,7 +329,7 @@ def test_definition_is_deleted_only_if_both_objects_allow(available: OperatorClu
 
 
 def test_deleted_object_removes_the_operand_but_no_workloads(available: OperatorCluster) -> None:
-    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
+    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5. The CRD and all LeaderWorkerSets remain.
 
     So another installer can install into another namespace, and the operator again after it.
     """
@@ -343,7 +346,7 @@ def test_deleted_object_removes_the_operand_but_no_workloads(available: Operator
 
 
 def test_operator_was_refused_nothing(available: OperatorCluster) -> None:
-    """The operator's roles allow all its requests (R-OP-29, R-OP-32)."""
+    """The operator's roles permit all of its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"
         for event in available.administrator.audit.events()

@@ -1,4 +1,4 @@
-"""The operator as a process next to its cluster: its lease, its events, recreated pods, and a single object."""
+"""Tests the operator as a process: its lease, its events, recreated pods, and a single object."""
 
 import time
 
@@ -18,7 +18,7 @@ def holder(site: OperatorCluster) -> str:
 
 
 def test_operator_holds_its_lease_while_it_runs(available: OperatorCluster) -> None:
-    """The times of the lease are shorter than on OpenShift, and it is released at the end (R-OP-12)."""
+    """The lease durations are shorter than on OpenShift, and the lease is released at the end (R-OP-12)."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
     assert found["leaseDurationSeconds"] == 30
     assert holder(available)
@@ -29,7 +29,7 @@ def test_operator_holds_its_lease_while_it_runs(available: OperatorCluster) -> N
 
 
 def test_another_replica_leads_soon_after_a_kill(available: OperatorCluster) -> None:
-    """The lease expires, and edits made meanwhile are reverted (R-OP-12)."""
+    """The lease expires, and edits during this time are reverted (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None
     killed = available.process
@@ -57,7 +57,7 @@ def test_events_of_the_operator_name_written_objects(available: OperatorCluster)
 
 
 def test_deleted_pods_of_the_operand_are_recreated(available: OperatorCluster) -> None:
-    """The number of new pods is the same, and all have other names (R-OP-43c)."""
+    """The number of new pods is the same, and all of them have other names (R-OP-43c)."""
     before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
     available.administrator.kubectl("delete", *PODS, "--wait=false")
 
@@ -71,7 +71,7 @@ def test_deleted_pods_of_the_operand_are_recreated(available: OperatorCluster) -
 
 
 def test_single_object_is_not_degraded(available: OperatorCluster) -> None:
-    """The conditions are those of a working installation (R-OP-43a)."""
+    """The conditions are those of a functioning installation (R-OP-43a)."""
     kind = OBJECT.partition("/")[0]
     assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
     found = available.conditions()
@@ -81,7 +81,7 @@ def test_single_object_is_not_degraded(available: OperatorCluster) -> None:
 
 
 def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: OperatorCluster) -> None:
-    """The owner reference neither controls nor blocks (R-OP-16, R-OP-64, AT-001-2)."""
+    """The owner reference does not control the object or block its deletion (R-OP-16, R-OP-64, AT-001-2)."""
     uid = available.cluster()["metadata"]["uid"]
     head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
     for words in (MANAGER, ("configmap/lws-manager-config", *IN), ("clusterrole/lws-manager-role",)):
@@ -90,7 +90,7 @@ def test_objects_of_the_operand_are_owned_by_the_cluster_object(available: Opera
 
 
 def test_api_server_validates_states_and_log_levels(available: OperatorCluster) -> None:
-    """Invalid values are refused, and unknown fields are dropped (R-OP-4)."""
+    """Invalid values are rejected, and unknown fields are dropped (R-OP-4)."""
     kubectl = available.administrator.kubectl
     for field, value in (("managementState", "Paused"), ("managementState", ""), ("logLevel", "Loud")):
         words = ("patch", OBJECT, "--type=merge", "--dry-run=server", "-p", f'{{"spec": {{"{field}": "{value}"}}}}')

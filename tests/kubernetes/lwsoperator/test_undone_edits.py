@@ -1,4 +1,4 @@
-"""Fields of every kind of the operand, edited on a real API server: the operator restores them, or they are tolerated.
+"""Tests edits of the fields of each operand kind on a real API server. The operator reverts or tolerates them.
 
 One field in twelve, and those of the lists below; `EVERY=1` in the environment edits all.
 """
@@ -34,13 +34,13 @@ from leaderworkerset.operator import operand
 pytestmark = pytest.mark.slow
 
 SECONDS: Final = 5.0
-"""The median time until an edit is restored; a busy machine delays some edits."""
+"""The median time until an edit is reverted. A busy machine delays some edits."""
 
 EVERY: Final = int(os.environ.get("EVERY") or 12)
-"""One of so many fields is edited."""
+"""The number of fields of which one is edited."""
 
 LOST: Final = 60.0
-"""The time after which an edit counts as not restored."""
+"""The time after which an edit counts as not reverted."""
 
 TOLERATED: Final[Mapping[str, str]] = {
     r".* added metadata\.(labels|annotations)\.drift\.example\.com": "labels and annotations of others",
@@ -48,7 +48,7 @@ TOLERATED: Final[Mapping[str, str]] = {
     r".*WebhookConfiguration changed webhooks\.0\.name": "restored without the authority of that name, which is injected again",
     r"Service (added|changed|removed) spec\.(ipFamilyPolicy|ipFamilies)(\..*)?": "allocated by the API server",
 }
-"""Edits that stay, and why."""
+"""Edits that are not reverted, with the reasons."""
 
 MUST: Final = (
     "Service added spec.selector.drift.example.com",
@@ -64,11 +64,11 @@ MUST: Final = (
     "ConfigMap added data.drift.example.com",
     "ConfigMap added immutable",
 )
-"""Edits that are certainly among the generated ones."""
+"""Edits that must be among the generated ones."""
 
 
 def is_tolerated(name: str) -> bool:
-    """Return whether the edit may stay."""
+    """Return whether the edit may remain."""
     return any(re.fullmatch(pattern, name) for pattern in TOLERATED)
 
 
@@ -84,7 +84,7 @@ class Tally:
 
 
 def comparable(obj: JSONObject) -> JSONObject:
-    """Return the fields of an object that the operator keeps, and that an edit changes."""
+    """Return the fields of an object that the operator manages and that an edit changes."""
     own = meta.metadata(obj)
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != REVISION}
     kept = {"labels": meta.labels(obj), "annotations": annotations, "ownerReferences": own.get("ownerReferences")}
@@ -98,7 +98,7 @@ REVISION: Final = "deployment.kubernetes.io/revision"
 
 
 class Editor:
-    """An administrator who edits one object of the operand by hand."""
+    """An administrator who manually edits an object of the operand."""
 
     def __init__(self, client: Client, kind: Resource, obj: JSONObject) -> None:
         self._client = client
@@ -108,7 +108,7 @@ class Editor:
         self.tally = Tally()
 
     async def try_all(self) -> Tally:
-        """Make every edit that the API server accepts, and record its result."""
+        """Make each edit that the API server accepts, and record its result."""
         for number, edit in enumerate(await self._edits()):
             name = f"{self._kind.kind} {edit}"
             if number % EVERY and name not in MUST and not is_tolerated(name):
@@ -154,7 +154,10 @@ class Editor:
             self._wanted = comparable(await self._client.get(self._kind, self._key))
 
     async def _await_comparison(self) -> None:
-        """Wait until the operator has compared the object: a missing hash is restored together with all other fields."""
+        """Wait until the operator has compared the object.
+
+        It restores a missing hash together with all other fields.
+        """
         without = {"metadata": {"annotations": {SPEC_HASH: None}}}
         await self._client.patch(self._kind, self._key, without, kind="merge")
 
@@ -179,7 +182,7 @@ class Editor:
 
 
 async def first_of_each_kind(client: Client) -> list[tuple[Resource, JSONObject]]:
-    """Return an object of every kind of the operand that is installed."""
+    """Return an installed object of each operand kind."""
     found = []
     for kind in operand.ORDER:
         listed = await client.list(
@@ -203,7 +206,7 @@ async def edit_everything(site: OperatorCluster) -> dict[str, Tally]:
 
 
 def test_every_edit_is_restored_or_tolerated_for_a_reason(available: OperatorCluster) -> None:
-    """Fields are added, changed and removed according to the schemas of the API server (R-OP-25)."""
+    """Fields are added, changed and removed according to the API server's schemas (R-OP-25)."""
     available.administrator.kubectl(
         "apply", "--server-side", "-f", "-", objects=[certmanager.definition(SERVICE_MONITORS)]
     )

@@ -1,4 +1,4 @@
-"""The upgrade and removal of an operator: upgraded under running groups, removed in right and wrong orders."""
+"""Tests the upgrade of an operator with running groups, and its removal in correct and incorrect order."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfigur
 
 @pytest.fixture
 def installed(site: OperatorCluster) -> Iterator[OperatorCluster]:
-    """Return a site whose operand runs, regardless of what an earlier test has removed."""
+    """Return a cluster whose operand runs, regardless of what an earlier test has removed."""
     site.stop()
     site.install()
     site.start()
@@ -39,7 +39,7 @@ def installed(site: OperatorCluster) -> Iterator[OperatorCluster]:
 
 
 def snapshot(site: OperatorCluster) -> dict[str, Any]:
-    """Return the identity of every object of the groups, and the restart counts of containers (R-OP-44)."""
+    """Return the identity of each object of the groups, and the restart counts of containers (R-OP-44)."""
     listed = site.administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
     return {f"{obj['kind']}/{obj['metadata']['name']}": _identity(obj) for obj in listed}
 
@@ -55,7 +55,7 @@ def create_set(site: OperatorCluster, name: str) -> None:
 
 
 def await_set(site: OperatorCluster, name: str, running: Managers) -> None:
-    """Wait until the status reports all groups as ready."""
+    """Wait until all groups are ready according to the status."""
 
     def is_ready() -> bool:
         status = site.administrator.there(f"lws/{name}", "-n", GROUPS).get("status", {})
@@ -68,7 +68,7 @@ def await_set(site: OperatorCluster, name: str, running: Managers) -> None:
 
 
 def make_older(site: OperatorCluster) -> None:
-    """Change the operand to the state of an older release: another definition, and an obsolete object."""
+    """Change the operand to the state of an older release, with another CRD and an obsolete object."""
     kubectl = site.administrator.kubectl
     remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
     kubectl("patch", DEFINITION, "--type=json", "-p", remove)
@@ -80,7 +80,7 @@ def make_older(site: OperatorCluster) -> None:
 
 
 def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: OperatorCluster, tmp_path: Path) -> None:
-    """Image, definition and objects change; groups keep pods, generations and restart counts (R-OP-39, R-OP-44)."""
+    """Image, CRD and objects change. Groups retain their pods, generations and restart counts (R-OP-39, R-OP-44)."""
     with managers(installed.administrator, tmp_path) as running:
         running.start("old")
         manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
@@ -129,14 +129,14 @@ def image(site: OperatorCluster) -> str:
 
 
 def remove_operator(site: OperatorCluster) -> None:
-    """Remove the operator, except its kind and its namespace."""
+    """Remove the operator, except its CRD and its namespace."""
     site.stop()
     found = [obj for obj in objects() if obj["kind"] not in KEPT]
     site.administrator.kubectl("delete", "-f", "-", objects=found)
 
 
 def is_gone(site: OperatorCluster) -> bool:
-    """Return whether no object of the operand remains, except the definitions."""
+    """Return whether no object of the operand remains, except the CRDs."""
     return site.administrator.get(*MANAGER) is None and owned(site) == {}
 
 
@@ -154,7 +154,7 @@ def test_reinstalled_operator_adopts_its_operand(installed: OperatorCluster) -> 
 
 
 def test_deleted_operator_kind_deletes_the_operand(installed: OperatorCluster) -> None:
-    """The garbage collector deletes owned objects, and definitions of workloads stay (D1, R-OP-67, AT-001-5)."""
+    """The garbage collector deletes owned objects. CRDs of workloads remain (D1, R-OP-67, AT-001-5)."""
     remove_operator(installed)
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
     until(lambda: is_gone(installed), "nothing owned")
@@ -162,7 +162,10 @@ def test_deleted_operator_kind_deletes_the_operand(installed: OperatorCluster) -
 
 
 def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: OperatorCluster) -> None:
-    """The pods are deleted also without the object; pods of a remaining set are kept until it is deleted (N-RB-16)."""
+    """The pods are deleted also without the object.
+
+    Pods of a LeaderWorkerSet remain until it is deleted (N-RB-16).
+    """
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
@@ -177,7 +180,7 @@ def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Opera
 
 
 def kept_pod(name: str) -> dict[str, Any]:
-    """Return the leader of an exhausted group, as its manager left it."""
+    """Return the leader of an exhausted group, as its manager stored it."""
     pod = labeled_pod()
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     metadata = {"name": f"{name}-0", "labels": {labels.NAME: name}, "annotations": marks, "finalizers": [FINALIZER]}
@@ -185,7 +188,7 @@ def kept_pod(name: str) -> dict[str, Any]:
 
 
 def test_namespace_deleted_first_blocks_pods_only_temporarily(installed: OperatorCluster) -> None:
-    """Unanswered webhooks refuse pods of groups until their owner is deleted (R-OP-31, R-OP-67, AT-001-5)."""
+    """Webhooks without a server reject group pods until they are deleted (R-OP-31, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "namespace", OPERATOR)
@@ -206,7 +209,7 @@ def labeled_pod() -> dict[str, Any]:
 
 
 def test_commands_of_the_page_leave_only_workloads(installed: OperatorCluster) -> None:
-    """The operand and its operator are removed; LeaderWorkerSets stay (R-OP-30, R-OP-67, AT-001-5)."""
+    """The operand and its operator are removed, and LeaderWorkerSets remain (R-OP-30, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
@@ -228,7 +231,7 @@ def test_commands_of_the_page_leave_only_workloads(installed: OperatorCluster) -
 
 
 def removal() -> list[str]:
-    """Return the commands of the page that remove the operator."""
+    """Return the page's commands that remove the operator."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     section = page[page.index("## Remove it") :]
     (block,) = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -236,6 +239,6 @@ def removal() -> list[str]:
 
 
 def names(site: OperatorCluster) -> list[str]:
-    """Return all cluster-scoped objects that are named after LeaderWorkerSets."""
+    """Return all cluster-scoped objects with a name that contains LeaderWorkerSet."""
     found = site.administrator.kubectl("get", ",".join(SERVED), "-o", "name").splitlines()
     return [name for name in found if re.search("lws|leaderworkerset|disaggregatedset", name, re.IGNORECASE)]

@@ -1,4 +1,4 @@
-"""The published recipe for the Operator Lifecycle Manager, applied as printed; and the cases that must be refused."""
+"""Tests the published recipe for the Operator Lifecycle Manager, and installations that it must reject."""
 
 import json
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def subscription(name: str = "lws-operator", channel: str = "stable") -> dict[st
 
 @pytest.fixture(scope="module")
 def manager(site: OperatorCluster) -> Iterator[Manager]:
-    """Return the manager of operators of a cluster without operators."""
+    """Return the Operator Lifecycle Manager of a cluster without operators."""
     site.stop()
     kubectl = site.administrator.kubectl
     if site.administrator.get("crd/leaderworkersetoperators.operator.openshift.io"):
@@ -97,7 +97,7 @@ def test_recipe_installs_a_working_operator(manager: Manager, site: OperatorClus
 
 
 def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
-    """The files of deploy/olm work with metrics, and without the kind of alerts (R-OP-64, R-OP-76, AT-001-2)."""
+    """The files in deploy/olm work with metrics, and without the kind for alerts (R-OP-64, R-OP-76, AT-001-2)."""
     kubectl = manager.administrator.kubectl
     kubectl("delete", f"crd/{PROMETHEUS_RULES.group_resource}", "--ignore-not-found")
     kubectl("apply", "--server-side", "-f", "-", objects=[definition(SERVICE_MONITORS)])
@@ -115,7 +115,7 @@ def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
 
 
 def publish(folder: Path, version: str, tag: str) -> Path:
-    """Write the bundle and catalog of a release, whose image has this tag; return the folder of the packages."""
+    """Write the bundle and catalog of a release with this image tag. Return the directory of the packages."""
     image = f"{IMAGE.rpartition(':')[0]}:{tag}"
     chosen = OperatorSettings(image=image, operand_image=image)
     package = bundle.LEADER_WORKER_SET
@@ -126,7 +126,7 @@ def publish(folder: Path, version: str, tag: str) -> Path:
 
 @pytest.mark.parametrize("old", ["0.1.0", bundle.FORMER])
 def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old: str) -> None:
-    """The same subscription upgrades from the former versions of all bundles as well (R-OP-39, R-OP-44, R-OP-71)."""
+    """The same subscription also upgrades from earlier versions of all bundles (R-OP-39, R-OP-44, R-OP-71)."""
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}
     asked = subscription("leader-worker-set", "stable-v1.0")
     before = replace(empty, folder=publish(tmp_path / "old", old, "old"))
@@ -144,7 +144,7 @@ def test_newer_catalog_upgrades_the_operator(empty: Manager, tmp_path: Path, old
 
 
 def start(site: OperatorCluster) -> OperatorRun:
-    """Start the operator with the permissions that the manager of operators has given its account."""
+    """Start the operator with the permissions that the Operator Lifecycle Manager granted to its account."""
     administrator = site.administrator
     token = administrator.kubectl("create", "token", OPERATOR, "-n", NAMESPACE).strip()
     config = json.loads(administrator.plane.kubeconfig.read_text())
@@ -156,7 +156,7 @@ def start(site: OperatorCluster) -> OperatorRun:
 
 @pytest.fixture
 def empty(manager: Manager) -> Iterator[Manager]:
-    """Return a manager whose catalog has only the vendor's package, and a namespace without versions."""
+    """Return an Operator Lifecycle Manager with only the vendor's package, and a namespace without versions."""
     clean(manager)
     yield replace(manager, catalog=("leader-worker-set",))
     clean(manager)
@@ -192,13 +192,13 @@ def state_of(manager: Manager) -> tuple[list[tuple[str, str]], list[str], list[s
 def test_recipe_fails_to_resolve_in_the_vendors_catalog(
     empty: Manager, package: str, channel: str, message: str
 ) -> None:
-    """No version is installed, and the subscription states the reason (R-OP-58, AT-000-2a)."""
+    """No version is installed, and the subscription reports the reason (R-OP-58, AT-000-2a)."""
     empty.install(subscription(package, channel), GLOBAL)
     assert state_of(empty) == ([("ResolutionFailed", message)], [], [])
 
 
 def test_vendors_package_rejects_an_all_namespaces_group(empty: Manager) -> None:
-    """With package and channel corrected but the wrong namespace, the version fails (R-OP-37, R-OP-58, AT-000-2a)."""
+    """With the correct package but an incorrect namespace, the version fails (R-OP-37, R-OP-58, AT-000-2a)."""
     empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
     assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}

@@ -1,4 +1,4 @@
-"""Waiting for effects of a process."""
+"""Waits for the effects of a process."""
 
 import time
 from collections.abc import Callable

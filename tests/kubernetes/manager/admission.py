@@ -1,4 +1,4 @@
-"""Managers that let kube-apiserver admit pods by a policy."""
+"""Runs managers with pod admission by a policy."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ async def start_with(world: InstalledCluster, name: str, **settings: Any) -> Rep
 
 
 async def until_evaluated(client: Client, namespace: str) -> None:
-    """Wait until the API server evaluates the policy: the key of a leader is joined, not hashed."""
+    """Wait until the API server evaluates the policy. Then the key of a leader is a concatenation and not a hash."""
     template = {"spec": {"containers": [{"name": "main", "image": "app:1"}]}}
     spec = {"leaderWorkerTemplate": {"size": 1, "workerTemplate": template}}
     lws: JSONObject = {"metadata": {"name": "probe", "namespace": namespace}, "spec": spec}

@@ -1,4 +1,4 @@
-"""A TCP balancer on loopback that replaces the service of the managers' webhooks."""
+"""A TCP load balancer on the loopback address that replaces the Service of the manager webhooks."""
 
 import asyncio
 import threading
@@ -9,13 +9,13 @@ from typing import Self
 
 
 class Balancer:
-    """Connects each client to one of `backends` (ports), in turn; skips ports on which nobody listens."""
+    """Connects clients to the ports in `backends` in turn. Skips ports without a listener."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.backends: list[int] = []
         self.port = port
         self.accepted = 0
-        """How many connections there were."""
+        """The number of connections."""
         self._host = host
         self._next = 0
         self._server: asyncio.Server | None = None
@@ -63,7 +63,7 @@ class Balancer:
 
 @contextmanager
 def balanced(host: str, port: int, backends: list[int]) -> Iterator[None]:
-    """Run a balancer at an address in a thread of its own, until the context is left."""
+    """Run a load balancer at an address in a separate thread until the context exits."""
     loop, ended = asyncio.new_event_loop(), asyncio.Event()
     listens = threading.Event()
 

@@ -1,4 +1,4 @@
-"""One control plane for all tests of the manager, and for each test a fresh installation."""
+"""Runs one control plane for all manager tests, with a new installation for each test."""
 
 import asyncio
 import sys
@@ -25,7 +25,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 
 def prepare(plane: Plane) -> None:
-    """Define LeaderWorkerSets, create nodes, and close the connections before the loop."""
+    """Create the LeaderWorkerSet CRD and nodes. Close the connections before the event loop."""
 
     async def begin() -> None:
         await set_up(KubernetesCluster(plane.kubeconfig))
@@ -36,5 +36,5 @@ def prepare(plane: Plane) -> None:
 
 @pytest.fixture
 def world(plane: Plane, tmp_path: Path) -> AbstractAsyncContextManager[InstalledCluster]:
-    """Return the world of a test, which is opened inside of its event loop."""
+    """Return the environment of a test, which is opened in its event loop."""
     return opened(plane, tmp_path)

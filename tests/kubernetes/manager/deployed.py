@@ -1,4 +1,4 @@
-"""A manager as its Deployment starts it, on either cluster: its program, arguments, file, account and rights.
+"""Runs a manager like its Deployment on either cluster: its command, arguments, file, account and permissions.
 
 On the embedded cluster, which knows no rights and reaches no services, webhooks are called at a URL.
 """
@@ -30,12 +30,12 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class DeployedManager:
-    """Implements the clusters' `Manager` by a process."""
+    """Implements `Manager` of the clusters with a process."""
 
     replica: Replica
 
     async def stop(self) -> None:
-        """Stop the manager, and wait for its end."""
+        """Stop the manager, and wait until it has exited."""
         await self.replica.stop()
 
     async def kill(self) -> None:
@@ -48,13 +48,16 @@ class DeployedManager:
         await self.replica.await_ready()
 
     def check(self) -> None:
-        """Raise an error if the manager has ended."""
+        """Raise an error if the manager has exited."""
         self.replica.check()
 
 
 @asynccontextmanager
 async def deployed(cluster: ClusterBackend, replica: Replica) -> AsyncIterator[DeployedManager]:
-    """Install the objects for a manager with this replica's configuration, run it, and finally remove its webhooks."""
+    """Install the objects for a manager with this replica's configuration, and run it.
+
+    Finally remove its webhooks.
+    """
     client = Client(cluster.transport("setup"))
     prepare = _prepare_embedded if isinstance(cluster, EmbeddedCluster) else _install
     await prepare(client, cluster, replica)

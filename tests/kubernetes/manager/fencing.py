@@ -1,4 +1,4 @@
-"""Pause a leader until another one leads, and resume it: count its late writes.
+"""Pauses a leader until another one leads, resumes it, and counts its late writes.
 
 The API server's audit log decides. Each replica has a user agent of its own; a write is late that the API server
 received from a replica after another one took the lease from it.
@@ -18,13 +18,13 @@ from tests.kubernetes.manager.world import RENEWAL, InstalledCluster
 from kuberuntime.errors import ConnectionFailedError, KubeError
 
 NAMES: Final = ("aaaaaaa", "bbbbbbb")
-"""The commits that the two replicas report, which distinguish them in the audit log."""
+"""The commits that the two replicas report, which identify them in the audit log."""
 
 SETS: Final = 4
 MOST_GROUPS: Final = 6
 PAUSE: Final = 0.2
 SETTLED: Final = 0.5
-"""Seconds after which a resumed replica has sent all its pending requests."""
+"""The time after which a resumed replica has sent all of its pending requests, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Counts:
 
 
 async def rounds(world: InstalledCluster, *, count: int, client: dict[str, Any]) -> Counts:
-    """Pause the leader this many times; `client` is the section `clientConnection` of its configuration."""
+    """Pause the leader this many times. `client` is the section `clientConnection` of its configuration."""
     mark = world.audit.mark()
     replicas = [await _start(world, name, client) for name in NAMES]
     space = await CheckedNamespace(world.client, f"fencing-{client.get('qps', 'usual')}").open()
@@ -47,7 +47,7 @@ async def rounds(world: InstalledCluster, *, count: int, client: dict[str, Any])
 
 
 def judge(events: Iterable[dict[str, Any]]) -> Counts:
-    """Count the writes, and list the writes that a replica sent after another one took the lease."""
+    """Count the writes, and list the writes that a replica sent after another one acquired the lease."""
     holder, taken, writes, late = "", "", 0, list[str]()
     for event in sorted(events, key=lambda event: str(event["requestReceivedTimestamp"])):
         name = event["userAgent"].rpartition(" ")[2]
@@ -73,7 +73,7 @@ async def _start(world: InstalledCluster, name: str, client: dict[str, Any]) -> 
 
 
 async def _round(world: InstalledCluster, replicas: list[Replica]) -> None:
-    """Pause the leader, wait for another one, and resume the first."""
+    """Pause the leader, wait for another one, and resume the first leader."""
     before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
     leader.freeze()
@@ -90,7 +90,7 @@ async def _round(world: InstalledCluster, replicas: list[Replica]) -> None:
 
 
 async def _leader(world: InstalledCluster, replicas: list[Replica]) -> tuple[str, Replica]:
-    """Wait until there is a leader; return the holder of the lease, and its replica by the log."""
+    """Wait until there is a leader. Return the holder of the lease, and its replica according to the log."""
 
     async def find() -> tuple[str, Replica] | None:
         holder = await world.holder()
@@ -103,7 +103,7 @@ async def _leader(world: InstalledCluster, replicas: list[Replica]) -> tuple[str
 
 @asynccontextmanager
 async def _load(space: CheckedNamespace) -> AsyncIterator[None]:
-    """Keep the controllers busy by scaling LeaderWorkerSets up and down continuously."""
+    """Continuously scale LeaderWorkerSets up and down, so that the controllers are busy."""
     for index in range(SETS):
         await _despite_outages(space.create_groups(f"web-{index}", replicas=1, size=2))
 
@@ -124,7 +124,7 @@ async def _load(space: CheckedNamespace) -> AsyncIterator[None]:
 
 
 async def _despite_outages(request: Any) -> None:
-    """Await a request that webhooks may refuse while one replica is paused and the other is not used yet."""
+    """Send a request that webhooks may reject while one replica is paused and the other is not used yet."""
     try:
         await request
     except (KubeError, ConnectionFailedError):

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets in a namespace of their own, and checks that all their objects exist once."""
+"""Creates LeaderWorkerSets in a separate namespace, and checks that all of their objects exist once."""
 
 import re
 from collections import Counter
@@ -44,19 +44,19 @@ class CheckedNamespace(Scenario):
         return await self.create(objects.lws(name, replicas=replicas, size=size))
 
     async def forbid_statefulsets(self) -> None:
-        """Allow no StatefulSet in the namespace."""
+        """Set a quota that does not permit StatefulSets in the namespace."""
         quotas = Resource("", "v1", "resourcequotas", "ResourceQuota")
         metadata = {"name": "none", "namespace": self.namespace}
         spec = {"hard": {"count/statefulsets.apps": "0"}}
         await self.client.create(quotas, {"apiVersion": "v1", "kind": quotas.kind, "metadata": metadata, "spec": spec})
 
     async def ready_groups(self, name: str) -> int:
-        """Return how many groups are ready according to the status."""
+        """Return the number of ready groups in the status."""
         lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
         return int(meta.status(lws).get("readyReplicas") or 0)
 
     async def await_ready(self, name: str, replicas: int) -> None:
-        """Wait until so many groups are ready, and the LeaderWorkerSet reports it."""
+        """Wait until `count` groups are ready, and the LeaderWorkerSet reports it."""
 
         async def is_ready() -> bool:
             lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
@@ -69,12 +69,15 @@ class CheckedNamespace(Scenario):
         await until(is_ready)
 
     async def names(self, resource: Resource) -> list[str]:
-        """Return the names of all objects of LeaderWorkerSets of a kind."""
+        """Return the names of all objects of LeaderWorkerSets, for one kind."""
         listing = await self.client.list(resource, namespace=self.namespace, label_selector=labels.NAME)
         return sorted(meta.name(obj) for obj in listing.items)
 
     async def await_retired(self, count: int) -> None:
-        """Wait until at most so many revisions are left: the previous one is deleted after its rollout is reported."""
+        """Wait until at most `count` revisions remain.
+
+        The previous revision is deleted after its rollout is reported.
+        """
 
         async def are_retired() -> bool:
             return len(await self._own_revisions()) <= count
@@ -92,7 +95,7 @@ class CheckedNamespace(Scenario):
         assert await self._changed_workers() == []
 
     async def versions(self) -> dict[str, str]:
-        """Return the resourceVersion of everything that belongs to LeaderWorkerSets."""
+        """Return the resourceVersion of each object that belongs to LeaderWorkerSets."""
         return {
             f"{resource.plural}/{meta.name(obj)}": meta.resource_version(obj)
             for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
@@ -105,7 +108,7 @@ class CheckedNamespace(Scenario):
         return [meta.name(obj) for obj in listing.items]
 
     async def _changed_workers(self) -> list[str]:
-        """Return the worker StatefulSets that were written more than once (they are only created, R-ARC-3)."""
+        """Return the worker StatefulSets that were written more than once. They must only be created (R-ARC-3)."""
         listing = await self.client.list(STATEFULSETS, namespace=self.namespace, label_selector=labels.GROUP_INDEX)
         return [meta.name(obj) for obj in listing.items if meta.generation(obj) != 1]
 
@@ -118,7 +121,7 @@ class CheckedNamespace(Scenario):
 
 
 async def space_with_groups(client: Client, namespace: str, *, replicas: int, size: int) -> CheckedNamespace:
-    """Return a new namespace with the LeaderWorkerSet `web`, whose groups are all ready."""
+    """Return a new namespace with the LeaderWorkerSet `web`, in which all groups are ready."""
     space = await CheckedNamespace(client, namespace).open()
     await space.create_groups("web", replicas=replicas, size=size)
     await space.await_ready("web", replicas)
@@ -126,7 +129,7 @@ async def space_with_groups(client: Client, namespace: str, *, replicas: int, si
 
 
 def counter(text: str, name: str) -> Counter[str]:
-    """Return the samples of a metric by their labels."""
+    """Return the samples of a metric by label."""
     found: Counter[str] = Counter()
     for line in text.splitlines():
         match = re.fullmatch(rf"{name}(\{{.*\}})? (\S+)", line)

@@ -1,4 +1,6 @@
-"""The objects of `lws install` without the Deployment: managers run as processes with their account's permissions.
+"""Installs the objects of `lws install` without the Deployment.
+
+Managers run as processes with the account's permissions.
 
 The webhook service is an ExternalName for this machine, and the configurations name the port of a balancer.
 """
@@ -42,18 +44,18 @@ from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME, with_authority
 
 PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
-"""Kinds that the tests replace: they start processes, and issue certificates."""
+"""Kinds that the tests replace: the tests start processes and issue certificates."""
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
 HOST: Final = f"{SERVICE_NAME}.{NAMESPACE}.svc"
-"""The name by which API servers call the webhooks."""
+"""The host name with which API servers call the webhooks."""
 
 SCRAPER: Final = "scraper"
-"""An account that may read metrics, unlike the manager's own."""
+"""An account that may read metrics, unlike the manager's account."""
 
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
-"""The user of the manager's requests."""
+"""The user name in the manager's requests."""
 
 
 async def install(
@@ -63,7 +65,7 @@ async def install(
     certificates: Certificates = "internal",
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Apply all objects; API servers find the webhooks at `port` of this machine.
+    """Apply all objects. API servers call the webhooks at `port` on this machine.
 
     `names` are other names for objects, as an administrator sets them in the configuration.
     """
@@ -75,7 +77,7 @@ async def install(
 
 
 async def apply(client: Client, port: int, objects: Iterable[tuple[Resource, JSONObject]]) -> None:
-    """Apply the objects of an installation of any version, except kinds that the tests replace."""
+    """Apply the objects of an installation of any version, except the kinds that the tests replace."""
     for resource, obj in objects:
         if resource not in PLAYED:
             await client.apply(resource, _adapted(resource, obj, port), manager="tests")
@@ -93,7 +95,7 @@ async def allow_scraping(client: Client) -> None:
 
 
 async def clear(client: Client) -> None:
-    """Remove the webhook configurations and all LeaderWorkerSets, so that the next test starts without any."""
+    """Remove the webhook configurations and all LeaderWorkerSets before the next test."""
     for resource, obj in build_all(MANAGED, InstallSettings()):
         if resource in CONFIGURATIONS:
             await _remove(client, resource, meta.key(obj))
@@ -102,7 +104,7 @@ async def clear(client: Client) -> None:
 
 
 async def write_kubeconfig(client: Client, admin: Path, target: Path, *, seconds: int = 3600) -> None:
-    """Write a kubeconfig with a token of the manager's account."""
+    """Write a kubeconfig with a token for the manager's account."""
     config = json.loads(admin.read_text())
     config["users"] = [{"name": "admin", "user": {"tokenFile": str(target.with_suffix(".token"))}}]
     await write_token(client, MANAGER, target.with_suffix(".token"), seconds=seconds)
@@ -110,14 +112,14 @@ async def write_kubeconfig(client: Client, admin: Path, target: Path, *, seconds
 
 
 async def write_token(client: Client, account: str, target: Path, *, seconds: int = 3600) -> None:
-    """Write a new token of an account atomically."""
+    """Write a new token for an account atomically."""
     fresh = target.with_suffix(".new")
     fresh.write_text(await token_of(client, account, seconds=seconds))
     fresh.replace(target)
 
 
 async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
-    """Return a fresh token of an account of the manager's namespace."""
+    """Return a new token for an account in the manager's namespace."""
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -130,13 +132,13 @@ async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
 
 
 async def recreate_account(client: Client) -> None:
-    """Recreate the manager's account: tokens of the old one are refused from then on."""
+    """Recreate the manager's account, so that tokens of the old account are rejected."""
     await client.delete(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, MANAGER))
     await client.create(SERVICE_ACCOUNTS, service_account(NAMESPACE))
 
 
 async def trust(client: Client, bundle: bytes) -> None:
-    """Let API servers trust these authorities when they call webhooks, as cert-manager does."""
+    """Configure API servers to trust these CAs when they call webhooks, as cert-manager does."""
     for resource in CONFIGURATIONS:
         for found in (await client.list(resource)).items:
             await client.update(resource, with_authority(found, base64.b64encode(bundle).decode()))
@@ -145,7 +147,7 @@ async def trust(client: Client, bundle: bytes) -> None:
 def write_certificate(
     directory: Path, authority: Certificate, host: str = HOST, algorithm: certificates.Algorithm = "ec"
 ) -> None:
-    """Write a certificate of the webhooks into a directory, as the kubelet mounts it."""
+    """Write a webhook certificate into a directory, as the kubelet mounts it."""
     serving = certificates.issue(authority, [host], datetime.now(UTC), algorithm=algorithm)
     directory.mkdir(exist_ok=True)
     (directory / "tls.crt").write_bytes(serving.certificate)

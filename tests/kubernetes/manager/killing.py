@@ -1,4 +1,4 @@
-"""Changes of LeaderWorkerSets while their managers are killed, and the number of created leaders.
+"""Changes LeaderWorkerSets while their managers are killed, and counts the created leaders.
 
 Each round changes all sets at once: some are rolled, a worker of some fails, some are scaled up and down, and some are
 deleted and created again with the same name. A round ends when all are ready. `Births` follows the pods: one leader more
@@ -31,25 +31,25 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 EACH: Final = 5
-"""At most so many sets are rolled, so many fail, and so on: fewer if few managers are killed."""
+"""The maximum number of LeaderWorkerSets for each kind of change. If few managers are killed, there are fewer."""
 
 SIZE: Final = 2
 GROUPS: Final = 2
 MORE_GROUPS: Final = 3
 PATIENCE: Final = 600.0
-"""Seconds that a round may take while managers are killed."""
+"""The timeout of a round during which managers are killed, in seconds."""
 
 PAUSES: Final = (0.0, 2.0)
-"""The minimum and maximum seconds between the start of a leader and its kill."""
+"""The minimum and maximum time from the start of a leader until it is killed, in seconds."""
 
 READY_POLL: Final = 0.5
-"""Seconds between two listings of everything."""
+"""The interval between two listings of all objects, in seconds."""
 
 RETRY: Final = 0.5
-"""Seconds after which a user tries again if no webhook answered."""
+"""The delay in seconds before a user tries again because no webhook responded."""
 
 SOON: Final = {labels.RESTART_BACKOFF: "on", labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "1s"}
-"""The waits of groups that fail repeatedly, with a short back-off."""
+"""The delays of groups that fail repeatedly, with a short back-off."""
 
 
 @dataclass
@@ -72,11 +72,11 @@ class Births:
             self.workers[owner["uid"]].add(meta.uid(change.object))
 
     def counts(self) -> dict[str, int]:
-        """Return how many leaders each LeaderWorkerSet had, ever."""
+        """Return the total number of leaders that each LeaderWorkerSet has had."""
         return {name: len(uids) for name, uids in sorted(self.leaders.items())}
 
     def worker_sets(self) -> int:
-        """Return how many worker StatefulSets were created."""
+        """Return the number of worker StatefulSets that were created."""
         return sum(map(len, self.workers.values()))
 
     def doubled(self) -> list[str]:
@@ -103,7 +103,7 @@ async def watched(space: CheckedNamespace) -> AsyncIterator[Births]:
 
 
 class Load:
-    """Changes of LeaderWorkerSets, and the number of leaders that they create."""
+    """Changes to LeaderWorkerSets, and the number of leaders that they create."""
 
     def __init__(self, space: CheckedNamespace, cluster: KubernetesCluster, each: int) -> None:
         self.space = space
@@ -119,14 +119,14 @@ class Load:
         await self._await_ready()
 
     async def round(self) -> None:
-        """Change each set by its role, and wait until all are ready."""
+        """Change each LeaderWorkerSet according to its role, and wait until all are ready."""
         self.rounds += 1
         steps = self._steps()
         await asyncio.gather(*(steps[name.partition("-")[0]](name) for name in self._replicas))
         await self._await_ready()
 
     async def state(self) -> dict[str, list[str]]:
-        """Return the names of all existing objects, by kind; revisions by their LeaderWorkerSet."""
+        """Return the names of all existing objects by kind. Revisions are counted by LeaderWorkerSet."""
         kinds: tuple[Resource, ...] = (PODS, STATEFULSETS, SERVICES)
         found = {resource.plural: await self.space.names(resource) for resource in kinds}
         listing = await self.space.client.list(
@@ -137,7 +137,7 @@ class Load:
         return found | {"revisions": sorted(meta.labels(one)[labels.NAME] for one in listing.items)}
 
     def expected(self) -> dict[str, list[str]]:
-        """Return the value of `state` after all changes."""
+        """Return the expected value of `state` after all changes."""
         leaders = [f"{name}-{group}" for name, replicas in self._replicas.items() for group in range(replicas)]
         workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, SIZE)]
         return {
@@ -155,7 +155,7 @@ class Load:
         return found
 
     def expected_images(self) -> dict[str, set[str]]:
-        """Return the value of `images` after all changes."""
+        """Return the expected value of `images` after all changes."""
         return {name: {self._image(name)} for name in self._replicas}
 
     def _steps(self) -> dict[str, Callable[[str], Awaitable[None]]]:
@@ -171,7 +171,7 @@ class Load:
         self.wanted[name] += self._replicas[name]
 
     async def _roll(self, name: str) -> None:
-        """Replace every leader once."""
+        """Replace each leader once."""
         template = {"workerTemplate": objects.pod_template(self._image(name))}
         await self._edit(name, {"spec": {"leaderWorkerTemplate": template}})
         self.wanted[name] += self._replicas[name]
@@ -192,7 +192,7 @@ class Load:
         self.wanted[name] += max(self._replicas[name] - before, 0)
 
     async def _replace(self, name: str) -> None:
-        """Delete the set, and create it again with the same name at once."""
+        """Delete the LeaderWorkerSet, and immediately recreate it with the same name."""
         key = ObjectKey(self.space.namespace, name)
         await insist(lambda: self.space.client.delete(LEADERWORKERSETS, key))
         await self._create(name)
@@ -213,7 +213,7 @@ class Load:
         return not await self._missing()
 
     async def _missing(self) -> list[str]:
-        """Name the objects that differ from the request."""
+        """Return the objects that differ from the request."""
         listing = await self.space.client.list(LEADERWORKERSETS, namespace=self.space.namespace)
         found = {meta.name(lws): lws for lws in listing.items}
         waiting = [
@@ -231,14 +231,14 @@ class Load:
 
 
 def _is_done(lws: JSONObject, replicas: int) -> bool:
-    """Return whether the status reports so many ready groups of this spec, and no others."""
+    """Return whether the status reports `count` ready groups with this spec, and no others."""
     status = meta.status(lws)
     counted = [status.get(field) for field in ("observedGeneration", "readyReplicas", "updatedReplicas")]
     return counted == [meta.generation(lws), replicas, replicas] and meta.is_condition_true(lws, "Available")
 
 
 async def insist(call: Callable[[], Awaitable[object]]) -> None:
-    """Retry like a user if no webhook of a manager answers, or a name is not free yet."""
+    """Retry like a user if no webhook responds, or a name is not available yet."""
     while True:
         try:
             await call()
@@ -249,16 +249,16 @@ async def insist(call: Callable[[], Awaitable[object]]) -> None:
 
 
 class Killer:
-    """Kills the leading manager repeatedly, at random moments, and restarts it."""
+    """Repeatedly kills the leading manager at random times, and restarts it."""
 
     def __init__(self, world: InstalledCluster, random: Random) -> None:
         self.moments: list[datetime] = []
-        """When a manager was killed."""
+        """The time when a manager was killed."""
         self._world = world
         self._random = random
 
     async def run(self, kills: int) -> None:
-        """Kill so many managers."""
+        """Kill `count` managers."""
         while len(self.moments) < kills:
             leader = await until(self._leader, *self._world.replicas, poll=LEADER_POLL)
             assert leader is not None

@@ -1,4 +1,4 @@
-"""Creations of existing objects, which the API server refused: each repeats an unconfirmed creation.
+"""Rejected creations of existing objects. Each of them repeats an unconfirmed creation.
 
 A manager abandons a write that is not answered before its lease requires an answer, so that it never writes as one of
 two leaders; the API server may perform it all the same. The next attempt then finds the object and continues. The same
@@ -19,14 +19,14 @@ from kuberuntime.objects.timestamps import parse
 CONFLICT: Final = 409
 
 ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*was (?:not answered|given up)')
-"""The log line of a request that the manager abandoned."""
+"""The log line of a request that the manager canceled."""
 
 FAILED: Final = 500
-"""The smallest status code after which the object may or may not exist."""
+"""The lowest status code after which the object may exist."""
 
 
 def unexplained(events: Sequence[Mapping[str, Any]], logs: Iterable[str], kills: Sequence[datetime]) -> list[str]:
-    """Return the refused creations of StatefulSets that repeat neither an abandoned one nor one of a killed manager."""
+    """Return the rejected creations of StatefulSets that do not repeat a canceled or interrupted creation."""
     abandoned = Counter(match[1] for line in logs for match in ABANDONED.finditer(line))
     last: dict[str, tuple[datetime, int]] = {}
     found: list[str] = []

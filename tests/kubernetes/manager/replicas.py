@@ -1,4 +1,4 @@
-"""Managers as processes: start, query, stop, kill."""
+"""Starts, queries, stops and kills managers as processes."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configuration as config
 
 ENTRY: Final = ROOT / "deploy" / "manager"
-"""The program of the manager's image, which Deployments start."""
+"""The command of the manager image, which Deployments start."""
 
 T = TypeVar("T")
 
@@ -32,14 +32,14 @@ LIMIT: Final = 40.0
 """The timeout for each condition, in seconds."""
 
 POLL: Final = 0.15
-"""Seconds between two checks of another process: each check is a request, and takes a hundredth of a second."""
+"""The interval between two checks of another process, in seconds. Each check is a request of about 10 ms."""
 
 LEASE_SECONDS: Final = 3.0
 
 
 @dataclass
 class Replica:
-    """One manager process, started like its Deployment, with ports of its own; `flags` are added last."""
+    """A manager process, started like its Deployment but with separate ports. `flags` are appended."""
 
     directory: Path
     name: str
@@ -71,31 +71,31 @@ class Replica:
 
     @property
     def process(self) -> "subprocess.Popen[bytes]":
-        """Return the process that was started."""
+        """Return the process."""
         assert self._process is not None
         return self._process
 
     def check(self) -> None:
-        """Check that the process has not ended."""
+        """Check that the process has not exited."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
 
     def chosen(self) -> config.Configuration:
-        """Return the settings: the configuration with the flags."""
+        """Return the configuration with the flags."""
         given = goflags.parse(self.flags, managerflags.FLAGS)
         return managerflags.override(config.decode(self.document()), given)
 
     async def await_ready(self) -> None:
-        """Wait until the manager is ready; without probes, until it serves webhooks."""
+        """Wait until the manager is ready or, without probes, until it serves webhooks."""
         has_probes = self.chosen().health.health_probe_bind_address not in DISABLED
         await until(self._is_ready if has_probes else self._serves_webhooks, self)
 
     async def await_end(self) -> int:
-        """Wait until the process has exited by itself; return its exit code."""
+        """Wait until the process has exited on its own. Return its exit code."""
         await until(self._has_ended, self)
         return int(self.process.returncode)
 
     async def stop(self) -> float:
-        """Stop the process; return how long that took."""
+        """Stop the process. Return the duration."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         await until(self._has_ended, self)
@@ -146,7 +146,7 @@ class Replica:
         return self.log.read_text(errors="replace")[-4000:]
 
     async def readiness(self) -> str:
-        """Request readiness like the kubelet; return the answer, or an empty text."""
+        """Check readiness like the kubelet. Return the response, or an empty string."""
         self.check()
         path = self.chosen().health.readiness_endpoint_name
         try:
@@ -159,7 +159,7 @@ class Replica:
             return ""
 
     def document(self) -> dict[str, Any]:
-        """Return the configuration: the given fields, and unused ports."""
+        """Return the configuration with the given fields and unused ports."""
         own: dict[str, Any] = {
             "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
@@ -184,7 +184,7 @@ class Replica:
 async def until(
     holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT, poll: float = POLL
 ) -> T:
-    """Ask every `poll` seconds until the answer is true; return it. On a timeout, show the replicas' logs."""
+    """Poll every `poll` seconds until the result is true. Return it. After a timeout, show the replica logs."""
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await holds()):

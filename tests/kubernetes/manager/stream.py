@@ -1,4 +1,4 @@
-"""Continuous requests, which detect any moment without webhooks."""
+"""Sends continuous requests, which detect any time without webhooks."""
 
 import asyncio
 from typing import Final
@@ -12,11 +12,11 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
-"""Seconds between a deletion and the next creation: unavailable webhooks are unavailable for longer."""
+"""The interval in seconds between a deletion and the next creation. Outages of webhooks last longer."""
 
 
 class Stream:
-    """Creates and deletes LeaderWorkerSets continuously, and records refusals."""
+    """Continuously creates and deletes LeaderWorkerSets, and records rejections."""
 
     def __init__(self, space: CheckedNamespace) -> None:
         self.space = space

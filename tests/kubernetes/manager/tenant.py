@@ -1,4 +1,4 @@
-"""A tenant with the role `edit` in one namespace, and additional permissions; and requests for another tenant's set."""
+"""Provides a tenant with the role `edit` and additional permissions in one namespace, and another tenant."""
 
 import json
 import time
@@ -41,11 +41,11 @@ GRANTED: Final = (
 """Permissions that some administrators grant in addition to the role `edit`."""
 
 LONGEST: Final = 120.0
-"""Seconds until a rollout of one set ends on a busy machine."""
+"""The timeout of a rollout of one LeaderWorkerSet on a busy machine, in seconds."""
 
 
 async def admit(world: InstalledCluster, namespace: str, seed: int) -> Attacker:
-    """Create a namespace, and give its account the role `edit` there, with the installed roles for users."""
+    """Create a namespace, and give its account the role `edit` in it, with the installed user roles."""
     await CheckedNamespace(world.client, namespace).open()
     for resource, obj in userroles.build(MANAGED):
         await world.client.apply(resource, obj, manager="tests")
@@ -78,7 +78,7 @@ async def _token(client: Client, namespace: str) -> str:
 
 
 async def roll(space: CheckedNamespace, name: str, replicas: int, image: str, manager: Replica) -> float:
-    """Change the image of a set; return the seconds until all its groups have it and are ready."""
+    """Change the image of a LeaderWorkerSet. Return the time in seconds until all groups have it and are ready."""
     begun = time.monotonic()
     key = ObjectKey(space.namespace, name)
     template = {"workerTemplate": objects.pod_template(image)}

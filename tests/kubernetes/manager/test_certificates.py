@@ -1,4 +1,4 @@
-"""Certificates are renewed during requests, and no request is refused (R-CERT-1, R-CERT-2)."""
+"""Tests that certificates are renewed during requests, and no request is rejected (R-CERT-1, R-CERT-2)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ async def material(world: InstalledCluster) -> CertificateSecret:
 
 
 async def await_served(world: InstalledCluster, count: int) -> None:
-    """Wait until every replica has served its certificate for so many times."""
+    """Wait until each replica has loaded its certificate `count` times."""
 
     async def served() -> bool:
         return all(one.log.read_text().count("certificate served") >= count for one in world.replicas)
@@ -58,7 +58,7 @@ async def test_new_serving_certificate_refuses_no_request(world: InstalledCluste
 
 
 async def test_new_authority_refuses_no_request(world: InstalledCluster) -> None:
-    """The authority of the managers must be renewed a few seconds later."""
+    """The CA of the managers must be renewed some seconds later."""
     await world.start("a")
     await world.start("b")
     now = datetime.now(UTC)
@@ -119,7 +119,7 @@ async def test_certificate_files_are_read_again(world: InstalledCluster) -> None
 
 
 async def trust_only_when_served(world: InstalledCluster, authority: bytes, space: CheckedNamespace) -> None:
-    """Wait until requests succeed although only this authority is trusted."""
+    """Wait until requests succeed although only this CA is trusted."""
     await installation.trust(world.client, authority)
 
     async def passes() -> bool:

@@ -1,4 +1,7 @@
-"""The shared dashboard with the permissions of its account: users see what they may read, and act with their own."""
+"""Tests the shared dashboard with the permissions of its account.
+
+Users see what they may read, and act as themselves.
+"""
 
 import asyncio
 import json
@@ -36,7 +39,7 @@ RULES: Final = Resource(
 )
 READING: Final = frozenset({"get", "list", "watch"})
 OF_EVERYBODY: Final = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
-"""The kinds that every account may create: questions about itself."""
+"""The kinds that each account may create, which are questions about itself."""
 
 SET: Final = ObjectKey("shown", "web")
 
@@ -63,7 +66,7 @@ async def prepare(world: InstalledCluster) -> None:
 
 
 async def write_kubeconfig(world: InstalledCluster) -> Path:
-    """Write a kubeconfig with a token of the dashboard's account; return its path."""
+    """Write a kubeconfig with a token for the dashboard's account. Return its path."""
     config = json.loads(world.plane.kubeconfig.read_text())
     config["users"] = [{"name": "admin", "user": {"token": await token_of(world.client, dashboarddeployment.NAME)}}]
     kubeconfig = world.directory / "dashboard.kubeconfig"
@@ -73,7 +76,7 @@ async def write_kubeconfig(world: InstalledCluster) -> Path:
 
 @asynccontextmanager
 async def serving(world: InstalledCluster) -> AsyncIterator[str]:
-    """Run the dashboard with the command line of its Deployment on a free port; yield its address."""
+    """Run the dashboard on a free port with the command line of its Deployment. Yield its address."""
     kubeconfig = await write_kubeconfig(world)
     own = [*dashboarddeployment.ARGUMENTS, "--listen=127.0.0.1", "--port=0"]
     words = ["-m", "lwsctl.cli", f"--kubeconfig={kubeconfig}", "dashboard", *own]
@@ -90,7 +93,7 @@ async def serving(world: InstalledCluster) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def login(address: str, token: str, status: int = 200) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
-    """Log in; yield the session and the next page."""
+    """Log in. Yield the session and the next page."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(address, cookie_jar=jar, headers={"Origin": address}) as session:
         async with session.post("/login", data={"token": token}) as response:
@@ -100,7 +103,7 @@ async def login(address: str, token: str, status: int = 200) -> AsyncIterator[tu
 
 
 async def act(session: aiohttp.ClientSession, groups: int) -> tuple[JSONObject, JSONObject]:
-    """Scale the LeaderWorkerSet as a browser does; return the result of the dry run, and of the action."""
+    """Scale the LeaderWorkerSet as a browser does. Return the result of the dry run, and of the action."""
     async with session.get(f"/sets/{SET.namespace}/{SET.name}") as response:
         page = await response.text()
         assert response.status == 200
@@ -116,7 +119,7 @@ async def act(session: aiohttp.ClientSession, groups: int) -> tuple[JSONObject, 
 
 
 async def replicas(world: InstalledCluster) -> int:
-    """Return how many groups are desired."""
+    """Return the desired number of groups."""
     return int(meta.spec(await world.client.get(LEADERWORKERSETS, SET))["replicas"])
 
 
@@ -141,7 +144,7 @@ async def test_users_of_the_dashboard_act_with_their_own_rights(world: Installed
 
 
 async def test_the_account_of_the_dashboard_can_only_read(world: InstalledCluster) -> None:
-    """The API server lists the account's permissions, also in the namespace of the manager: none is another verb."""
+    """The API server lists the account's permissions, also in the manager's namespace. No other verb is permitted."""
     for resource, obj in dashboarddeployment.build_dashboard(NAMESPACE, "image:1"):
         await world.client.apply(resource, obj, manager="tests")
     client = Client(KubernetesCluster(await write_kubeconfig(world)).transport("dashboard"))

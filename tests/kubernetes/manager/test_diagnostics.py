@@ -1,4 +1,4 @@
-"""A running manager prints diagnostics on signals."""
+"""Tests the diagnostics that a running manager prints on signals."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_signals_request_stacks_memory_and_debug_logs(world: InstalledCluster) -> None:
-    """The interpreter prints threads, and the log has tasks and memory; the log level is toggled."""
+    """The interpreter prints threads, and the log contains tasks and memory. The log level is toggled."""
     replica = await world.start("a")
     await world.await_master(replica)
 

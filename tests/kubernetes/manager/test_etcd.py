@@ -1,4 +1,4 @@
-"""etcd loses its leader while the manager works, or is restored from a backup, and the manager recovers."""
+"""Tests that the manager recovers after etcd loses its leader, or is restored from a backup."""
 
 import asyncio
 import itertools
@@ -28,12 +28,12 @@ from leaderworkerset.api import labels
 pytestmark = pytest.mark.slow
 
 ETCD_MEMBERS: Final = 3
-"""The cluster survives the end of one member."""
+"""The cluster continues without one member."""
 
 ETCD: Final = "etcd"
 KWOK: Final = "kwok"
 PROGRAMS: Final = (ETCD, "kube-apiserver", "kube-controller-manager", "kube-scheduler", KWOK)
-"""The programs of a control plane, in the order in which they start."""
+"""The processes of a control plane, in start order."""
 
 COUNT: Final = 6
 REPLICAS: Final = 2
@@ -41,7 +41,7 @@ SIZE: Final = 3
 
 
 async def create_patiently(space: CheckedNamespace, name: str) -> None:
-    """Create a LeaderWorkerSet with retries; a create without an answer may have succeeded."""
+    """Create a LeaderWorkerSet with retries. A creation without a response may have succeeded."""
 
     async def exists() -> bool:
         try:
@@ -56,7 +56,7 @@ async def create_patiently(space: CheckedNamespace, name: str) -> None:
 
 
 def kill_leader(plane: Plane) -> Member:
-    """Kill the member that leads."""
+    """Kill the leading member."""
     leader = leader_of(plane.members)
     assert leader is not None
     process.kill(plane, leader.name)
@@ -64,7 +64,7 @@ def kill_leader(plane: Plane) -> Member:
 
 
 async def repeat_stages(space: CheckedNamespace) -> None:
-    """Touch the unready pods repeatedly.
+    """Repeatedly update the pods that are not ready.
 
     If etcd does not answer in time, kwok leaves a pod unchanged until its next event; a kubelet retries by itself.
     """
@@ -79,7 +79,7 @@ async def repeat_stages(space: CheckedNamespace) -> None:
 
 @pytest.fixture
 def many(tmp_path: Path) -> Iterator[Plane]:
-    """Run a separate control plane, because three members cost three times as much as one, which all other tests use."""
+    """Run a separate control plane, because three members need three times the resources of one."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = Audit(tmp_path).flags(ACCOUNT)
     with control_plane(assets, tmp_path, prepare, flags, members=ETCD_MEMBERS) as running:
@@ -131,7 +131,7 @@ def single(tmp_path: Path) -> Iterator[Plane]:
 
 
 def copy_etcd(plane: Plane, backup: Path) -> None:
-    """Write a backup of etcd, which is paused meanwhile."""
+    """Write a backup of etcd, which is paused in the meantime."""
     process.kill(plane, ETCD)
     shutil.copytree(plane.directory / ETCD, backup)
     process.start_again(plane, ETCD)
@@ -139,7 +139,7 @@ def copy_etcd(plane: Plane, backup: Path) -> None:
 
 
 def restore_etcd(plane: Plane, backup: Path) -> None:
-    """Stop the control plane, replace etcd's data by the backup, and start all but kwok again, as the page says."""
+    """Stop the control plane, restore the backup of etcd, and restart all except kwok, as the page describes."""
     for name in reversed(PROGRAMS):
         process.kill(plane, name)
     ended = {name: plane.processes.pop(name) for name in PROGRAMS}
@@ -155,13 +155,13 @@ def restore_etcd(plane: Plane, backup: Path) -> None:
 
 
 async def pods_of(space: CheckedNamespace, name: str) -> dict[str, str]:
-    """Return the UIDs of the pods of a LeaderWorkerSet by name."""
+    """Return the pod UIDs of a LeaderWorkerSet by pod name."""
     pods = await space.client.list(PODS, namespace=space.namespace, label_selector=f"{labels.NAME}={name}")
     return {meta.name(pod): meta.uid(pod) for pod in pods.items}
 
 
 async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
-    """Objects of the backup keep their pods; later objects no longer exist, and can be created again."""
+    """Objects in the backup keep their pods. Later objects no longer exist, and can be recreated."""
     async with opened(single, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)

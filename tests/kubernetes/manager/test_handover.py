@@ -1,4 +1,4 @@
-"""Two managers and one lease: the leader, and its work when it ends (R-MGR-3, R-ARC-1)."""
+"""Tests two managers with one lease: the leader, and what happens to its work when it exits (R-MGR-3, R-ARC-1)."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.slow
 
 SIZE = 2
 LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
-"""A lease that never expires within a test."""
+"""A lease that does not expire during a test."""
 
 
 async def await_other_holder(world: InstalledCluster, before: str) -> float:
-    """Wait until the lease has another holder; return the seconds it took."""
+    """Wait until the lease has another holder. Return the duration in seconds."""
     begun = time.monotonic()
 
     async def changed() -> bool:
@@ -70,7 +70,7 @@ async def test_killed_leader_leaves_a_complete_scale_up(
 
 
 async def test_resumed_leader_does_not_write(world: InstalledCluster) -> None:
-    """For a moment the resumed process believes that it leads; its writes are fenced, and it waits for the lease."""
+    """The resumed process briefly believes that it leads. Its writes are blocked, and it waits for the lease."""
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")
@@ -93,7 +93,7 @@ async def test_resumed_leader_does_not_write(world: InstalledCluster) -> None:
 
 
 async def test_replacing_both_managers_refuses_no_request(world: InstalledCluster) -> None:
-    """As in a rolling update of the Deployment, a new manager is ready, then an old one leaves the service and stops."""
+    """In a rolling update of the Deployment, a new manager becomes ready before an old one stops."""
     old = [await world.start("a"), await world.start("b")]
     space = await CheckedNamespace(world.client, "rolling-update").open()
     stream = Stream(space)

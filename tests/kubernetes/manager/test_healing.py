@@ -1,4 +1,4 @@
-"""Temporary failures around the manager: it recovers without a restart."""
+"""Tests that the manager recovers from temporary failures without a restart."""
 
 import pytest
 from tests.controlplane import process
@@ -29,7 +29,7 @@ async def test_managers_survive_a_restart_of_the_api_server(world: InstalledClus
 
 
 async def test_refused_token_is_read_again(world: InstalledCluster) -> None:
-    """The kubelet renews the file; the old token becomes invalid when its account is recreated."""
+    """The kubelet renews the file. The old token becomes invalid when its account is recreated."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await space_with_groups(world.client, "renewed-token", replicas=1, size=2)
@@ -41,7 +41,7 @@ async def test_refused_token_is_read_again(world: InstalledCluster) -> None:
 
 
 async def test_error_in_one_leaderworkerset_does_not_stop_another(world: InstalledCluster) -> None:
-    """A quota refuses the pods of one set; the other is scaled meanwhile."""
+    """A quota rejects the pods of one LeaderWorkerSet. The other one is scaled in the meantime."""
     await world.await_master(await world.start("a"))
     poor, rich = CheckedNamespace(world.client, "no-quota"), CheckedNamespace(world.client, "with-quota")
     await poor.open()

@@ -1,4 +1,4 @@
-"""Objects of one tenant neither end the manager nor slow another tenant down."""
+"""Tests that objects of one tenant neither stop the manager nor delay another tenant."""
 
 import asyncio
 import re
@@ -33,25 +33,25 @@ from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()
 
 RESYNC: Final = 120.0
-"""Seconds until the quota controller finds kinds that were defined after its start; it checks every 30 s."""
+"""The timeout in seconds until the quota controller finds new kinds. It checks every 30 s."""
 
 pytestmark = pytest.mark.slow
 
 SEED: Final = 1
 OBJECTS: Final = examples(60)
-"""The attacker stores so many, several of each kind; `EXAMPLES=20` has more than a thousand, `make night` (bench.manager hostile) more yet."""
+"""The number of objects of each kind that the attacker stores. `EXAMPLES=20` uses more than a thousand."""
 
 GROUPS: Final = 2
 
 SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
-"""As in Deployments: a busy control plane on two cores must not cost a lease."""
+"""As in Deployments. On two cores, a busy control plane must not cause the loss of a lease."""
 
 FLOOR: Final = 30.0
-"""Seconds that a rollout may always take, because the machine is busy with the attack."""
+"""The minimum timeout of a rollout in seconds, because the attack keeps the machine busy."""
 
 
 async def attack(world: InstalledCluster, provider: str) -> None:
-    """Roll the second tenant's set repeatedly; the manager's process must survive."""
+    """Repeatedly update the second tenant's LeaderWorkerSet. The manager process must continue to run."""
     await installation.install(world.client, world.balancer.port, managed(provider))
     gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)
@@ -89,7 +89,7 @@ async def test_hostile_tenant_neither_stops_nor_slows_others(world: InstalledClu
 
 
 def test_hostile_tenant_with_pod_groups_does_not_affect_others(tmp_path: Path) -> None:
-    """The tenant also stores PodGroups, which the manager watches in this case."""
+    """In this case, the tenant also stores PodGroups, which the manager watches."""
 
     async def scenario(plane: Plane) -> None:
         async with opened(plane, tmp_path) as world:
@@ -102,7 +102,7 @@ def test_hostile_tenant_with_pod_groups_does_not_affect_others(tmp_path: Path) -
 
 
 async def test_quota_of_the_page_limits_a_team(world: InstalledCluster) -> None:
-    """An API server counts each kind of the page, and refuses objects above the quota, or elsewhere."""
+    """An API server counts each kind on the page, and rejects objects above the quota."""
     replica = await world.start("a")
     await world.await_master(replica)
     tenant = await admit(world, "team-a", 1)

@@ -1,4 +1,4 @@
-"""A manager keeps the policy by which kube-apiserver admits pods, and groups do without the manager."""
+"""Tests that a manager maintains the policy for pod admission, and that groups continue without the manager."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ async def until_policy(world: InstalledCluster, holds: Callable[[list[JSONObject
 
 
 async def until_members(space: CheckedNamespace, count: int) -> list[JSONObject]:
-    """Wait until there are so many running pods; return all."""
+    """Wait until `count` pods are running. Return all pods."""
 
     async def check() -> list[JSONObject]:
         pods = (await space.client.list(PODS, namespace=space.namespace)).items

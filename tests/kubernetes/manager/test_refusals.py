@@ -1,4 +1,4 @@
-"""Explained and unexplained refusals of creations: a check of the check for killed managers."""
+"""Tests which rejected creations the check for killed managers accepts."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""An idle manager writes nothing, nor does a new leader, as the audit log shows."""
+"""Tests with the audit log that neither an idle manager nor a new leader writes."""
 
 import asyncio
 from typing import Final
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.slow
 COUNT: Final = 10
 SECONDS: Final = 10.0
 REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
-"""Requests of a manager about clients that read its metrics."""
+"""Requests that a manager sends for clients that read its metrics."""
 
 
 async def test_idle_managers_write_nothing(world: InstalledCluster) -> None:
-    """The audit log has only renewals of the lease by two managers, even after a handover."""
+    """The audit log contains only lease renewals by two managers, even after a handover."""
     leader = await world.start("a")
     other = await world.start("b")
     await world.await_master(leader)

@@ -1,4 +1,4 @@
-"""A load balancer keeps the connections of the leader's watches open, and has lost the API server behind them."""
+"""Tests a load balancer that keeps the connections of the leader's watches open after it loses the API server."""
 
 import json
 from typing import Final

@@ -1,4 +1,4 @@
-"""The start of a manager with parts disabled, and errors that prevent it (R-MGR-2, R-CERT-1)."""
+"""Tests the start of a manager with disabled parts, and errors that prevent it (R-MGR-2, R-CERT-1)."""
 
 import socket
 import ssl
@@ -48,7 +48,10 @@ async def test_manager_without_webhooks_needs_no_certificates(world: InstalledCl
 
 
 async def test_webhooks_wait_until_gang_schedulers_are_known(world: InstalledCluster) -> None:
-    """The certificate exists, but the API server is unavailable at the start; pods admitted then would have no group."""
+    """The certificate exists, but the API server is unavailable.
+
+    Pods that are admitted at this time would not have a group.
+    """
     async with Balancer() as away:
         await installation.install(world.client, world.balancer.port, managed(AUTO))
         authority = certificates.create_authority(datetime.now(UTC))

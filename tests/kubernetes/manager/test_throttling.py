@@ -1,4 +1,4 @@
-"""An overloaded API server: the manager waits as requested, and continues afterwards."""
+"""Tests an overloaded API server. The manager waits as requested, and continues afterwards."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,12 +20,12 @@ REFUSALS: Final = 12
 
 
 def refusals(world: InstalledCluster, since: int) -> int:
-    """Return how many requests of the manager were refused by the API server."""
+    """Return the number of manager requests that the API server rejected."""
     return sum(event["responseStatus"].get("code") == TOO_MANY for event in world.audit.events(since))
 
 
 async def counted_refusals(replica: Replica, token: str) -> int:
-    """Return how many refusals the manager itself counted."""
+    """Return the number of rejections that the manager counted."""
     _, text = await replica.metrics_with(token)
     samples = counter(text, "rest_client_requests_total")
     return sum(count for labels, count in samples.items() if f'code="{TOO_MANY}"' in labels)
@@ -37,7 +37,7 @@ async def counted_refusals(replica: Replica, token: str) -> int:
 async def test_throttled_requests_are_retried_until_accepted(
     world: InstalledCluster, groups: Sequence[str], consequence: str
 ) -> None:
-    """LeaderWorkerSets that are created meanwhile are ready afterwards; lost leadership is regained."""
+    """LeaderWorkerSets that are created during the overload become ready afterwards. Lost leadership is regained."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await CheckedNamespace(world.client, f"throttled-{len(groups)}").open()

@@ -1,4 +1,4 @@
-"""A worker is deleted between the death of a leader and its successor's start: only its group is recreated.
+"""A worker is deleted between the death of a leader and the start of its successor. Only its group is recreated.
 
 The other manager's webhook admits the worker's successor meanwhile, so that all pods exist when it begins to lead.
 """
@@ -22,7 +22,7 @@ from leaderworkerset.core.restarts import missingworkers
 pytestmark = pytest.mark.slow
 
 SLOW: Final = {"workerTemplate": objects.slow_template(2)}
-"""Pods that start as slowly as real ones: a group is ready in a later second than its creation."""
+"""Tests pods that start as slowly as real ones. A group becomes ready in a later second than its creation."""
 
 SETS: Final = {
     lws["metadata"]["name"]: lws
@@ -64,7 +64,7 @@ async def test_worker_lost_without_a_leader_recreates_its_group(world: Installed
 
 
 async def come_to_be(space: CheckedNamespace) -> None:
-    """Create the sets and apply the requested edits, until all groups are ready."""
+    """Create the LeaderWorkerSets and apply the requested edits until all groups are ready."""
     for lws in SETS.values():
         await space.client.create(
             LEADERWORKERSETS, lws | {"metadata": lws["metadata"] | {"namespace": space.namespace}}
@@ -82,13 +82,13 @@ async def are_ready(space: CheckedNamespace) -> None:
 
 
 async def uids(space: CheckedNamespace) -> dict[str, str]:
-    """Return the UIDs of all pods by name."""
+    """Return the UIDs of all pods by pod name."""
     pods = await space.client.list(PODS, namespace=space.namespace, label_selector=labels.NAME)
     return {meta.name(pod): meta.uid(pod) for pod in pods.items}
 
 
 async def until_times_differ(space: CheckedNamespace) -> None:
-    """Wait until new objects are later than the statuses, by more than the clocks of API servers may differ."""
+    """Wait until new objects are later than the statuses, by more than the clock skew of API servers."""
 
     async def are_later() -> bool:
         listing = await space.client.list(LEADERWORKERSETS, namespace=space.namespace)

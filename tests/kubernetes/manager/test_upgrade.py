@@ -1,4 +1,4 @@
-"""Upgrade from version 0.1.0 and downgrade under running sets: definitions, roles, webhooks, managers."""
+"""Tests an upgrade from version 0.1.0 and a downgrade with running groups: CRDs, roles, webhooks and managers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def change(world: InstalledCluster, to: Objects, replica: Replica) -> None:
-    """Apply the objects of a version and roll its manager out: the new one is ready before the others end."""
+    """Apply the objects of a version and update its manager. The new manager is ready before the others exit."""
     former = [one for one in world.replicas if one is not replica]
     await installation.apply(world.client, world.balancer.port, to)
     await world.begin(replica)
@@ -48,7 +48,10 @@ async def change(world: InstalledCluster, to: Objects, replica: Replica) -> None
 
 
 async def create(space: CheckedNamespace) -> None:
-    """Create a set with indexes, one with random keys, and a DisaggregatedSet; wait until all are ready."""
+    """Create a LeaderWorkerSet with indexes, one with random keys, and a DisaggregatedSet.
+
+    Wait until all are ready.
+    """
     await space.create_groups("web", replicas=2, size=2)
     keyed = objects.lws("keyed", replicas=2, size=2, groupIdentity="Hash")
     split = disaggregatedset_object([role("prefill"), role("decode", size=2)])
@@ -67,7 +70,7 @@ async def _is_split_ready(space: CheckedNamespace) -> bool:
 
 
 async def roll(space: CheckedNamespace, name: str, image: str) -> None:
-    """Roll a set out, and wait for its end."""
+    """Update a LeaderWorkerSet, and wait until the rollout completes."""
     template = objects.pod_template(image)
     patch: JSONObject = {"spec": {"leaderWorkerTemplate": {"workerTemplate": template}}}
     await space.client.patch(LEADERWORKERSETS, ObjectKey(space.namespace, name), patch, kind="merge")
@@ -82,7 +85,10 @@ async def roll(space: CheckedNamespace, name: str, image: str) -> None:
 
 
 async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: InstalledCluster, earlier: Path) -> None:
-    """No idle set is written meanwhile; each version rolls, scales and recreates the other's sets."""
+    """Idle LeaderWorkerSets are not written.
+
+    Each version updates, scales and recreates those of the other version.
+    """
     before, now = predecessor.objects(earlier), build_all(MANAGED, InstallSettings())
     await installation.apply(world.client, world.balancer.port, before)
     old = await world.prepare("old")

@@ -1,4 +1,4 @@
-"""An API server that answers the manager with 429, by its own priority and fairness.
+"""Configures API priority and fairness so that the API server responds to the manager with status 429.
 
 The manager's requests get a priority level without seats. The level still admits a request while it has no other, so
 one is sent whose body never ends.
@@ -31,7 +31,7 @@ FOREVER: Final = aiohttp.ClientTimeout(total=None)
 
 @asynccontextmanager
 async def refusing(client: Client, plane: Plane, token: str, groups: Sequence[str]) -> AsyncIterator[None]:
-    """Refuse all requests with this token of the manager's account for kinds of these API groups."""
+    """Reject all requests with this token of the manager's account for kinds in these API groups."""
     seatless = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
     limited = {"type": "Limited", "limited": seatless | {"limitResponse": {"type": "Reject"}}}
     rule = {"verbs": ["*"], "apiGroups": list(groups), "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
@@ -61,14 +61,14 @@ def _build(resource: Resource, spec: dict[str, Any]) -> JSONObject:
 
 
 def _asking(plane: Plane, token: str) -> aiohttp.ClientSession:
-    """Return a session that sends requests as the manager does."""
+    """Return a session that sends requests like the manager."""
     connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(plane.authority)))
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     return aiohttp.ClientSession(plane.server, connector=connector, headers=headers, timeout=FOREVER)
 
 
 async def _keep_busy(session: aiohttp.ClientSession, at_work: asyncio.Event) -> None:
-    """Keep one request in progress, and replace it when it is refused or times out."""
+    """Keep one request in progress. Replace it when it is rejected or times out."""
     while True:
         # The API server asks for the body when it has let the request in.
         async with session.post(f"{STATEFULSETS.path('default')}?dryRun=All", data=_endless(at_work), expect100=True):
@@ -82,6 +82,6 @@ async def _endless(asked: asyncio.Event) -> AsyncIterator[bytes]:
 
 
 async def _is_in_force(client: Client) -> bool:
-    """Return whether the API server has observed the level of the schema: from then on it follows both."""
+    """Return whether the API server has observed the priority level of the schema. Afterwards it respects both."""
     conditions = meta.status(await client.get(SCHEMAS, ObjectKey("", NAME))).get("conditions") or []
     return any(condition["type"] == "Dangling" and condition["status"] == "False" for condition in conditions)

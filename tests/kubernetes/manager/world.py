@@ -1,4 +1,4 @@
-"""A test's environment: a control plane with an installation, and managers as processes behind its webhook service."""
+"""Runs a control plane with an installation, and managers as processes behind its webhook Service."""
 
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 
 LEADER_POLL: Final = 0.2
-"""Seconds between two checks for a leader: each answer has all metrics, over a connection of its own."""
+"""The interval between two checks for a leader, in seconds. Each check reads all metrics over a new connection."""
 
 RENEWAL: Final = "update leases"
 """The only writes of an idle leader."""
@@ -39,7 +39,7 @@ class InstalledCluster:
     directory: Path
     replicas: list[Replica]
     scraper: str
-    """A token of the account that may read metrics."""
+    """A token for the account that may read metrics."""
 
     async def prepare(self, name: str, **configuration: Any) -> Replica:
         """Prepare a manager with its account's permissions, without starting it."""
@@ -50,18 +50,18 @@ class InstalledCluster:
         return replica
 
     async def start(self, name: str, **configuration: Any) -> Replica:
-        """Start a manager behind the webhook service and wait until it is ready."""
+        """Start a manager behind the webhook Service, and wait until it is ready."""
         return await self.begin(await self.prepare(name, **configuration))
 
     async def begin(self, replica: Replica) -> Replica:
-        """Start a manager that was prepared."""
+        """Start a prepared manager."""
         replica.start()
         self.balancer.backends.append(replica.webhooks)
         await replica.await_ready()
         return replica
 
     async def is_master(self, replica: Replica) -> bool:
-        """Ask a replica whether it leads."""
+        """Return whether a replica leads."""
         _, text = await replica.metrics_with(self.scraper)
         return 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0' in text
 
@@ -87,15 +87,15 @@ class InstalledCluster:
         return Audit(self.plane.directory)
 
     def renewals(self, since: int) -> int:
-        """Return how often a lease was renewed since a mark of the audit log."""
+        """Return the number of lease renewals since a position in the audit log."""
         return self.audit.writes(since)[RENEWAL]
 
     def writes(self, since: int) -> dict[str, int]:
-        """Return how many changes the managers requested since a mark of the audit log, without renewals."""
+        """Return the number of writes by the managers since a position in the audit log, without lease renewals."""
         return {write: count for write, count in self.audit.writes(since).items() if write != RENEWAL}
 
     async def rest(self) -> None:
-        """Wait until the managers have requested no change for longer than the recorder combines events."""
+        """Wait until the managers have not written for longer than the event recorder combines events."""
         mark, quiet = self.audit.mark(), time.monotonic()
 
         async def is_quiet() -> bool:
@@ -109,7 +109,7 @@ class InstalledCluster:
 
 @asynccontextmanager
 async def opened(plane: Plane, directory: Path) -> AsyncIterator[InstalledCluster]:
-    """Install, and remove everything at the end."""
+    """Install, and finally remove all objects."""
     client = Client(KubernetesCluster(plane.kubeconfig).transport("tests"))
     async with Balancer() as balancer:
         await installation.install(client, balancer.port)

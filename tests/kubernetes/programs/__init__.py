@@ -1,1 +1,1 @@
-"""The packages of an installation, rendered by the tools that render them for users."""
+"""Renders the packages of an installation with the tools that users have."""

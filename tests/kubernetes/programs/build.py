@@ -1,4 +1,4 @@
-"""Build the Go programs that the tests of packages use, once per content of their modules; this takes minutes.
+"""Builds the Go programs for package tests, once for each content of their modules. A build lasts minutes.
 
     python -m tests.kubernetes.programs.build [helm | promtool | kueue | lws | operator-verify | scheduler-plugins]
 
@@ -22,7 +22,7 @@ MANIFESTS: Final = "manifests"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that a Go module below this folder builds; `variable` of the environment names another build of it.
+    """A program that a Go module in this directory builds. The environment variable `variable` can replace it.
 
     `manifests` is a folder of the module of the program, copied next to it.
     """
@@ -46,13 +46,13 @@ class Program:
         return f"no {self.name}: build it with `python -m tests.kubernetes.programs.build`, or set {self.variable}"
 
     def find(self) -> Path | None:
-        """Return an existing build, or the program that the environment names; None if there is none."""
+        """Return an existing build, or the program in the environment variable, or None if there is none."""
         if named := os.environ.get(self.variable):
             return Path(named)
         return self.place if self.place.exists() else None
 
     def make(self) -> Path:
-        """Build the program if it is missing; return its path."""
+        """Build the program if it does not exist. Return its path."""
         target = self.place
         with build.exclusive(target.parents[1], say):
             if not target.exists():
@@ -88,12 +88,12 @@ PROMTOOL: Final = Program(
 )
 KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")
 LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
-"""The Go manager of the last release with a complete module; LeaderWorkerSets are handed to it and back."""
+"""The Go manager of the last release with a complete module, for handovers of LeaderWorkerSets."""
 
 OPERATOR_VERIFY: Final = Program(
     "operator-verify", "github.com/operator-framework/api/cmd/operator-verify", "LWS_OPERATOR_VERIFY"
 )
-"""The validators of the operator framework."""
+"""The validators of the Operator Framework."""
 
 SCHEDULER_PLUGINS: Final = Program(
     "scheduler-plugins",
@@ -101,7 +101,7 @@ SCHEDULER_PLUGINS: Final = Program(
     "LWS_SCHEDULER_PLUGINS",
     manifests="manifests/coscheduling",
 )
-"""kube-scheduler of Kubernetes 1.33 with further plugins, among them coscheduling, and the definition of its PodGroups."""
+"""kube-scheduler of Kubernetes 1.33 with more plugins, including coscheduling, and its PodGroup CRD."""
 
 PROGRAMS: Final = {
     program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS, OPERATOR_VERIFY, SCHEDULER_PLUGINS)

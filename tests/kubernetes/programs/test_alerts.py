@@ -1,4 +1,4 @@
-"""Each alert fires in its own case, after its time, and in no other case, as evaluated by promtool."""
+"""Tests with promtool that each alert fires only in its own case, after its delay."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from leaderworkerset.install import objects
 
 PROMTOOL = build.PROMTOOL.find()
 LENGTH: Final = 150
-"""Minutes of every series."""
+"""The length of each series, in minutes."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROMTOOL is None, reason=build.PROMTOOL.missing)]
 
@@ -52,11 +52,11 @@ HEALTHY: Final[dict[str, str]] = {
     GIVEN_UP: "0",
     TO_MOVE: "0",
 }
-"""A working manager: metrics and labels with their first value, and their growth per minute."""
+"""A functioning manager: metrics and labels with their first value, and their growth for each minute."""
 
 INSTANCE: Final = {"instance": "10.0.0.1:8443"}
 TARGET: Final = INSTANCE | {"job": METRICS_SERVICE, "pod": "lws-controller-manager-0", "container": "manager"}
-"""Labels that a Prometheus adds to every series of a monitor's target, besides the namespace."""
+"""Labels that Prometheus adds to each series of a monitor's target, besides the namespace."""
 
 PLACE: Final = {"namespace": "lws-system"}
 OF_SET: Final = {"namespace": "serving", "leaderworkerset": "web"}
@@ -75,7 +75,7 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET),
     "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET),
 }
-"""By alert: the series for which it fires, and its labels from them."""
+"""The series for which each alert fires, and the labels that it takes from them."""
 
 NEARLY: Final[Mapping[str, str]] = HEALTHY | {
     BROKEN: "0+3",
@@ -84,14 +84,14 @@ NEARLY: Final[Mapping[str, str]] = HEALTHY | {
     RECREATED: "0+0.5",
     TO_MOVE: f"{LENGTH}-1",
 }
-"""Below every bound: 3 of 63 requests, 10 of 60 reconciliations, 8 days, 7.5 groups in a quarter of an hour, one move in each."""
+"""Values below each threshold: 3 of 63 requests, 10 of 60 reconciliations, 8 days, and 7.5 groups in 15 minutes."""
 
 IN_TIME: Final = 20
-"""Minutes that rates look back at most, and a reading."""
+"""The longest range of a rate in minutes, and one more sample."""
 
 
 def stored(exported: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a series as a Prometheus stores it; the labels of the target depend on the monitor."""
+    """Return the labels of a series as Prometheus stores it. The labels of the target depend on the monitor."""
     (endpoint,) = objects.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
     of_target = TARGET | PLACE
     if endpoint.get("honorLabels"):
@@ -100,7 +100,7 @@ def stored(exported: Mapping[str, str]) -> dict[str, str]:
 
 
 def series(found: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the series as promtool reads them."""
+    """Return the series in the format of promtool."""
     listed = []
     for name, course in found.items():
         metric, _, labels = name.partition(",")
@@ -111,7 +111,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the alert in the sent form, with the labels in its text."""
+    """Return the alert as it is sent, with the labels in its message."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
     annotations = {"summary": text, "runbook": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
@@ -120,7 +120,7 @@ def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
 def case(
     found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None, known: Sequence[Alert] = ALERTS
 ) -> dict[str, Any]:
-    """Return one test: the alert fires after its time, and no other alert fires before or then."""
+    """Return a test: the alert fires after its delay, and no other alert fires until then."""
     checks = []
     for alert in known:
         is_firing = alert.name == firing
@@ -133,7 +133,7 @@ def case(
 
 
 def evaluate(directory: Path, *cases: dict[str, Any], known: Sequence[Alert] = ALERTS) -> str:
-    """Evaluate the rules in these cases by promtool; return its output if one differs."""
+    """Evaluate the rules in these cases with promtool. Return its output if a case differs."""
     (directory / "rules.yaml").write_text(yaml.safe_dump(alerts.groups("lws", known)))
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": list(cases)}
     file = directory / "test.yaml"
@@ -149,7 +149,7 @@ def test_every_alert_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_alert_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
-    """The alert has severity, text and runbook (R-OP-76)."""
+    """The alert has a severity, a message and a runbook (R-OP-76)."""
     found, labels = CASES[name]
     assert evaluate(tmp_path, case(found, name, labels)) == ""
 
@@ -160,17 +160,20 @@ def test_healthy_case_fires_no_alert(tmp_path: Path, found: Mapping[str, str]) -
 
 
 NEXT: Final = {"instance": "10.0.0.2:8443", "pod": "lws-controller-manager-1"}
-"""The labels of the next leader's series."""
+"""The labels of the series of the next leader."""
 
 ENDS_AT, STARTS_AT = 12, 14
-"""Minutes: the last scrape of the first leader, whose series then become stale, and the first of the next one."""
+"""The minutes of the last scrape of the first leader, and of the first scrape of the next one."""
 
 PER_SET: Final = ("LWSGroupsGivenUp", "LWSGroupsNotReady", "LWSGroupMoveStalled")
-"""The alerts of metrics that only the leader shows."""
+"""The alerts for metrics that only the leader exposes."""
 
 
 def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the series when another replica leads from a minute on; in between, series of sets are absent."""
+    """Return the series when another replica leads after a time.
+
+    In between, the series of LeaderWorkerSets are absent.
+    """
     listed = []
     for line in series(found):
         if OF_SET["leaderworkerset"] not in line["series"]:
@@ -188,7 +191,7 @@ def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", PER_SET)
 def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> None:
-    """The alert fires as early as without a failover, once, and does not end in between."""
+    """The alert fires once and as early as without a failover, and is not resolved in between."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
     early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation
@@ -242,11 +245,11 @@ SHOWN: Final = HEALTHY | {
     'lws_api_requests_total,verb="get",resource="pods"': "0+60",
     'rest_client_requests_total,code="200"': "0+60",
 }
-"""The series of every panel."""
+"""The series of each panel."""
 
 
 def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
-    """The panels of one LeaderWorkerSet are included, whose namespace differs from the managers' namespace."""
+    """The panels of a LeaderWorkerSet are included, whose namespace differs from the manager namespace."""
     chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
     samples = [{"labels": "{}", "value": 1}]
     checks = [{"expr": f"count({one}) > bool 0", "eval_time": "2h", "exp_samples": samples} for one in chosen]
@@ -255,7 +258,7 @@ def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
 
 
 def test_wrong_case_is_detected(tmp_path: Path) -> None:
-    """A wrong case makes the check fail."""
+    """An incorrect case must fail the check."""
     assert "LWSWithoutLeader" in evaluate(tmp_path, case(HEALTHY, "LWSWithoutLeader", {}))
 
 

@@ -1,4 +1,4 @@
-"""The operator framework reads and validates the bundles."""
+"""Tests that the Operator Framework reads and validates the bundles."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ EXPLAINED = (
 
 
 def findings(folder: Path) -> str:
-    """Return errors and warnings, including validators of OperatorHub."""
+    """Return errors and warnings, including those of the OperatorHub validators."""
     words = [str(VERIFY), "manifests", "--operatorhub_validate", "--object_validate", str(folder)]
     lines = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60).stderr.splitlines()
     return "\n".join(line for line in lines if not any(re.search(warning, line) for warning in EXPLAINED))
@@ -34,7 +34,7 @@ def findings(folder: Path) -> str:
 
 @pytest.mark.parametrize("package", ["leader-worker-set", "lws-operator"])
 def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
-    """The validators of the operator framework accept the bundle (R-OP-36, R-OP-69)."""
+    """The validators of the Operator Framework accept the bundle (R-OP-36, R-OP-69)."""
     assert findings(FOLDER / package) == ""
 
 
@@ -48,7 +48,7 @@ def test_bundle_has_neither_errors_nor_warnings(package: str) -> None:
     ids=["a first document without an object", "a field that is missing", "a value that is not known"],
 )
 def test_wrong_bundle_is_detected(tmp_path: Path, good: str, bad: str, finding: str) -> None:
-    """A wrong bundle makes the check fail."""
+    """An invalid bundle must fail the check."""
     shutil.copytree(FOLDER / "lws-operator", tmp_path / "bundle")
     file = tmp_path / "bundle" / VERSION
     assert good in file.read_text()

@@ -1,4 +1,4 @@
-"""The chart, rendered by Helm, equals the objects of `lws install`."""
+"""Tests that the chart, rendered with Helm, equals the objects of `lws install`."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> 
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Remove additions of charts, and the hash that rolls the pods, whose input differs."""
+    """Remove chart-specific fields, and the configuration hash of the pods, whose input differs."""
     own = meta.metadata(obj)
     kept = {name: text for name, text in meta.labels(obj).items() if name not in OF_CHARTS}
     template: dict[str, Any] = meta.spec(obj).get("template", {}).get("metadata", {}).get("annotations", {})
@@ -88,7 +88,7 @@ def test_chart_renders_the_installation(words: tuple[str, ...], settings: Instal
 
 
 def test_release_name_renames_only_renamable_objects() -> None:
-    """Fixed names are kept; other names start with the release (R-OP-52)."""
+    """Fixed names do not change, and other names start with the release (R-OP-52)."""
     found = render(release="serving", namespace="serving")
     assert ("Deployment", "serving-lws-controller-manager") in found
     assert ("Service", "lws-webhook-service") in found
@@ -101,7 +101,7 @@ def test_release_name_renames_only_renamable_objects() -> None:
 
 
 def test_the_dashboard_is_an_option_of_the_chart() -> None:
-    """With the value the objects of kustomize are added, and nothing else changes; the account has no permission to write."""
+    """With the value, the kustomize objects are added, and no other object changes. The account may not write."""
     words = ("--set=dashboard.enable=true,dashboard.image.repository=example.com/lws,dashboard.image.tag=v7",)
     found, before = render(*words), render(words[0].replace("true", "false", 1))
     objects = [obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "example.com/lws:v7")]
@@ -115,7 +115,7 @@ def test_the_dashboard_is_an_option_of_the_chart() -> None:
 
 
 def test_the_account_of_the_dashboard_only_reads_in_any_release() -> None:
-    """Every role of the account has reading verbs only, and the pod has no other account."""
+    """The roles of the account have only read verbs, and the pod has no other account."""
     found = render("--set=dashboard.enable=true", release="serving", namespace="serving")
     name = "serving-lws-dashboard"
     (pod,) = [meta.spec(obj)["template"]["spec"] for key, obj in found.items() if key == ("Deployment", name)]
@@ -136,7 +136,7 @@ def test_numeric_names_stay_texts() -> None:
 
 
 def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], JSON]]:
-    """Return the values of a namespace and of the instance's label, wherever they are."""
+    """Return all values of a namespace and of the instance label."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, part in parts:
         if name in {"namespace", "app.kubernetes.io/instance"} and not isinstance(part, dict | list):
@@ -174,7 +174,7 @@ def test_arguments_environment_and_labels_reach_the_manager() -> None:
 
 
 def test_alerts_name_the_release_and_the_runbooks() -> None:
-    """A Prometheus selects monitor and rule by configured labels (R-OP-76)."""
+    """Prometheus selects the monitor and the rule by configured labels (R-OP-76)."""
     words = "enablePrometheus=true,prometheus.labels.release=kps,prometheus.runbooks=https://runbooks.example.com/lws"
     found = render("--set", words, release="serving")
     rule = found["PrometheusRule", "serving-lws-controller-manager"]
@@ -192,7 +192,7 @@ def test_alerts_name_the_release_and_the_runbooks() -> None:
 
 
 def test_gang_scheduling_sets_configuration_and_roles() -> None:
-    """Without gang scheduling there is no permission for pod groups (R-OP-52)."""
+    """Without gang scheduling, there are no permissions for PodGroups (R-OP-52)."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert yaml.safe_load(text)["gangSchedulingManagement"] == {"schedulerProvider": "volcano"}
@@ -204,7 +204,7 @@ def test_gang_scheduling_sets_configuration_and_roles() -> None:
 
 
 def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
-    """The manager accepts the rendered file; nothing else of the chart changes."""
+    """The manager accepts the rendered file, and no other part of the chart changes."""
     chosen = "groupRestarts.backoff=false,groupRestarts.releaseLostPodsAfter=5m,groupRestarts.maxGroupRestarts=3"
     found, plain = render("--set", chosen), render()
     key = ("ConfigMap", "lws-manager-config")
@@ -225,7 +225,7 @@ def test_feature_gates_set_the_configuration() -> None:
 
 
 def granted(role: JSONObject) -> set[tuple[str, ...]]:
-    """Return single permissions: group, resource, name of an object, verb; rules combine them differently."""
+    """Return single permissions (group, resource, object name, verb), because rules combine them differently."""
     return {
         right
         for rule in role["rules"]
@@ -235,7 +235,7 @@ def granted(role: JSONObject) -> set[tuple[str, ...]]:
 
 @pytest.mark.parametrize("row", pairs.rows())
 def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
-    """Sections that are values of the chart appear in the file as in the matrix, with the required permissions."""
+    """Sections that are chart values appear in the file as in the matrix, with the required permissions."""
     wanted = {
         name: section
         for name, section in factors.document(row, directory="", metrics=0, probes=0).items()
@@ -257,7 +257,7 @@ def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) 
 
 
 def hashed(values: str) -> str:
-    """Return the line that makes pods roll when their configuration changes."""
+    """Return the line that restarts the pods when their configuration changes."""
     flags = ("-n", "lws-system", "--kube-version=1.36.0", "--skip-tests", "--set", values)
     text = helm("template", "lws", str(CHART), *flags)
     (line,) = [line for line in text.splitlines() if labels.CONFIGURATION_HASH in line]
@@ -278,7 +278,7 @@ def hashed(values: str) -> str:
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:
-    """The schema refuses values that would change nothing (R-OP-53, R-OP-82)."""
+    """The schema rejects values without an effect (R-OP-53, R-OP-82)."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1
     )

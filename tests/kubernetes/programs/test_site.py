@@ -1,4 +1,4 @@
-"""The documentation is built as a site by both tools, each in an environment of its own."""
+"""Tests that both tools build the documentation site, each in a separate environment."""
 
 import os
 import re
@@ -27,7 +27,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the Python of an environment with exactly the packages of the documentation's locks."""
+    """Return the Python of an environment with exactly the locked documentation packages."""
     place = tmp_path_factory.mktemp("site") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     locks = [
@@ -43,7 +43,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def site(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the site by Zensical, separate from other builds."""
+    """Return the site that Zensical built, separate from other builds."""
     return Path(shutil.move(buildsite.build(python=python), tmp_path_factory.mktemp("site") / "html"))
 
 
@@ -64,7 +64,7 @@ def test_every_link_resolves_and_nothing_external_is_loaded(site: Path) -> None:
 
 
 class NumberedItems(HTMLParser):
-    """Counts the items of numbered lists in a page."""
+    """Counts the items of numbered lists on a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class NumberedItems(HTMLParser):
         self.count += tag == "li" and self.lists[-1:] == ["ol"]
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave a list."""
+        """Close a list."""
         if tag in {"ol", "ul"}:
             self.lists.pop()
 
@@ -114,7 +114,7 @@ def test_pages_listed_for_programs_exist(site: Path) -> None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files, and logs nothing."""
+    """Serves files without a log."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
         pass
@@ -122,7 +122,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def opened(site: Path, scheme: str) -> Iterator[tuple[Any, str, list[str]]]:
-    """Serve the site, and open a browser; yield its page, the address, and the requests and errors."""
+    """Serve the site, and open a browser. Yield its page, the address, and the requests and errors."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not program:

@@ -1,1 +1,1 @@
-"""The shipped processes, with every setting."""
+"""Runs the shipped processes with each setting."""

@@ -1,4 +1,4 @@
-"""The shipped manager with disruption budgets and its installed permissions: evictions of groups (ADR 22)."""
+"""Tests evictions of groups with disruption budgets, by the shipped manager with its permissions (ADR 22)."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ GROUPS: Final = ["0", "1", "2", "3"]
 
 
 async def budgets(space: LiveScenario, check: Callable[[dict[str, JSONObject]], Any]) -> dict[str, JSONObject]:
-    """Wait until the budgets satisfy the condition; return them by the label of their group."""
+    """Wait until the budgets satisfy the condition. Return them by group label."""
     async with asyncio.timeout(LIMIT):
         while True:
             listing = await space.client.list(POD_DISRUPTION_BUDGETS, namespace=space.namespace)
@@ -47,23 +47,23 @@ def open_groups(found: dict[str, JSONObject]) -> list[str]:
 
 
 def is_at_rest(found: dict[str, JSONObject]) -> bool:
-    """Return whether each group has a budget, all of them are observed, and one is open."""
+    """Return whether each group has a budget, all budgets are observed, and one permits an eviction."""
     return sorted(found) == GROUPS and all(map(meta.is_observed, found.values())) and len(open_groups(found)) == 1
 
 
 def is_marked(pod: JSONObject) -> bool:
-    """Return whether autoscalers do not evict a pod."""
+    """Return whether autoscalers must not evict a pod."""
     found = meta.annotations(pod)
     return found.get(labels.SAFE_TO_EVICT) == "false" and found.get(labels.KARPENTER_DO_NOT_DISRUPT) == "true"
 
 
 def are_unmarked(state: State) -> None:
-    """Expect that no pod is marked."""
+    """Check that no pod is marked."""
     assert not any(map(is_marked, state.pods.values()))
 
 
 async def refusal(space: LiveScenario, pod: str) -> str:
-    """Try to evict a pod; return the reason of a refusal, or an empty text."""
+    """Try to evict a pod. Return the reason for a rejection, or an empty string."""
     try:
         await space.evict(pod)
     except APIError as error:
@@ -101,7 +101,7 @@ async def live(cluster: ClusterBackend, directory: Path) -> None:
 
 
 async def open_one_after_the_other(space: LiveScenario) -> str:
-    """Evict the open group, and no other one while it is unavailable; return its index."""
+    """Evict the unprotected group, and no other one while it is unavailable. Return its index."""
     found = await budgets(space, is_at_rest)
     (first,) = open_groups(found)
     others = [label for label in GROUPS if label != first]
@@ -115,7 +115,7 @@ async def open_one_after_the_other(space: LiveScenario) -> str:
 
 
 async def empty_the_node_of_a_closed_group(space: LiveScenario, manager: Any) -> None:
-    """Cordon the node of a closed group while the manager dies: its budget is opened after the other one is closed."""
+    """Cordon the node of a protected group while the manager dies. Its budget opens after the other one closes."""
     found = await budgets(space, is_at_rest)
     pods = {
         meta.name(pod): meta.spec(pod)["nodeName"]

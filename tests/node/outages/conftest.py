@@ -9,12 +9,12 @@ from tests.node.machine import is_alive
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNREACHABLE = "node.kubernetes.io/unreachable"
-"""A taint that the node controller removes by itself."""
+"""A taint that the node controller removes automatically."""
 
 
 @pytest.fixture(autouse=True)
 def _mended(nodes: NodeCluster) -> Iterator[None]:
-    """Start the programs that a test stopped, and uncordon the nodes."""
+    """Restart the programs that a test stopped, and uncordon the nodes."""
     yield
     for machine in nodes.machines:
         if not (machine.directory / "containerd.pid").exists():

@@ -33,7 +33,7 @@ class Kubectl:
         self.place = place
 
     def run(self, *words: str, text: str | None = None) -> str:
-        """Run kubectl to its end; return its output."""
+        """Run kubectl until it exits. Return its output."""
         done = self.ended(*words, text=text)
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout

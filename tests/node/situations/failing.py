@@ -19,7 +19,7 @@ NOT_CREATED: Final = codes(114, 80, 81)
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
-    """Return a container of another name."""
+    """Return a container with another name."""
     return {**container(script, **fields), "name": name}
 
 

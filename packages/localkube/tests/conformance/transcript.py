@@ -90,6 +90,8 @@ class Session:
         To check this, send dry runs that are not recorded.
 
         To check this, send dry runs that are not recorded.
+
+        To check this, send dry runs that are not recorded.
         """
         rehearsal = Session(self.transport, self.namespace)
         async with asyncio.timeout(PATIENCE):

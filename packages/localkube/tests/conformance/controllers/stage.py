@@ -54,6 +54,8 @@ class Stage:
 
     `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
 
+    `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
+
     `seen` are the names of all objects that ever existed; `read` has objects that were read again.
     """
 
@@ -108,6 +110,8 @@ class Stage:
 
     async def tell(self, what: str, expectation: Expectation, *, ordered: bool = False) -> None:
         """Wait until the expectation is true, and record the objects.
+
+        With `ordered`, also record the order of the pods.
 
         With `ordered`, also record the order of the pods.
 
