@@ -22,7 +22,7 @@ TRUSTED: Final = _AUTHORITY.cert_pem.bytes()
 """The certificate of the authority, PEM."""
 
 
-def issue() -> Pair:
+def issue(key_type: trustme.KeyType = trustme.KeyType.ECDSA) -> Pair:
     """Return a certificate for 127.0.0.1 that the authority has issued."""
-    leaf = _AUTHORITY.issue_cert("127.0.0.1")
+    leaf = _AUTHORITY.issue_cert("127.0.0.1", key_type=key_type)
     return Pair(leaf.cert_chain_pems[0].bytes(), leaf.private_key_pem.bytes())

@@ -42,17 +42,26 @@ def server_context(chain: bytes, settings: TLSSettings | None = None) -> ssl.SSL
     if settings.ciphers:
         context.set_ciphers(settings.ciphers)
     context.set_alpn_protocols(["http/1.1"])
-    load_chain(context, chain)
+    _load_chain(context, chain)
     return context
 
 
-def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
+def replace_chain(context: ssl.SSLContext, chain: bytes) -> None:
     """Use a different certificate for new connections.
 
-    Call this in the serving thread, because handshakes must not use an incomplete certificate.
-
-    `ssl` reads files only, so the key is in a private directory for a moment.
+    A context keeps one certificate for each key type, and might still serve the old one. So the new certificate has a
+    context of its own. Call this in the serving thread, because a handshake must not find the callback half set.
     """
+    replacement = server_context(chain)
+
+    def select(connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = replacement
+
+    context.sni_callback = select
+
+
+def _load_chain(context: ssl.SSLContext, chain: bytes) -> None:
+    """Load a certificate. `ssl` reads files only, so the key is in a private directory for a moment."""
     with tempfile.TemporaryDirectory(prefix="tls-") as directory:
         path = Path(directory) / "tls.pem"
         path.touch(mode=0o600)

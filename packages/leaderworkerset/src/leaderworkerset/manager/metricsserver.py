@@ -78,7 +78,7 @@ async def _follow(files: CertificateFiles, context: ssl.SSLContext) -> None:
 
 
 async def _load(context: ssl.SSLContext, chain: bytes) -> None:
-    serving.load_chain(context, chain)
+    serving.replace_chain(context, chain)
 
 
 NAME: Final = "lws_certificate_expiry_timestamp_seconds"

@@ -24,7 +24,7 @@ from kuberuntime import timeouts
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, bounds
 from kuberuntime.serving.protocollogs import protocol_logger
-from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
+from kuberuntime.serving.serving import TLSSettings, replace_chain, server_context
 from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import BadReviewError, Decide
 
@@ -177,7 +177,7 @@ class WebhookServer:
         """Use a new certificate and key for new connections. Open connections are not affected."""
 
         async def replace() -> None:  # in the serving thread, so that no handshake is in progress
-            load_chain(self._tls, chain)
+            replace_chain(self._tls, chain)
 
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
 

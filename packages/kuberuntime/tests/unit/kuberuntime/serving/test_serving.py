@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, web
 from testkit import certificates
+from trustme import KeyType
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving import certfiles, limitlistener, serving
@@ -77,6 +78,24 @@ def test_tls_settings_are_applied_to_the_context() -> None:
 def test_certificate_with_another_key_is_an_error() -> None:
     with pytest.raises(ConfigError, match="do not fit together"):
         serving.server_context(SERVING.certificate + OTHER.key)
+
+
+@pytest.mark.parametrize("before", KeyType)
+@pytest.mark.parametrize("after", KeyType)
+async def test_replaced_certificate_is_served_with_any_key_type(before: KeyType, after: KeyType) -> None:
+    """An OpenSSL context keeps one certificate for each key type, and prefers some types."""
+    replacement = certificates.issue(after)
+    context = serving.server_context(certificates.issue(before).chain)
+    serving.replace_chain(context, certificates.issue(after).chain)
+    serving.replace_chain(context, replacement.chain)
+    async with Listener(web.Application(), Address("127.0.0.1", 0), context) as server:
+        trust = ssl.create_default_context(cadata=certificates.TRUSTED.decode())
+        trust.set_alpn_protocols(["h2", "http/1.1"])
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
+        connection = writer.get_extra_info("ssl_object")
+        writer.close()
+    assert connection.getpeercert(True) == ssl.PEM_cert_to_DER_cert(replacement.certificate.decode())
+    assert connection.selected_alpn_protocol() == "http/1.1"
 
 
 @pytest.mark.parametrize(("ready", "status", "text"), [(True, 200, "ok"), (False, 503, "not ready: caches")])
