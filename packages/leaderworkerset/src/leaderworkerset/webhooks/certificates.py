@@ -2,7 +2,7 @@
 
 All functions take and return PEM bytes, so that secrets and files can hold them. Keys are of the curve P-256, which is
 generated in milliseconds and known to every API server. Or they are RSA with 2048 bits, in the form that the Go manager
-reads (R-CERT-1), for secrets that both may use. No function reads a clock: `now` is a parameter.
+reads (R-CERT-1), for the CA that both may use. No function reads a clock: `now` is a parameter.
 """
 
 import ipaddress

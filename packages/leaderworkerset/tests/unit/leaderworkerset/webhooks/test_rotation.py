@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,11 +75,13 @@ def test_certificate_of_the_future_is_renewed() -> None:
 def test_renewed_material_is_valid_in_the_format_of_go() -> None:
     renewed = rotation.renew(EMPTY, RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
     assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
-    for pair in (renewed.authority, renewed.serving):
-        assert pair.key.startswith(b"-----BEGIN RSA PRIVATE KEY-----")
-        key = serialization.load_pem_private_key(pair.key, None)
-        assert isinstance(key, rsa.RSAPrivateKey)
-        assert key.key_size == 2048
+    assert renewed.authority.key.startswith(b"-----BEGIN RSA PRIVATE KEY-----"), "Go reads no other authority"
+    authority = serialization.load_pem_private_key(renewed.authority.key, None)
+    assert isinstance(authority, rsa.RSAPrivateKey)
+    assert authority.key_size == 2048
+    serving = serialization.load_pem_private_key(renewed.serving.key, None)
+    assert isinstance(serving, ec.EllipticCurvePrivateKey)
+    assert isinstance(serving.curve, ec.SECP256R1)
     parsed = x509.load_pem_x509_certificate(renewed.serving.certificate)
     assert parsed.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)[0].value == HOSTS[0]
     assert certificates.hosts_of(renewed.serving.certificate) == HOSTS
