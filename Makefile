@@ -109,8 +109,12 @@ AGAIN = { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(B
 test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster (8 minutes; no Go)
 	$(PYTEST) --tier fast $(ARGS) || $(call AGAIN,--tier fast)
 
+# What a policy of kube-apiserver does in place of the webhook: names, variables and places of pods, also of replaced ones.
+OF_PODS := $(addprefix packages/leaderworkerset/tests/integration/lws/test_,accelerators.py creation.py failure.py placement.py restart_in_place.py)
+
 test-kubernetes: setup $(TESTS) controlplane ## the same integration suite on a real control plane, conformance, kubectl, installers, upgrades
 	$(PYTEST) --tier kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--tier kubernetes)
+	$(if $(ARGS),,export POD_ADMISSION=Policy; $(PYTEST) --tier kubernetes $(OF_PODS) || $(call AGAIN,--tier kubernetes $(OF_PODS)))
 	$(if $(ARGS),,$(BIN)/python -m tests.controlplane.rotation $(NO_HANGING))
 
 test-node: setup $(TESTS) ## groups of real containers on real kubelets (root, Debian)

@@ -21,7 +21,7 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import GroupRestarts
 
 pytestmark = pytest.mark.slow
@@ -155,7 +155,7 @@ def test_overlay_of_the_restarts_page_replaces_the_configuration(settled: Admini
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
     found, plain = rendered(settled, tmp_path), built(InstallSettings())
     key = ("ConfigMap", "lws-manager-config")
-    read = configurationfile.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
+    read = configuration.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
     assert read.group_restarts == GroupRestarts()
     deployment = ("Deployment", "lws-controller-manager")
     assert {one for one in found.keys() | plain.keys() if found[one] != plain[one]} == {key, deployment}

@@ -25,7 +25,7 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managedkinds import MANAGED, managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import goflags, managerflags
-from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config import configuration, configurationfile
 
 HELM = build.HELM.find()
 CHART = ROOT / "deploy" / "helm" / "lws"
@@ -209,7 +209,7 @@ def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
     found, plain = render("--set", chosen), render()
     key = ("ConfigMap", "lws-manager-config")
     text = found[key]["data"]["controller_manager_config.yaml"]
-    read = configurationfile.parse(text.encode())
+    read = configuration.parse(text.encode())
     configurationfile.check(read)
     assert read.restarts == RestartSettings(backs_off=False, max_restarts=3)
     assert read.release_after == timedelta(minutes=5)
@@ -221,7 +221,7 @@ def test_feature_gates_set_the_configuration() -> None:
     """Feature gates are values of the chart (N-CFG-1)."""
     found = render("--set", "featureGates.WorkloadAwareScheduling=true")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
-    assert configurationfile.parse(text.encode()).feature_gates.workload_aware_scheduling
+    assert configuration.parse(text.encode()).feature_gates.workload_aware_scheduling
 
 
 def granted(role: JSONObject) -> set[tuple[str, ...]]:
@@ -246,7 +246,7 @@ def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) 
     values.write_text(json.dumps(wanted | {"enableCertManager": external}))
     found = render("-f", str(values))
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
-    configurationfile.check(configurationfile.parse(text.encode()))
+    configurationfile.check(configuration.parse(text.encode()))
     rendered = yaml.safe_load(text)
     assert {name: rendered[name] for name in wanted} == wanted
     assert rendered["internalCertManagement"]["enable"] is not external

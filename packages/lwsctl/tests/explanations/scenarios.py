@@ -41,6 +41,7 @@ from tests.explanations.situations import (
     GPUS,
     HANG,
     HELD,
+    OWN_WEBHOOK,
     STEP,
     TRANSLATED,
     UPDATING,
@@ -53,6 +54,7 @@ from tests.explanations.situations import (
     old_workers,
     only_in_place,
     partition,
+    pod_policy,
     queued,
     racks_taken,
     restarting_in_place,
@@ -111,6 +113,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
         TRANSLATED + 'Post "https://lws-webhook.svc/mutate": dial tcp 10.0.0.7:443: connection refused'
     ),
     "LWS-E009": refused('admission webhook "policy.example.com" denied the request: images must be signed'),
+    "LWS-E122": pod_policy(OWN_WEBHOOK, "Policy", None, None),
     "LWS-E010": refused(
         FORBIDDEN + "ValidatingAdmissionPolicy 'signed' with binding 'all' denied request: images must be signed"
     ),

@@ -11,6 +11,7 @@ from tests.explanations.builders import (
     conditions,
     container,
     ended,
+    event,
     keyed,
     lws,
     node,
@@ -22,6 +23,7 @@ from tests.explanations.builders import (
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     CORE_EVENTS,
     DEPLOYMENTS,
@@ -31,11 +33,19 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.progressannotations import Hang, SilentRank
+from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang.native import POD_GROUPS
+from leaderworkerset.install.workload import CONFIGURATION_KEY
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
 
 FORBIDDEN: Final = 'pods "web-0" is forbidden: '
 TRANSLATED: Final = 'Internal error occurred: failed calling webhook "mpod.kb.io": failed to call webhook: '
+OWN_WEBHOOK: Final = (
+    TRANSLATED
+    + 'Post "https://lws-webhook-service.lws-system.svc:443/mutate--v1-pod?timeout=10s": context deadline exceeded'
+)
+"""The error of the API server if the manager's webhook does not answer."""
+
 CLAIMED: Final = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
 GPUS: Final = {"containers": [{"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}]}
 RACKED: Final = lws(2, 1, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}})
@@ -57,6 +67,16 @@ HANG: Final = Hang(
     ),
 )
 HELD: Final = "example.com/held"
+
+
+def pod_policy(why: str, mode: str, *stored: JSONObject | None) -> Observed:
+    """Return a rejected leader next to the objects of the policy that are stored, and the configured mode."""
+    text = f"apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\npodAdmission: {mode}\n"
+    configuration = {"metadata": {"name": "lws-manager-config"}, "data": {CONFIGURATION_KEY: text}}
+    kinds = dict(zip(podpolicy.KINDS, ([obj] if obj else [] for obj in stored), strict=True))
+    given = {CONFIG_MAPS: [configuration], DEPLOYMENTS: [], LEASES: [], **kinds}
+    message = f"create Pod web-0 in StatefulSet web failed error: {why}"
+    return observed(objects=given | {CORE_EVENTS: [event("StatefulSet", "web", "FailedCreate", message)]})
 
 
 def needs(**requests: str) -> JSONObject:

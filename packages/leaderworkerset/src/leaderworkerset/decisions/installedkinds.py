@@ -1,16 +1,13 @@
 """The installed kinds, the manager configuration, and the webhooks."""
 
-from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.restarts.retention import is_kept as is_pod_kept
 from leaderworkerset.core.restarts.retention import let_go as release_pod
 from leaderworkerset.core.restarts.retention import set_of as leaderworkerset_of_pod
 from leaderworkerset.kinds.managedkinds import MANAGED, full_definitions, managed
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError, PodAdmission
 from leaderworkerset.manager.config.configurationfile import check as check_configuration
 from leaderworkerset.manager.config.configurationfile import load as load_configuration
 from leaderworkerset.manager.config.configurationfile import opted_in
-from leaderworkerset.manager.config.configurationfile import parse as parse_configuration
 from leaderworkerset.manager.kubernetesversions import is_served as is_kind_served
 from leaderworkerset.manager.kubernetesversions import read as read_kubernetes_version
 from leaderworkerset.operator.operatorcrd import operator_crd

@@ -41,6 +41,7 @@ from lwsctl.diagnosis.causes.components import (
     imagepulls,
     injections,
     kubeletrefusals,
+    podpolicies,
 )
 from lwsctl.diagnosis.causes.kubelets import evictedpods, probekills
 from lwsctl.diagnosis.finding import Cause
@@ -65,6 +66,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     featuregates.lacks_prerequisite,
     featuregates.lacks_gate,
     # Pods are refused: specific causes before general ones.
+    podpolicies.policy_is_impaired,
     refusals.webhook_is_untrusted,
     refusals.webhook_is_unreachable,
     refusals.DENIED_BY_WEBHOOK,

@@ -21,13 +21,14 @@ from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.metadata import LEASE, MANAGER
+from leaderworkerset.api.metadata import CONFIGURATION, LEASE, MANAGER
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.failureevents import CONTENTION
+from leaderworkerset.decisions.managerconfiguration import podpolicy
 from leaderworkerset.decisions.nodefit import VOLCANO_GROUP_NAME
 from lwsctl.diagnosis import evictions, groupmoves, ranks
 from lwsctl.diagnosis.causes import managers, missingpods, nameconflicts, volumes
-from lwsctl.diagnosis.causes.components import autoscalers
+from lwsctl.diagnosis.causes.components import autoscalers, podpolicies
 from lwsctl.diagnosis.causes.schedulinggates import GROUPED, gates
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.facts import is_as_desired
@@ -161,6 +162,8 @@ def _wants_of_evidence(observed: Observed) -> Iterator[ListRequest]:
         yield ListRequest(Query(autoscalers.NODE_CLAIMS))
     if nameconflicts.without_revision(observed):
         yield ListRequest(Query(RESOURCE_QUOTAS, observed.view.namespace))
+    if podpolicies.unadmitted(observed):
+        yield from _of_pod_policy()
     if managers.unadmitted(observed) and not observed.knows(resources.DEPLOYMENTS):
         yield from of_manager()
 
@@ -182,6 +185,13 @@ def of_manager() -> Iterator[ListRequest]:
     yield ListRequest(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
     yield ListRequest(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
     yield ListRequest(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
+
+
+def _of_pod_policy() -> Iterator[ListRequest]:
+    """Yield the lists for the policy that admits pods, and for the configuration that requires it."""
+    yield ListRequest(Query(resources.CONFIG_MAPS, field_selector=f"metadata.name={CONFIGURATION}"))
+    for kind in podpolicy.KINDS:
+        yield ListRequest(only(kind, podpolicy.KEY))
 
 
 def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[ListRequest]:

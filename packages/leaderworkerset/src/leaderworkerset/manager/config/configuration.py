@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 import msgspec
 
+from kuberuntime.manifests import yamltext
 from kuberuntime.objects import duration
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -240,6 +241,14 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
 
 Sections: TypeAlias = type[msgspec.Struct]
+
+
+def parse(text: bytes) -> Configuration:
+    """Parse the content of a configuration file."""
+    try:
+        return decode(yamltext.load(text, unique_keys=True))
+    except yamltext.YamlError as error:
+        raise ConfigurationError(f"not valid YAML: {error}") from error
 
 
 def decode(document: JSON) -> Configuration:

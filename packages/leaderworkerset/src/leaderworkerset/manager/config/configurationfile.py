@@ -1,8 +1,7 @@
-"""Reads, decodes and validates the manager's configuration file."""
+"""Reads and validates the manager's configuration file."""
 
 from pathlib import Path
 
-from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
 from leaderworkerset.capabilities import names
 from leaderworkerset.kinds.managedkinds import Configured
@@ -15,19 +14,11 @@ def load(path: str) -> Configuration:
     if not path:
         return Configuration()
     try:
-        return parse(Path(path).read_bytes())
+        return configuration.parse(Path(path).read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
-
-
-def parse(text: bytes) -> Configuration:
-    """Parse a configuration file."""
-    try:
-        return configuration.decode(yamltext.load(text, unique_keys=True))
-    except yamltext.YamlError as error:
-        raise ConfigurationError(f"not valid YAML: {error}") from error
 
 
 def check(settings: Configuration) -> None:

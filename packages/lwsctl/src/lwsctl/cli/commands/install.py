@@ -25,16 +25,15 @@ from kuberuntime.objects.resources import DEPLOYMENTS, PODS
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import metadata
 from leaderworkerset.decisions.installedkinds import (
-    ConfigurationError,
     Registry,
     check_configuration,
     full_definitions,
     load_configuration,
     managed,
     opted_in,
-    parse_configuration,
     until_webhooks_reached,
 )
+from leaderworkerset.decisions.managerconfiguration import ConfigurationError, parse_configuration
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all, misfits

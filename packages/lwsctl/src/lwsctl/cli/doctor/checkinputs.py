@@ -27,15 +27,17 @@ from leaderworkerset.decisions.installedkinds import (
     MUTATING_NAME,
     SECRET_NAME,
     VALIDATING_NAME,
-    Configuration,
-    ConfigurationError,
     admission_refusal,
     certificate_expiry,
     is_kind_served,
-    parse_configuration,
-    podpolicy,
     read_kubernetes_version,
     split_certificates,
+)
+from leaderworkerset.decisions.managerconfiguration import (
+    Configuration,
+    ConfigurationError,
+    parse_configuration,
+    podpolicy,
 )
 from leaderworkerset.decisions.nodefit import GANG_PROVIDERS, KUBERNETES, NATIVE_GANG, POD_GROUPS
 from leaderworkerset.install import installsettings

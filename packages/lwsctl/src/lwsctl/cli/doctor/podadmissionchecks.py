@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
 
-from leaderworkerset.decisions.installedkinds import PodAdmission, podpolicy
+from leaderworkerset.decisions.managerconfiguration import PodAdmission, podpolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
 from lwsctl.views.wording import listed
 

@@ -10,12 +10,14 @@ import pytest
 from testkit.fakeclock import FakeClock
 from testkit.fakes import failure
 from testkit.virtualtime import run
-from tests.explanations.builders import NOW, ago, conditions, container, lws, node, placed, pod, ready
+from tests.explanations.builders import NOW, ago, conditions, container, event, lws, node, placed, pod, ready
+from tests.explanations.situations import OWN_WEBHOOK
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
+    CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     CORE_EVENTS,
     DEPLOYMENTS,
@@ -27,6 +29,7 @@ from kuberuntime.objects.resources import (
     STATEFULSETS,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.core.admission import podpolicy
 from lwsctl.diagnosis.causes.schedulinggates import GROUPED
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
 from lwsctl.model.leaderworkerset import view
@@ -172,6 +175,14 @@ def test_manager_is_read_when_the_spec_is_not_observed() -> None:
     found = observe(server, lws(status={"observedGeneration": 0}))
     assert {DEPLOYMENTS.path(), LEASES.path()} <= set(server.asked)
     assert found.knows(DEPLOYMENTS)
+
+
+def test_pod_policy_is_read_when_its_webhook_is_not_reached() -> None:
+    failed = event("StatefulSet", "web", "FailedCreate", OWN_WEBHOOK)
+    server = Server({PODS.path("prod"): [], CORE_EVENTS.path("prod"): [failed]})
+    found = observe(server)
+    assert {CONFIG_MAPS.path(), *(kind.path() for kind in podpolicy.KINDS)} <= set(server.asked)
+    assert all(map(found.knows, podpolicy.KINDS))
 
 
 def test_kueue_workloads_are_read_in_the_served_version() -> None:

@@ -1,0 +1,5 @@
+"""The manager's configuration, and the policy that admits pods if the configuration allows it."""
+
+from leaderworkerset.core.admission import podpolicy
+from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError, PodAdmission
+from leaderworkerset.manager.config.configuration import parse as parse_configuration

@@ -1,0 +1,80 @@
+"""Finds a missing or edited policy by which kube-apiserver admits pods. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import resources
+from leaderworkerset.decisions.managerconfiguration import (
+    ConfigurationError,
+    PodAdmission,
+    parse_configuration,
+    podpolicy,
+)
+from leaderworkerset.install.workload import CONFIGURATION_KEY
+from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.managers import OWN_WEBHOOK
+from lwsctl.diagnosis.finding import Finding, cause
+from lwsctl.diagnosis.observed import Observed
+from lwsctl.diagnosis.patterns import READ
+from lwsctl.model.diagnosis import Person
+from lwsctl.model.groups import Rank
+
+DENIED: Final = re.compile(rf"policy '{podpolicy.NAME}' with binding '[^']*' denied request")
+"""The API server's message about an error in an edited policy that no longer ignores errors."""
+
+
+def unadmitted(observed: Observed) -> Rank | None:
+    """Return the first rank whose pod was rejected by the policy, or because the manager's webhook was not reached."""
+    missing = observed.at(ranks.is_missing)
+    return next((rank for rank in missing if any(p.search(rank.why[:READ]) for p in (DENIED, OWN_WEBHOOK))), None)
+
+
+def _is_required(observed: Observed) -> bool:
+    """Return whether a manager is configured to admit pods by the policy, whichever version of Kubernetes runs."""
+    texts = [(obj.get("data") or {}).get(CONFIGURATION_KEY) or "" for obj in observed.get(resources.CONFIG_MAPS)]
+    for text in texts:
+        try:
+            if parse_configuration(text.encode()).pod_admission == PodAdmission.POLICY:
+                return True
+        except ConfigurationError:  # `lws doctor` reports it
+            continue
+    return False
+
+
+def _differences(observed: Observed) -> Sequence[str]:
+    """Return the differences between the stored and the written objects of the policy."""
+    stored = {kind: observed.by_name(kind, podpolicy.NAME) for kind in podpolicy.KINDS}
+    if not any(stored.values()) and not _is_required(observed):
+        return ()
+    missing = [f"{kind.kind} {podpolicy.NAME} is missing" for kind, obj in stored.items() if obj is None]
+    edited = [kind for kind, obj in stored.items() if obj is not None and not podpolicy.is_intact(obj)]
+    return [*missing, *(f"{kind.kind} {podpolicy.NAME} was edited" for kind in edited)]
+
+
+@cause(
+    code="LWS-E122",
+    title="the policy that admits pods is missing or was edited",
+    meaning="The manager is configured to admit pods by a MutatingAdmissionPolicy. The policy or its binding is missing or was edited. So the pod needs the webhook, which cannot be reached, or the edited policy rejects the pod.",
+    person=Person.ADMINISTRATOR,
+    remedy="Start the manager, which restores the policy, and check its permissions: [create pods without webhooks](../how-to/pod-admission.md).",
+)
+def policy_is_impaired(observed: Observed) -> Finding | None:
+    """Find a rejected pod that an intact policy would admit."""
+    rank = unadmitted(observed)
+    if rank is None or not all(map(observed.knows, podpolicy.KINDS)):
+        return None
+    differences = _differences(observed)
+    if not differences:
+        return None
+    kinds = ",".join(kind.plural for kind in podpolicy.KINDS)
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"{differences[0]}, so pod {rank.pod} cannot be created",
+        evidence=(*differences, f"{rank.pod}: {ranks.quote(rank.why)}"),
+        steps=(
+            "check the manager's logs: it restores the policy if it runs and has the permissions",
+            f"{observed.commands.lws} doctor",
+            f"{observed.plain_kubectl} get {kinds} {podpolicy.NAME} -o yaml",
+        ),
+    )
