@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
 from msgspec.structs import replace
 from tests.simulation.schedules import (
-    plantedbudgets,
     plantedgangs,
     plantedinplace,
     plantedkeys,
@@ -31,24 +32,31 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import ObservedLease
+from leaderworkerset.api.policytypes import GroupReplacementPolicy
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.capabilities.inplace import inplacepods, inplaceresources
+from leaderworkerset.capabilities.restartinplace import allcontainers
 from leaderworkerset.capabilities.termination import termination
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
+from leaderworkerset.core.gang import preparation, replicas
 from leaderworkerset.core.leaderworkerset import (
     budget,
     cachedapply,
+    deploymentleaders,
+    failedgroups,
+    gatedleaders,
     outdatedleaders,
     revisions,
     rollingupdate,
     statefulsetleaders,
 )
 from leaderworkerset.core.pod import reconcile as of_groups
-from leaderworkerset.core.policies import failures, restartpolicy
+from leaderworkerset.core.policies import accelerators, failures, restartpolicy, workloadnames
 from leaderworkerset.core.policies.recreation import RestartSettings
-from leaderworkerset.core.restarts import missingworkers
+from leaderworkerset.core.restarts import missingworkers, retention
 
 Plant: TypeAlias = Any
 """A context manager in whose body the bug is there."""
@@ -84,31 +92,6 @@ def _orphans_workers() -> Plant:
     return patch.object(Executor, "_delete", _delete)
 
 
-def _counts_failures_of_predecessors() -> Plant:
-    """Mistake a failed pod of the previous incarnation for one of the current: one failure causes two recreations."""
-    return patch.object(failures._Group, "has", lambda self, pod: True)
-
-
-def _recreates_whatever_the_policy() -> Plant:
-    """Recreate groups whose restart policy is None."""
-    return patch.object(failures, "is_active", lambda lws: True)
-
-
-def _ignores_restarts() -> Plant:
-    """Recreate groups for deleted pods only."""
-    return patch.object(failures, "has_failed", lambda *_, **__: False)
-
-
-def _misses_what_went_unseen() -> Plant:
-    """Ignore workers that were deleted while no manager ran, so that groups stay torn."""
-    return patch.object(missingworkers, "lost", lambda *_: ())
-
-
-def _never_backs_off() -> Plant:
-    """Recreate a group as often as it fails."""
-    return patch.object(RestartSettings, "delay", lambda self, count: timedelta())
-
-
 def _forgets_recreations() -> Plant:
     """Do not record recreations, so that each one is the first."""
     decide = restartpolicy.decide
@@ -117,16 +100,6 @@ def _forgets_recreations() -> Plant:
         return decide(replace(group, record=None), *more)
 
     return patch.object(restartpolicy, "decide", forgetful)
-
-
-def _partition_off_by_one() -> Plant:
-    """Replace one group more than may be unavailable."""
-    return patch.object(rollingupdate, "_affordable", lambda now, partition: max(partition - 1, 0))
-
-
-def _ignores_readiness() -> Plant:
-    """Replace groups although the previous ones are not ready."""
-    return patch.object(rollingupdate, "_affordable", lambda now, partition: 0)
 
 
 @contextmanager
@@ -161,16 +134,6 @@ def _reclaims_surge_early() -> Plant:
     )
 
 
-def _keeps_surge() -> Plant:
-    """Never delete surge groups."""
-    return patch.object(budget.Budget, "replicas_needed", lambda self, unready: self.burst)
-
-
-def _surges_too_far() -> Plant:
-    """Create one surge group more than permitted."""
-    return patch.object(budget.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
-
-
 def _rolls_without_holding_back() -> Plant:
     """Set the new template and lower the partition in one step."""
 
@@ -189,11 +152,6 @@ def _builds_workers_of_today() -> Plant:
         return max(known, key=lambda one: one["revision"], default=real(known, key))
 
     return patch.object(revisions, "find", find)
-
-
-def _keeps_revisions() -> Plant:
-    """Never delete revisions that no group needs."""
-    return patch.object(revisionhistory, "settle", lambda obj, key, outdated, known: [])
 
 
 def _writes_status_over_others() -> Plant:
@@ -221,11 +179,6 @@ def _never_repairs() -> Plant:
 def _forgets_what_is_due_later() -> Plant:
     """Drop requeue times, so that delayed work is never done."""
     return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
-
-
-def _never_retries() -> Plant:
-    """Drop a key whose plan failed."""
-    return patch.object(WorkQueue, "add_rate_limited", lambda self, key: 1.0)
 
 
 def _reports_once() -> Plant:
@@ -294,14 +247,14 @@ def _ends_all_together() -> Iterator[None]:
         yield
 
 
-def _leaves_gates_closed() -> Plant:
-    """Never give a leader with an index its previous nodes."""
-    return patch.object(of_groups, "gate_patches", lambda *_: ())
-
-
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     real = module.reconcile_group
     return patch.object(module, "reconcile_group", lambda *arguments: change(real(*arguments)))
+
+
+def replaced(*attribute: Any) -> Callable[[], Plant]:
+    """Return the bug that replaces an attribute: its owner, its name and its value."""
+    return partial(patch.object, *attribute)
 
 
 @dataclass(frozen=True)
@@ -313,72 +266,85 @@ class Bug:
 
 
 BUGS: Final = {
-    one.plant.__name__.strip("_").replace("_", "-"): one
-    for one in (
-        Bug(_deletes_whatever_the_uid, "2.0"),
-        Bug(_deletes_without_grace, "2.0"),
-        Bug(_orphans_workers, "roll.0"),
-        Bug(_counts_failures_of_predecessors, "roll.0"),
-        Bug(_recreates_whatever_the_policy, "1.3"),
-        Bug(_ignores_restarts, "fail.0"),
-        Bug(_misses_what_went_unseen, "fail unseen.0"),
-        Bug(_never_backs_off, "crash loop.0"),
-        Bug(_forgets_recreations, "crash loop.0"),
-        Bug(_partition_off_by_one, "roll.0"),
-        Bug(_ignores_readiness, "roll.0"),
-        Bug(_replaces_one_too_many, "roll.0"),
-        Bug(_gives_up_the_last_group, "roll broken.0"),
-        Bug(_reclaims_surge_early, "surge.0"),
-        Bug(_keeps_surge, "surge.0"),
-        Bug(_surges_too_far, "surge.0"),
-        Bug(_rolls_without_holding_back, "roll.0"),
-        Bug(_builds_workers_of_today, "resize gangs.0"),
-        Bug(_keeps_revisions, "roll.0"),
-        Bug(_writes_status_over_others, "create.0"),
-        Bug(_never_repairs, "grow.0"),
-        Bug(_forgets_what_is_due_later, "crash loop.0"),
-        Bug(_never_retries, "fail unseen.0"),
-        Bug(_reports_once, "grow.0"),
-        Bug(_trusts_wall_clocks, "clocks2.0"),
-        Bug(_trusts_what_is_stored, "1.3"),
-        Bug(_ends_at_an_update, "roll.0"),
-        Bug(_ends_all_together, "shrink.0"),
-        Bug(_leaves_gates_closed, "come back.0"),
-        Bug(plantedkeys.trusts_old_counts, "roll by key.0"),
-        Bug(plantedkeys.names_tpu_hosts_after_pods, "create by key.0"),
-        Bug(plantedkeys.draws_another_key, "create by key.0"),
-        Bug(plantedkeys.waits_for_surplus, "fail beside surplus.0"),
-        Bug(plantedkeys.lets_all_go_ahead, "roll by key.0"),
-        Bug(plantedkeys.reports_a_wait_again, "end one by one.0"),
-        Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
-        Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
-        Bug(plantedkeys.shrinks_between_two_steps, "roll and shrink.0"),
-        Bug(plantedbudgets.never_counts, "exhaust.0"),
-        Bug(plantedbudgets.never_keeps, "exhaust.0"),
-        Bug(plantedbudgets.never_releases, "exhaust.0"),
-        Bug(plantedbudgets.never_claims, "exhaust by key.0"),
-        Bug(plantedinplace.lets_the_partition_fall, "roll in place.0"),
-        Bug(plantedinplace.marks_all_at_once, "roll in place.0"),
-        Bug(plantedinplace.takes_updates_for_failures, "roll in place.0"),
-        Bug(plantedinplace.trusts_readiness_of_before, "grow beyond the nodes.0"),
-        Bug(plantedinplace.never_lets_go, "roll in place.0"),
-        Bug(plantedinplace.resizes_nothing, "resize in place.0"),
-        Bug(plantedinplace.waits_for_what_no_node_has, "grow beyond the nodes.0"),
-        Bug(plantedrevisions.takes_a_name_for_its_object, "roll refused.0"),
-        Bug(plantedrestarts.tolerates_nothing, "restart in place.0"),
-        Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
-        Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),
-        Bug(plantedmoves.moves_all_at_once, "moves2.1"),
-        Bug(plantedmoves.never_moves, "moves2.2"),
-        Bug(plantedmoves.forgets_who_is_away, "moves2.1"),
-        Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
-        Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
-        Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),
-        Bug(plantedgangs.reuses_names, "fail in gangs.0"),
-        Bug(plantedgangs.compares_minima, "resize gangs.0"),
-        Bug(plantedgangs.serves_leaders_of_before, "replace gangs.0"),
-        Bug(plantedgangs.reports_own_objects, "replace gangs.0"),
-    )
+    "deletes-whatever-the-uid": Bug(_deletes_whatever_the_uid, "2.0"),
+    "deletes-without-grace": Bug(_deletes_without_grace, "2.0"),
+    "orphans-workers": Bug(_orphans_workers, "roll.0"),
+    "counts-failures-of-predecessors": Bug(replaced(failures._Group, "has", lambda self, pod: True), "roll.0"),
+    "recreates-whatever-the-policy": Bug(replaced(failures, "is_active", lambda lws: True), "1.3"),
+    "ignores-restarts": Bug(replaced(failures, "has_failed", lambda *_, **__: False), "fail.0"),
+    "misses-what-went-unseen": Bug(replaced(missingworkers, "lost", lambda *_: ()), "fail unseen.0"),
+    "never-backs-off": Bug(replaced(RestartSettings, "delay", lambda self, count: timedelta()), "crash loop.0"),
+    "forgets-recreations": Bug(_forgets_recreations, "crash loop.0"),
+    "partition-off-by-one": Bug(
+        replaced(rollingupdate, "_affordable", lambda now, partition: max(partition - 1, 0)), "roll.0"
+    ),
+    "ignores-readiness": Bug(replaced(rollingupdate, "_affordable", lambda now, partition: 0), "roll.0"),
+    "replaces-one-too-many": Bug(_replaces_one_too_many, "roll.0"),
+    "gives-up-the-last-group": Bug(_gives_up_the_last_group, "roll broken.0"),
+    "reclaims-surge-early": Bug(_reclaims_surge_early, "surge.0"),
+    "keeps-surge": Bug(replaced(budget.Budget, "replicas_needed", lambda self, unready: self.burst), "surge.0"),
+    "surges-too-far": Bug(
+        replaced(budget.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready)), "surge.0"
+    ),
+    "rolls-without-holding-back": Bug(_rolls_without_holding_back, "roll.0"),
+    "builds-workers-of-today": Bug(_builds_workers_of_today, "resize gangs.0"),
+    "keeps-revisions": Bug(replaced(revisionhistory, "settle", lambda obj, key, outdated, known: []), "roll.0"),
+    "writes-status-over-others": Bug(_writes_status_over_others, "create.0"),
+    "never-repairs": Bug(_never_repairs, "grow.0"),
+    "forgets-what-is-due-later": Bug(_forgets_what_is_due_later, "crash loop.0"),
+    "never-retries": Bug(replaced(WorkQueue, "add_rate_limited", lambda self, key: 1.0), "fail unseen.0"),
+    "reports-once": Bug(_reports_once, "grow.0"),
+    "trusts-wall-clocks": Bug(_trusts_wall_clocks, "clocks2.0"),
+    "trusts-what-is-stored": Bug(_trusts_what_is_stored, "1.3"),
+    "ends-at-an-update": Bug(_ends_at_an_update, "roll.0"),
+    "ends-all-together": Bug(_ends_all_together, "shrink.0"),
+    "leaves-gates-closed": Bug(replaced(of_groups, "gate_patches", lambda *_: ()), "come back.0"),
+    "trusts-old-counts": Bug(plantedkeys.trusts_old_counts, "roll by key.0"),
+    "names-tpu-hosts-after-pods": Bug(
+        replaced(accelerators, "groupname", SimpleNamespace(host=meta.name)), "create by key.0"
+    ),
+    "draws-another-key": Bug(plantedkeys.draws_another_key, "create by key.0"),
+    "waits-for-surplus": Bug(plantedkeys.waits_for_surplus, "fail beside surplus.0"),
+    "lets-all-go-ahead": Bug(
+        replaced(GroupReplacementPolicy, "awaits_termination", property(lambda self: False)), "roll by key.0"
+    ),
+    "reports-a-wait-again": Bug(replaced(gatedleaders, "_replaces", lambda leader: ""), "end one by one.0"),
+    "never-ends-an-update": Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
+    "builds-by-the-live-size": Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
+    "shrinks-between-two-steps": Bug(
+        replaced(deploymentleaders, "replicas", lambda lws, *_: lws.spec.replicas), "roll and shrink.0"
+    ),
+    "never-counts": Bug(replaced(restartpolicy, "_count", lambda group, new: ()), "exhaust.0"),
+    "never-keeps": Bug(replaced(retention, "keep", lambda pods: ()), "exhaust.0"),
+    "never-releases": Bug(replaced(retention, "release", lambda pods: ()), "exhaust.0"),
+    "never-claims": Bug(
+        replaced(failedgroups, "_claim", lambda counts, admitted, owners: dict(counts)), "exhaust by key.0"
+    ),
+    "lets-the-partition-fall": Bug(plantedinplace.lets_the_partition_fall, "roll in place.0"),
+    "marks-all-at-once": Bug(plantedinplace.marks_all_at_once, "roll in place.0"),
+    "takes-updates-for-failures": Bug(replaced(inplacepods, "excused", lambda pod: {}), "roll in place.0"),
+    "trusts-readiness-of-before": Bug(replaced(inplacepods, "is_settled", lambda pod: True), "grow beyond the nodes.0"),
+    "never-lets-go": Bug(plantedinplace.never_lets_go, "roll in place.0"),
+    "resizes-nothing": Bug(replaced(inplaceresources, "due", lambda pod, amounts: {}), "resize in place.0"),
+    "waits-for-what-no-node-has": Bug(replaced(inplaceresources, "refusal", lambda pod: ""), "grow beyond the nodes.0"),
+    "takes-a-name-for-its-object": Bug(plantedrevisions.takes_a_name_for_its_object, "roll refused.0"),
+    "tolerates-nothing": Bug(replaced(allcontainers, "tolerated", lambda annotations: None), "restart in place.0"),
+    "waits-for-ever": Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
+    "never-sees-ready-pods": Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),
+    "moves-all-at-once": Bug(plantedmoves.moves_all_at_once, "moves2.1"),
+    "never-moves": Bug(plantedmoves.never_moves, "moves2.2"),
+    "forgets-who-is-away": Bug(plantedmoves.forgets_who_is_away, "moves2.1"),
+    "leaves-pod-groups": Bug(replaced(preparation, "_cleaned", lambda whole, needed: ()), "fail in gangs.0"),
+    "starts-with-the-first": Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
+    "asks-for-all-at-once": Bug(
+        replaced(preparation, "_reachable", lambda whole, part: part.min_count), "resize the whole.0"
+    ),
+    "reuses-names": Bug(replaced(workloadnames, "incarnated", lambda name, request: name), "fail in gangs.0"),
+    "compares-minima": Bug(plantedgangs.compares_minima, "resize gangs.0"),
+    "serves-leaders-of-before": Bug(
+        replaced(replicas, "_is_of_another", lambda leader, begin, level: False), "replace gangs.0"
+    ),
+    "reports-own-objects": Bug(plantedgangs.reports_own_objects, "replace gangs.0"),
 }
 """All bugs by name."""
 

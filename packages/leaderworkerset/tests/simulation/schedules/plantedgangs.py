@@ -6,13 +6,7 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 from kuberuntime.controller.executor import Executor
-from leaderworkerset.core.gang import preparation, replicas, workloads
-from leaderworkerset.core.policies import workloadnames
-
-
-def leaves_pod_groups() -> Any:
-    """Never delete unused PodGroups (N-AT-6)."""
-    return patch.object(preparation, "_cleaned", lambda whole, needed: ())
+from leaderworkerset.core.gang import replicas, workloads
 
 
 def starts_with_the_first() -> Any:
@@ -24,16 +18,6 @@ def starts_with_the_first() -> Any:
         return template if part.min_count is None else workloads.with_min_count(template, 1)
 
     return patch.object(workloads, "build_template", build)
-
-
-def asks_for_all_at_once() -> Any:
-    """Request all pods of the new size before they can exist (N-AT-10)."""
-    return patch.object(preparation, "_reachable", lambda whole, part: part.min_count)
-
-
-def reuses_names() -> Any:
-    """Name the PodGroup of a recreated leader like the previous one, which is deleted with its pods (N-AT-12)."""
-    return patch.object(workloadnames, "incarnated", lambda name, request: name)
 
 
 def compares_minima() -> Any:
@@ -49,11 +33,6 @@ def compares_minima() -> Any:
 
     original = replicas.decide
     return patch.object(replicas, "decide", decide)
-
-
-def serves_leaders_of_before() -> Any:
-    """Create PodGroups that no pod names, for leaders of an earlier LeaderWorkerSet."""
-    return patch.object(replicas, "_is_of_another", lambda leader, begin, level: False)
 
 
 def reports_own_objects() -> Any:

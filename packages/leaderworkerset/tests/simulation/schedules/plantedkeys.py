@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -10,9 +9,8 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
-from leaderworkerset.api.policytypes import GroupReplacementPolicy
 from leaderworkerset.core.leaderworkerset import deploymentleaders, gatedleaders, groupstate, revisions
-from leaderworkerset.core.policies import accelerators, identity
+from leaderworkerset.core.policies import identity
 
 
 def trusts_old_counts() -> Any:
@@ -25,11 +23,6 @@ def trusts_old_counts() -> Any:
             return real(lws, replace(leaders, groups=groups), now)
 
     return patch.object(deploymentleaders, "assess", assess)
-
-
-def names_tpu_hosts_after_pods() -> Any:
-    """Name the hosts of a slice after the leader pod, which has no name yet (N-AT-2)."""
-    return patch.object(accelerators, "groupname", SimpleNamespace(host=meta.name))
 
 
 def draws_another_key() -> Any:
@@ -54,16 +47,6 @@ def waits_for_surplus() -> Any:
     return patch.object(gatedleaders, "decide", decide)
 
 
-def lets_all_go_ahead() -> Any:
-    """Schedule replacements before the replaced groups are deleted (N-AT-5)."""
-    return patch.object(GroupReplacementPolicy, "awaits_termination", property(lambda self: False))
-
-
-def reports_a_wait_again() -> Any:
-    """Report at each decision that a leader waits (N-AT-5)."""
-    return patch.object(gatedleaders, "_replaces", lambda leader: "")
-
-
 def never_ends_an_update() -> Any:
     """Report an update while any group is unready (N-AT-7)."""
     real = deploymentleaders.assess
@@ -85,8 +68,3 @@ def builds_by_the_live_size() -> Iterator[None]:
 
     with patch.object(groupstate, "own_size", lambda leader: 0), patch.object(revisions, "find", find):
         yield
-
-
-def shrinks_between_two_steps() -> Any:
-    """Scale the Deployment down during its rollout, which may then get stuck (docs/adr/0017)."""
-    return patch.object(deploymentleaders, "replicas", lambda lws, *_: lws.spec.replicas)

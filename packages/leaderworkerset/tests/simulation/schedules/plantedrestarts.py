@@ -9,11 +9,6 @@ from kuberuntime.objects import podstate
 from leaderworkerset.capabilities.restartinplace import allcontainers
 
 
-def tolerates_nothing() -> Any:
-    """Recreate a group because a pod restarted all its containers in place, although its set tolerates it."""
-    return patch.object(allcontainers, "tolerated", lambda annotations: None)
-
-
 def waits_for_ever() -> Any:
     """Never report a pod that does not become ready again as late."""
     real = allcontainers.decide
