@@ -46,5 +46,5 @@ RULES: Final = (
     ),
     Broken("R-POD-5", "policies/restartpolicy.py", 'propagation="Foreground"', 'propagation="Background"'),
     Broken("R-POD-8", "policies/failures.py", 'and meta.uid(statefulset) == owner["uid"]\n', "\n"),
-    Broken("R-ROLL-1", "leaderworkerset/outdatedleaders.py", ", spare)]", ", None)]"),
+    Broken("R-ROLL-1", "leaderworkerset/outdatedleaders.py", ", spare),", ", None),"),
 )

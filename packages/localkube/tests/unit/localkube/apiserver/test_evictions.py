@@ -107,13 +107,6 @@ async def test_pod_with_two_budgets_is_not_evicted(api: Api) -> None:
     assert (await evict(api)).refusal == (500, "", text)
 
 
-@pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_pod_that_does_not_run_is_evicted_despite_a_budget(api: Api, phase: str) -> None:
-    await create_pod(api, phase=phase)
-    await create_budget(api, {})
-    assert (await evict(api)).code == 201
-
-
 @pytest.mark.parametrize(
     ("policy", "status", "code"),
     [

@@ -8,7 +8,7 @@ import pytest
 
 from kuberuntime.objects import resources
 from kuberuntime.objects.resources import Resource
-from localkube.apiserver.model.kind import Kind, Schema
+from localkube.apiserver.model.kind import Kind
 
 Api = Any
 Make = Callable[[str], Api]
@@ -49,19 +49,6 @@ def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:
     known = {value for value in vars(resources).values() if isinstance(value, Resource)}
     served = known - ONLY_ON_CLUSTERS - MEASURED
     assert set(kinds) == {resource.group_resource for resource in served}
-
-
-def test_list_keys_equal_those_of_core_v1(kinds: dict[str, Kind]) -> None:
-    """Pod templates are merged as in core/v1 (R-API-8)."""
-    fields = (kinds["pods"].schema.fields or {})["spec"].fields or {}
-    container = (fields["containers"].items or Schema("any")).fields or {}
-    assert fields["containers"].keys == ("name",)
-    assert container["ports"].keys == ("containerPort", "protocol")
-    assert container["volumeMounts"].keys == ("mountPath",)
-    assert fields["topologySpreadConstraints"].keys == ("topologyKey", "whenUnsatisfiable")
-    assert fields["topologySpreadConstraints"].patch_key == "topologyKey"
-    assert fields["tolerations"].list_type == "atomic"
-    assert fields["nodeSelector"].atomic
 
 
 DEFAULTS: list[tuple[str, dict[str, Any], str, Any]] = [
@@ -209,52 +196,6 @@ def test_forbidden_changes_are_refused(
     api: Make, plural: str, given: dict[str, Any], change: dict[str, Any], text: str
 ) -> None:
     assert text in api(plural).update_faults(api(plural).create(given), change)
-
-
-def test_service_keeps_its_address_when_an_update_omits_it(api: Make) -> None:
-    stored = api("services").create({"spec": {"clusterIP": "10.0.0.1", "ports": [PORT]}})
-    updated = api("services").update(stored, {"spec": {"ports": [PORT]}})
-    assert updated["spec"]["clusterIP"] == "10.0.0.1"
-
-
-def test_namespace_keeps_its_spec(api: Make) -> None:
-    stored = api("namespaces").create({})
-    assert api("namespaces").update(stored, {"spec": {}})["spec"] == {"finalizers": ["kubernetes"]}
-    assert stored["metadata"]["labels"] == {"kubernetes.io/metadata.name": "web-0"}
-
-
-def test_service_reference_receives_a_port(api: Make) -> None:
-    client = {"service": {"namespace": "n", "name": "s"}}
-    (webhook,) = api(VALIDATING).create({"webhooks": [WEBHOOK | {"clientConfig": client}]})["webhooks"]
-    assert webhook["clientConfig"]["service"]["port"] == 443
-
-
-def test_claim_is_bound_once(api: Make) -> None:
-    stored = api("persistentvolumeclaims").create({"spec": CLAIM})
-    bound = {"spec": stored["spec"] | {"volumeName": "pv-1"}}
-    assert api("persistentvolumeclaims").update_faults(stored, bound) == []
-    taken = stored | bound | {"status": {"phase": "Bound"}}
-    moved = {"spec": stored["spec"] | {"volumeName": "pv-2"}}
-    assert api("persistentvolumeclaims").update_faults(taken, moved)
-
-
-def test_owner_references_are_validated(api: Make) -> None:
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
-    assert api("configmaps").errors({"metadata": {"ownerReferences": [owner]}}) == []
-    errors = api("configmaps").errors({"metadata": {"ownerReferences": [owner, owner | {"name": "b", "uid": ""}]}})
-    assert 'metadata.ownerReferences.uid: Invalid value: "": must not be empty' in errors
-    assert any(error.endswith('Found "true" in references for Pod/a and Pod/b') for error in errors)
-    event = api("configmaps").errors({"metadata": {"ownerReferences": [owner | {"kind": "Event"}]}})
-    assert any(error.endswith("/v1, Kind=Event is disallowed from being an owner") for error in event)
-
-
-def test_finalizers_of_built_in_kinds_need_a_domain(api: Make) -> None:
-    text = 'metadata.finalizers[1]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified'
-    assert api("configmaps").errors({"metadata": {"finalizers": ["orphan", "mine"]}}) == [text]
-    both = api("configmaps").errors({"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}})
-    assert [error.rpartition(": ")[2] for error in both] == [
-        "finalizer orphan and foregroundDeletion cannot be both set"
-    ]
 
 
 def test_events_are_the_same_objects_in_both_groups(kinds: dict[str, Kind], api: Make) -> None:

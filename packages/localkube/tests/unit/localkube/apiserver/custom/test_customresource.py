@@ -41,49 +41,11 @@ def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> No
     assert [column.name for column in kind.columns] == ["Name", "Ready", "Desired", "Up-to-date", "Age"]
 
 
-def test_objects_are_pruned_and_defaulted(kind: Kind) -> None:
-    """Unknown fields are pruned and defaults are set (R-API-5, R-API-7)."""
-    found = kind.prepare("create", leaderworkerset(unknown=1) | {"status": {"replicas": 3}}, None)
-    assert found["spec"]["replicas"] == 1
-    assert found["spec"]["startupPolicy"] == "LeaderCreated"
-    assert found["spec"]["leaderWorkerTemplate"]["size"] == 1
-    container = found["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]
-    assert container["ports"] == [{"containerPort": 1, "protocol": "TCP"}]
-    assert "unknown" not in found["spec"]
-    assert "status" not in found
-    assert found["metadata"]["generation"] == 1
-    assert kind.validate("create", found, None) == []
-
-
-def test_unknown_fields_are_reported(kind: Kind) -> None:
-    assert list(kind.unknown_fields(leaderworkerset(unknown=1))) == ["spec.unknown"]
-
-
-def test_invalid_object_is_refused(kind: Kind) -> None:
-    """The schema and the scale subresource reject negative replicas (R-VAL-3)."""
-    found = kind.prepare("create", leaderworkerset(replicas=-1, startupPolicy="Whenever"), None)
-    assert [str(error) for error in kind.validate("create", found, None)] == [
-        "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
-        'spec.startupPolicy: Unsupported value: "Whenever": supported values: "LeaderCreated", "LeaderReady"',
-        ".spec.replicas: Invalid value: -1: should be a non-negative integer",
-    ]
-
-
 def test_metadata_is_validated_as_for_built_in_kinds(kind: Kind) -> None:
     with pytest.raises(UndecodableError, match=r"ObjectMeta\.metadata\.labels"):
         kind.prepare("create", leaderworkerset() | {"metadata": {"labels": {"a": 1}}}, None)
     found = kind.prepare("create", leaderworkerset() | {"metadata": {"name": "A", "namespace": "default"}}, None)
     assert [error.path for error in kind.validate("create", found, None)] == ["metadata.name"]
-
-
-def test_generation_ignores_status_and_labels(kind: Kind) -> None:
-    stored = kind.prepare("create", leaderworkerset(), None)
-    labeled = stored | {"metadata": stored["metadata"] | {"labels": {"a": "b"}}}
-    assert kind.prepare("update", labeled, stored)["metadata"]["generation"] == 1
-    scaled = stored | {"spec": stored["spec"] | {"replicas": 2}}
-    assert kind.prepare("update", scaled, stored)["metadata"]["generation"] == 2
-    status = kind.prepare("status", scaled | labeled | {"status": {"replicas": 2, "x": 1}}, stored)
-    assert status == stored | {"status": {"replicas": 2}}
 
 
 def test_generation_counts_all_content_without_status(kind: Kind) -> None:
@@ -118,14 +80,6 @@ def test_columns_of_other_types_are_text() -> None:
     obj = {"metadata": {"name": "a"}, "spec": {"list": [1, "b"], "flag": True, "object": {"x": 1}}}
     assert kind.cells(obj, datetime(2026, 1, 1, tzinfo=UTC)) == ["a", "1,b", True, "true", '{"x":1}', None]
     assert [column.name for column in kind_from_crd(definition()).columns] == ["Name", "Age"]
-
-
-def test_new_definition_is_established() -> None:
-    found = DEFINITIONS.prepare("create", customkind.definition(), None)
-    assert DEFINITIONS.validate("create", found, None) == []
-    assert [condition["type"] for condition in found["status"]["conditions"]] == ["NamesAccepted", "Established"]
-    assert found["status"]["storedVersions"] == ["v1"]
-    assert found["spec"]["conversion"] == {"strategy": "None"}
 
 
 def definition(schema: Object | None = None, **spec: Any) -> Object:

@@ -48,26 +48,3 @@ def test_difference_contains_exactly_the_changes(old: dict[str, Any], new: dict[
     back = compare(FREE, new, old)
     assert (back.added, back.removed) == (found.removed, found.added)
     assert intersection(found.added, found.removed) == {}
-
-
-def test_list_items_are_identified_by_keys_with_defaults() -> None:
-    pod = {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
-    found = objectfields.of_applied(POD, pod)
-    container = found["f:spec"]["f:containers"]['k:{"name":"c"}']
-    assert container["f:ports"] == {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
-
-
-def test_atomic_values_are_leaves() -> None:
-    spec = {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a"}], "securityContext": {}}
-    pod = {"metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"]}, "spec": spec}
-    assert objectfields.of_applied(POD, pod) == {
-        "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
-        "f:spec": {"f:nodeSelector": {}, "f:tolerations": {}, "f:securityContext": {}},
-    }
-
-
-def test_lists_with_duplicate_keys_are_compared_completely() -> None:
-    twice = {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}, {"name": "A", "value": "x"}]}]}}
-    once = {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}]}]}}
-    found = compare(POD, once, twice)
-    assert found.modified == {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:env": {}}}}}

@@ -1,13 +1,10 @@
 """Tests the start, the events, and the end of watches."""
 
 import asyncio
-from datetime import datetime
-from typing import Any
 
 import pytest
 from tests.unit.localkube.apiserver.harness import (
     CONFIG_MAPS,
-    NAMESPACES,
     PODS,
     Api,
     StoppedClock,
@@ -17,7 +14,7 @@ from tests.unit.localkube.apiserver.harness import (
     served,
 )
 
-from localkube.apiserver.requests.watch import BUFFER, PIECE, Watcher, line
+from localkube.apiserver.requests.watch import BUFFER, PIECE, Watcher
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
@@ -46,17 +43,6 @@ async def test_watch_from_a_version_shows_later_changes(api: Api) -> None:
         assert await watch.seen(1) == [("ADDED", "c")]
 
 
-async def test_deletion_event_has_the_revision_of_the_deletion(api: Api) -> None:
-    created = await api.create(CONFIG_MAPS, config_map("a"))
-    async with api.watch(CONFIG_MAPS, resourceVersion=created["metadata"]["resourceVersion"]) as watch:
-        await api.delete(f"{CONFIG_MAPS}/a")
-        event = await watch.next()
-        assert event is not None
-        assert (event["object"]["kind"], event["object"]["apiVersion"]) == ("ConfigMap", "v1")
-        before, after = created["metadata"]["resourceVersion"], event["object"]["metadata"]["resourceVersion"]
-        assert int(after) == int(before) + 1
-
-
 async def test_objects_entering_the_selection_are_added(api: Api) -> None:
     async with api.watch(CONFIG_MAPS, labelSelector="on=yes") as watch:
         await api.create(CONFIG_MAPS, config_map("a", labels={"on": "no"}, v="1"))
@@ -72,19 +58,6 @@ async def test_objects_entering_the_selection_are_added(api: Api) -> None:
         assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
 
 
-async def test_field_selectors_and_namespaces_filter_events(api: Api) -> None:
-    await api.create(NAMESPACES, {"metadata": {"name": "other"}})
-    async with (
-        api.watch("/api/v1/pods", fieldSelector="spec.nodeName=node-0") as on_node,
-        api.watch(f"{NAMESPACES}/other/pods") as elsewhere,
-    ):
-        await api.create(PODS, pod("a"))
-        await api.create(f"{NAMESPACES}/other/pods", pod("b"))
-        await api.create(f"{PODS}/a/binding", {"target": {"name": "node-0"}})
-        assert await on_node.seen(1) == [("ADDED", "a")]
-        assert await elsewhere.seen(1) == [("ADDED", "b")]
-
-
 @pytest.mark.slow
 def test_forgotten_version_is_expired() -> None:
     async def scenario(api: Api) -> None:
@@ -98,33 +71,6 @@ def test_forgotten_version_is_expired() -> None:
         assert page.refusal[:2] == (410, "Expired")
 
     run(scenario, Store(remembered=100))
-
-
-async def test_streaming_list_ends_with_an_annotated_bookmark(api: Api) -> None:
-    last = await api.create(CONFIG_MAPS, config_map("a"))
-    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-    async with api.watch(CONFIG_MAPS, **query) as watch:
-        assert await watch.seen(1) == [("ADDED", "a")]
-        bookmark = await watch.next()
-        assert bookmark is not None
-        metadata = bookmark["object"]["metadata"]
-        assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "ConfigMap")
-        assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
-        assert metadata["resourceVersion"] == last["metadata"]["resourceVersion"]
-
-
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ({"sendInitialEvents": "true"}, 422),
-        ({"resourceVersionMatch": "NotOlderThan", "resourceVersion": "1"}, 422),
-        ({"resourceVersion": "100000"}, 504),
-        ({"resourceVersion": "x"}, 400),
-    ],
-    ids=["initial events alone", "match alone", "future", "no number"],
-)
-async def test_invalid_options_are_refused(api: Api, query: dict[str, Any], code: int) -> None:
-    assert (await api.send("GET", CONFIG_MAPS, watch="true", **query)).code == code
 
 
 async def test_table_columns_are_sent_once(api: Api) -> None:
@@ -195,8 +141,3 @@ async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
     assert b"".join(taken) == b"".join(pushed) + b"z"
     assert max(map(len, taken)) == PIECE
     assert len(taken) == 6
-
-
-def test_lines_are_compact_json() -> None:
-    assert line("ADDED", b"{}") == b'{"type":"ADDED","object":{}}\n'
-    assert isinstance(StoppedClock().now(), datetime)
