@@ -46,36 +46,6 @@ async def delete(world: ControlledServer, resource: Resource, name: str, propaga
     await world.client.delete(resource, ObjectKey(NAMESPACE, name), propagation=propagation)
 
 
-async def test_background_deletion_deletes_the_whole_tree(world: ControlledServer) -> None:
-    top = await create(world, CONFIG_MAPS, "a")
-    middle = await create(world, CONFIG_MAPS, "b", top)
-    await create(world, CONFIG_MAPS, "c", middle)
-    await create(world, CONFIG_MAPS, "unrelated")
-    await delete(world, CONFIG_MAPS, "a", "Background")
-    await world.until_named(CONFIG_MAPS, "unrelated")
-
-
-async def test_foreground_deletion_deletes_dependents_first(world: ControlledServer) -> None:
-    top = await create(world, CONFIG_MAPS, "a")
-    middle = await create(world, CONFIG_MAPS, "b", top)
-    held = await create(world, CONFIG_MAPS, "c", middle)
-    await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": ["example.com/hold"]}})
-    await delete(world, CONFIG_MAPS, "a", "Foreground")
-    left = await world.until(CONFIG_MAPS, lambda found: all(map(meta.is_deleting, found)))
-    assert [meta.name(one) for one in left] == ["a", "b", "c"]
-    assert meta.uid(left[2]) == meta.uid(held)
-    await world.patch(CONFIG_MAPS, "c", {"metadata": {"finalizers": []}})
-    await world.until_named(CONFIG_MAPS)
-
-
-async def test_orphan_deletion_keeps_dependents_without_owner(world: ControlledServer) -> None:
-    top = await create(world, CONFIG_MAPS, "a")
-    await create(world, CONFIG_MAPS, "b", top)
-    await delete(world, CONFIG_MAPS, "a", "Orphan")
-    [left] = await world.until_named(CONFIG_MAPS, "b")
-    assert not meta.metadata(left).get("ownerReferences")
-
-
 @dataclass
 class Gathering:
     """A transport that delays PATCH requests for ConfigMaps until two of them are in progress."""
@@ -104,19 +74,6 @@ async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
         await delete(world, CONFIG_MAPS, "top", "Orphan")
         left = await world.until_named(CONFIG_MAPS, "leaf-0", "leaf-1")
         assert not any(meta.metadata(one).get("ownerReferences") for one in left)
-
-
-async def test_object_is_kept_while_one_owner_exists(world: ControlledServer) -> None:
-    one = await create(world, CONFIG_MAPS, "a")
-    two = await create(world, CONFIG_MAPS, "b")
-    await create(world, CONFIG_MAPS, "c", one, two)
-    await delete(world, CONFIG_MAPS, "a", "Background")
-    found = await world.until(
-        CONFIG_MAPS, lambda found: len(found[-1]["metadata"]["ownerReferences"]) == 1 and len(found) == 2
-    )
-    assert found[-1]["metadata"]["ownerReferences"][0]["uid"] == meta.uid(two)
-    await delete(world, CONFIG_MAPS, "b", "Foreground")
-    await world.until_named(CONFIG_MAPS)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from kuberuntime.cache.informer import Change
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PODS, STATEFULSETS
 
 pytestmark = pytest.mark.slow
 
@@ -41,20 +41,6 @@ async def until_settled(world: ControlledServer, replicas: int, revision: str | 
     return (await world.until(STATEFULSETS, settled))[0]
 
 
-async def test_parallel_pods_follow_the_scale(world: ControlledServer) -> None:
-    world.start_kubelet()
-    await world.client.create(STATEFULSETS, build_set(**PARALLEL))
-    created = await until_settled(world, 3)
-    pods = await world.until_named(PODS, "web-0", "web-1", "web-2")
-    assert created["status"]["currentRevision"] == meta.labels(pods[0])["controller-revision-hash"]
-    assert meta.controller_of(pods[0]) == meta.controller_reference(created)
-    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 5}})
-    await until_settled(world, 5)
-    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1, "ordinals": {"start": 1}}})
-    await until_settled(world, 1)
-    await world.until_named(PODS, "web-1")
-
-
 async def test_ordered_pods_wait_for_their_predecessors(world: ControlledServer) -> None:
     kubelet = world.start_kubelet("web-1")
     await world.client.create(STATEFULSETS, build_set())
@@ -62,32 +48,6 @@ async def test_ordered_pods_wait_for_their_predecessors(world: ControlledServer)
     await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 1)
     kubelet.release(ObjectKey(NAMESPACE, "web-1"))
     await until_settled(world, 3)
-
-
-async def test_rollout_stops_at_the_partition_and_completes_later(world: ControlledServer) -> None:
-    world.start_kubelet()
-    await world.client.create(STATEFULSETS, build_set(**PARALLEL))
-    before = await until_settled(world, 3)
-    change = {"template": build_template("v2"), "updateStrategy": {"rollingUpdate": {"partition": 2}}}
-    await world.patch(STATEFULSETS, "web", {"spec": change})
-    [halfway] = await world.until(
-        STATEFULSETS,
-        lambda sets: meta.status(sets[0]).get("updatedReplicas") == 1 and meta.status(sets[0])["readyReplicas"] == 3,
-    )
-    old, new = halfway["status"]["currentRevision"], halfway["status"]["updateRevision"]
-    assert old == before["status"]["currentRevision"] != new
-    await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0"))
-    pods = await world.until(
-        PODS, lambda pods: len(pods) == 3 and all(meta.is_condition_true(pod, "Ready") for pod in pods)
-    )
-    assert [meta.labels(pod)["controller-revision-hash"] for pod in pods] == [old, old, new]
-    await world.patch(STATEFULSETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
-    done = await until_settled(world, 3, new)
-    assert "currentReplicas" in done["status"]
-    await world.patch(STATEFULSETS, "web", {"spec": {"template": build_template("v1")}})
-    await until_settled(world, 3, old)
-    history = await world.until(CONTROLLER_REVISIONS, lambda found: len(found) == 2)
-    assert sorted(revision["revision"] for revision in history) == [2, 3]
 
 
 async def test_ended_pods_are_replaced(world: ControlledServer) -> None:
@@ -100,24 +60,6 @@ async def test_ended_pods_are_replaced(world: ControlledServer) -> None:
     await until_settled(world, 1)
     notes = {f"{verb} Pod web-0 in StatefulSet web successful" for verb in ("Create", "Delete")}
     await world.until(EVENTS, lambda events: notes <= {event["note"] for event in events})
-
-
-async def test_matching_orphans_are_adopted_and_others_released(world: ControlledServer) -> None:
-    world.start_kubelet()
-    orphan = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "web-0", "namespace": NAMESPACE, "labels": {"app": "web"}},
-        "spec": build_template("v1")["spec"],
-    }
-    adopted = await world.client.create(PODS, orphan)
-    sent = build_set(replicas=2, updateStrategy={"type": "OnDelete", "rollingUpdate": None}, **PARALLEL)
-    made = await world.client.create(STATEFULSETS, sent)
-    pods = await world.until(PODS, lambda pods: len(pods) == 2 and all(map(meta.controller_of, pods)))
-    assert meta.uid(pods[0]) == meta.uid(adopted)
-    await world.patch(PODS, "web-1", {"metadata": {"labels": {"app": "other"}}})
-    pods = await world.until(PODS, lambda pods: meta.controller_of(pods[1]) is None)
-    assert meta.controller_of(pods[0]) == meta.controller_reference(made)
 
 
 def note(told: dict[str, list[int]], change: Change) -> None:
@@ -143,27 +85,6 @@ async def test_adopted_pods_are_counted_in_one_status(world: ControlledServer) -
     assert after == [0, 4]
     pods = await world.until(PODS, lambda pods: all(map(meta.controller_of, pods)))
     assert [meta.controller_of(pod) for pod in pods] == [meta.controller_reference(made)] * 4
-
-
-async def test_claims_follow_the_retention_policy(world: ControlledServer) -> None:
-    world.start_kubelet()
-    size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    claimed = {
-        "replicas": 2,
-        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": size}],
-        "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Delete"},
-    }
-    await world.client.create(STATEFULSETS, build_set(**claimed, **PARALLEL))
-    await until_settled(world, 2)
-    bound = await world.until(
-        PERSISTENT_VOLUME_CLAIMS,
-        lambda found: [meta.status(one).get("phase") for one in found] == ["Bound"] * 2,
-    )
-    assert [meta.name(claim) for claim in bound] == ["data-web-0", "data-web-1"]
-    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1}})
-    await world.until_named(PERSISTENT_VOLUME_CLAIMS, "data-web-0")
-    await world.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web"), propagation="Background")
-    await world.until_named(PERSISTENT_VOLUME_CLAIMS)
 
 
 async def test_settled_set_writes_nothing(world: ControlledServer) -> None:
