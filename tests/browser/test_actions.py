@@ -31,7 +31,7 @@ def test_action_is_busy_until_its_dry_run_and_shows_what_ends(visiting: Visiting
             await scale.dispatch_event("click")
             await visit.page.locator("button[data-verb=scale]:disabled:has-text('Checking')").wait_for()
             may_answer.set()
-            await visit.page.locator("dialog[open] .ends:has-text('All groups end (4)')").wait_for()
+            await visit.page.locator("dialog[open] .ends:has-text('All 4 groups are deleted')").wait_for()
             assert await visit.page.locator("dialog[open]").count() == 1
             assert len(calls) == 1
             await visit.page.click("dialog[open] >> text=Cancel")

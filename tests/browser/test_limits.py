@@ -67,7 +67,7 @@ def test_patience_with_a_slow_server_grows_until_it_answers(visiting: Visiting) 
             house.model._patience = 0.5  # the first limit, so that the test does not wait for 10 seconds
             house.transport.seconds = 0.7
             for seconds in ("0.5", "1"):
-                await visit.page.locator(f"#trouble:has-text('no answer within {seconds} s')").wait_for()
+                await visit.page.locator(f"#trouble:has-text('no response within {seconds} s')").wait_for()
             await visit.page.locator("#trouble p").wait_for(state="detached")
             assert house.transport.seconds == 0.7, "the server is as slow as before"
 

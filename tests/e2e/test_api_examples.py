@@ -53,7 +53,7 @@ def test_examples_of_the_api_are_ready(shell: Shell) -> None:
         surplus = int(count) - least[0]
         assert surplus in ((0, 1) if folder == "leaderworkerset" else (0,))
         assert int(ranks) == least[1] + 2 * surplus
-    assert "assumed: skipping scaledobject/queued-prefill: nobody sizes it by load" in printed
+    assert "assumed: skipping scaledobject/queued-prefill: this cluster does not autoscale workloads" in printed
     shell.assert_nothing_is_left()
 
 

@@ -121,7 +121,7 @@ def test_malformed_manifest_is_reported_with_its_line(cluster: LocalCluster, tmp
     manifest = tmp_path / "bad.yaml"
     manifest.write_text("a: 1\na: 2\n")
     message = cluster.refused("apply", "-f", str(manifest))
-    assert message == f"error: {manifest}:2: not valid YAML: key 'a' is given twice, first in line 1\n"
+    assert message == f"error: {manifest}:2: invalid YAML: key 'a' is given twice, first in line 1\n"
 
 
 def kubeconfig_of(cluster: LocalCluster, tmp_path: Path, **changes: str) -> str:
@@ -177,7 +177,7 @@ def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> No
         database.write_bytes(broken)
         message = shell.lws("up", code=1).stderr
         assert f"error: {database}: " in message
-        assert "`lws down default --delete` deletes it; then start the cluster again" in message
+        assert "to delete the cluster, run `lws down default --delete`; then start it again" in message
         assert "Traceback" not in message
         assert database.read_bytes() == broken
     shell.lws("down", "--delete")

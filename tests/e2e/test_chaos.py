@@ -115,7 +115,7 @@ def fault(cluster: LocalCluster, *words: str) -> Iterator[None]:
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert cluster.lws("chaos", "list") == "There are no faults.\n", output
+    assert cluster.lws("chaos", "list") == "There are no active faults.\n", output
 
 
 def asked(cluster: LocalCluster, asking: str, name: str) -> str:
@@ -168,7 +168,7 @@ def test_packets_to_a_rank_are_delayed_until_the_fault_ends(squad: LocalCluster)
     told = "".join(tried.communicate(timeout=60))
     if tried.returncode:
         assert "this kernel has no netem (module sch_netem)" in told
-        assert squad.lws("chaos", "list") == "There are no faults.\n"
+        assert squad.lws("chaos", "list") == "There are no active faults.\n"
         return
     with fault(squad, "delay", "web/0/1", "--amount=400ms"):
         assert float(squad.lws(*wait)) > 0.4
@@ -218,7 +218,9 @@ def test_fault_of_a_killed_command_ends_at_its_time(squad: LocalCluster) -> None
     process.kill()
     process.communicate(timeout=30)
     assert "stop    default/web-0-1" in squad.lws("chaos", "list")
-    until(lambda: squad.lws("chaos", "list") == "There are no faults.\n", "the end of the fault", 30, poll=SELDOM)
+    until(
+        lambda: squad.lws("chaos", "list") == "There are no active faults.\n", "the end of the fault", 30, poll=SELDOM
+    )
     await_tick(squad, "web/0/1")
 
 
@@ -237,7 +239,7 @@ def test_storm_from_a_file_reports_failures_and_recreations(squad: LocalCluster,
         one["fault"]: one.get("refused") for one in report["faults"]
     }  # two of them start at nearly the same time
     assert refused.keys() == {"manager for 1 s", "kill web/0/1", "delay web/7/0 1s for 10 s"}
-    assert refused["delay web/7/0 1s for 10 s"] == "web/7/0 has no pod now; there are web/0/0, web/0/1"
+    assert refused["delay web/7/0 1s for 10 s"] == "web/7/0 has no pod; existing ranks: web/0/0, web/0/1"
     assert report["firstFailed"]["rank"] == "web/0/1"
     assert report["firstFailed"]["why"] == "Error (exit code 137)"
     assert report["recreated"] == {"web/0": 1}
@@ -291,11 +293,11 @@ def is_unschedulable(cluster: LocalCluster) -> bool:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("kill",), 2, "kill takes one rank (web/0/1), and 0 were named"),
-        (("kill", "web"), 1, "web is not a rank: use LWS/GROUP/RANK, such as web/0/1"),
-        (("kill", "web/0/5"), 1, "web/0/5 has no pod now; there are"),
+        (("kill",), 2, "kill requires one rank (web/0/1), but 0 were specified"),
+        (("kill", "web"), 1, "web is not a rank; use LWS/GROUP/RANK, such as web/0/1"),
+        (("kill", "web/0/5"), 1, "web/0/5 has no pod; existing ranks:"),
         (("drain", "node-9"), 1, "node node-9 is not there; there are node-0"),
-        (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': write a share, as 30%"),
+        (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': use a percentage, such as 30%"),
         (("flood",), 2, "No such command 'flood'"),
     ],
     ids=["no rank", "a set", "no such rank", "no such node", "no amount", "no such fault"],

@@ -15,7 +15,7 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
     shell.lws("up", "--local=two", "--detach")
 
     again = shell.lws("up", "one", "--detach", "--nodes=5", code=1)
-    assert " without --nodes=5; to use that, stop it and start it again: `lws down one`, then this" in again.stderr
+    assert " without --nodes=5; to change this, run `lws down one` and then this" in again.stderr
     assert "runs already" in shell.lws("up", "one", "--detach", "--nodes=2").stdout
     listed = json.loads(shell.lws("clusters", "-o", "json").stdout)["items"]
     assert {one["name"]: (one["state"], one["nodes"], one["pods"]) for one in listed} == {
@@ -49,7 +49,7 @@ def test_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) ->
     lacking = "LWS-E057: pod engine-0 has no executable on this machine"
     until(lambda: lacking in cluster.ended("explain", "engine").stdout, "the cause", poll=SELDOM)
     told = shell.lws("up", "mapped", f"--image=engine={program.parents[1]}").stdout
-    assert f"Image engine is mapped to {program.parents[1]} now: containers that start later use it." in told
+    assert f"Image engine is now mapped to {program.parents[1]} for new containers." in told
     cluster.lws("wait", "engine", "--timeout=120s")
     shell.lws("down", "mapped")
     assert f"--image=engine={program.parents[1]}" in shell.lws("up", "mapped", "--detach").stdout

@@ -17,7 +17,7 @@ PAGES = {
     "docs/how-to/first-steps.md": "web rolled back to revision 1",
     "docs/how-to/run-your-program.md": "Cluster default is up",
     "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
-    "docs/how-to/rehearse.md": "There are no faults.",
+    "docs/how-to/rehearse.md": "There are no active faults.",
     "docs/how-to/frameworks.md": "2 ranks in 1 group are ready",
     "docs/how-to/recipes.md": "3 ranks in 1 group are ready",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
@@ -25,7 +25,7 @@ PAGES = {
     "docs/how-to/why-does-a-group-not-start.md": "crashing is crashing: LWS-E071: ",
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
-    "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
+    "docs/how-to/dashboard.md": "The dashboard is available to one browser at http://127.0.0.1:",
     "examples/kuberuntime/README.md": "Cluster default is up",
 }
 """The pages, with the output of a successful run."""

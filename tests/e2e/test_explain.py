@@ -96,7 +96,7 @@ def test_failing_liveness_probe_is_named(cluster: LocalCluster) -> None:
 
 def test_unready_leader_with_ready_workers_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("meet", SLEEP, size=3, leader=SLEEP | {"readinessProbe": FALSE}))
-    assert "leader meet-0 runs and is not ready, while its 2 workers are" in named(cluster, "meet", "LWS-E082")
+    assert "leader meet-0 is running but not ready, although its 2 workers are" in named(cluster, "meet", "LWS-E082")
 
 
 def test_workers_that_wait_for_their_leader_are_named(cluster: LocalCluster) -> None:

@@ -202,7 +202,7 @@ def faults(cluster: LocalCluster, one: Failing) -> list[str]:
     steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
     found = [] if one.words in text else [f"{one.name}: not {one.words!r}: {text}"]
     # a program that was started again is ready for a moment, before it fails: then there is nothing to do but to wait
-    is_due = any(one.step in step for step in steps) or "ready by the status, and all pods are" in text
+    is_due = any(one.step in step for step in steps) or "ready; all pods are ready" in text
     found += [] if is_due else [f"{one.name}: no step {one.step!r}: {text}"]
     for match in filter(None, (SUGGESTED.search(step.strip()) for step in steps)):
         words = shlex.split(match[1])[1:]

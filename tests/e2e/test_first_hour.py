@@ -117,7 +117,7 @@ def test_all_clusters_end_together_with_a_port_forward(shell: Shell) -> None:
     shell.lws("down", "--all")
     _, told = forward.communicate(timeout=60)
     assert forward.returncode == 1
-    assert told.startswith("error: port-forward has ended: its cluster no longer responds")
+    assert told.startswith("error: port-forward stopped: the cluster no longer responds")
 
 
 STUB: JSONObject = {"image": "vllm/vllm-openai:1", "command": ["serve"]}

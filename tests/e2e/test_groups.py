@@ -156,7 +156,7 @@ def test_scaling_updates_the_set_and_its_columns(cluster: LocalCluster) -> None:
     left = cluster.until("web", lambda view: len(view["groups"]) == 1)
     assert columns(cluster, "web") == ("1", "1", "1")
     assert facts(left, "uid") == {place: uid for place, uid in first.items() if place.startswith("0/")}
-    assert "not 5: nothing was changed" in cluster.refused("scale", "web", "--replicas=2", "--current-replicas=5")
+    assert "not 5; nothing was changed" in cluster.refused("scale", "web", "--replicas=2", "--current-replicas=5")
     cluster.lws("scale", "web", "--replicas=0")
     cluster.lws("wait", "web", "--for=replicas=0")
     assert columns(cluster, "web") == ("0", "0", "0")
@@ -185,7 +185,7 @@ def test_default_container_is_used_if_none_is_named(cluster: LocalCluster, named
     if named:
         template["metadata"] = {"annotations": {"kubectl.kubernetes.io/default-container": named}}
     cluster.start(obj)
-    note = "" if named else "note: this is container server; there are server, proxy (-c chooses)\n"
+    note = "" if named else "note: this is container server; use -c to select another of server, proxy\n"
 
     until(lambda: cluster.lws("logs", "two/0/0"), "the line of the program", poll=SELDOM)
     logs = cluster.shell.lws("logs", f"--local={cluster.name}", "two/0/0", code=0)

@@ -107,7 +107,7 @@ def test_printed_secret_is_masked_with_a_note(cluster: LocalCluster) -> None:
     wait(cluster, "leaks", "recreated")
     shown = cluster.lws("history", "leaks/0#1")
     assert "it is [masked]" in shown
-    assert "Note: what looks like a secret is replaced by [masked], " in shown
+    assert "Note: values that look like secrets are replaced with [masked], " in shown
     kept = [path.read_text() for path in (cluster.shell.state / cluster.name / "history").rglob("*.json")]
     assert not [text for text in kept if value in text or data["key"] in text]
 

@@ -77,7 +77,7 @@ def test_output_templates_read_sets_groups_and_nodes(cluster: LocalCluster) -> N
     columns = cluster.lws("get", "-o", "custom-columns=NAME:.metadata.name,KIND:.kind").splitlines()
     assert columns[0].split() == ["NAME", "KIND"]
     assert ["read", "LeaderWorkerSet"] in [line.split() for line in columns[1:]]
-    assert "there is no expression in braces" in cluster.refused("get", "-o", "jsonpath=.spec.replicas", code=2)
+    assert "no expression in braces" in cluster.refused("get", "-o", "jsonpath=.spec.replicas", code=2)
 
     (row,) = cluster.lws("nodes").splitlines()[1:]
     name, status = row.split()[:2]
@@ -132,9 +132,9 @@ def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: LocalCl
     )
     assert cluster.lws("scale", "leaderworkersets", "typed", "--replicas=1") == "typed has 1 group already\n"
     assert "done" in cluster.lws("rollout", "status", "lws", "typed")
-    assert cluster.refused("logs", "typed-0-1").endswith("; pod typed-0-1 is called typed/0/1 here\n")
-    assert cluster.refused("exec", "typed-0", "--", "true").endswith("; pod typed-0 is called typed/0/0 here\n")
-    assert f"`lws --local={cluster.name} nodes` lists nodes" in cluster.refused("get", "nodes")
+    assert cluster.refused("logs", "typed-0-1").endswith("; use typed/0/1 for pod typed-0-1\n")
+    assert cluster.refused("exec", "typed-0", "--", "true").endswith("; use typed/0/0 for pod typed-0\n")
+    assert f"use `lws --local={cluster.name} nodes` to list nodes" in cluster.refused("get", "nodes")
     for word, said in {"edit": "`lws apply`", "create": "`lws up` to create a cluster", "ps": "`lws get`"}.items():
         assert said in cluster.shell.lws(word, code=2).stderr
     assert cluster.lws("delete", "lws", "typed", "--wait=false") == "leaderworkerset/typed deleted\n"
@@ -161,8 +161,8 @@ def test_image_mapped_to_nothing_is_reported_immediately(shell: Shell, tmp_path:
     manifest.write_text(json.dumps(lws("ring", shell_script("exec ./no-such-file", image="ring"))))
     told = shell.lws("run", str(manifest), "--image", f"rin={tmp_path}", "--fail-fast", code=1).stderr
     assert told.splitlines()[:2] == [
-        "note: --image rin: no container has this image (there is: ring)",
+        "note: --image rin: no container uses this image (images: ring)",
         f"{UNMAPPED} (to change this: --image ring=DIR)",
     ]
-    step = "next: if it lacks a file or program: image ring is not mapped, so it ran in the root file system of this machine"
+    step = "next: if a file or executable is missing, map the image with --image ring=DIR"
     assert any(line.startswith(step) for line in told.splitlines()), told

@@ -58,9 +58,9 @@ def test_unserved_kind_does_not_block_other_deletions(cluster: LocalCluster) -> 
     cluster.lws("apply", "-f", "-", text=text(of("v1", "ConfigMap", "settings")))
     given = text(of("v1", "ConfigMap", "settings"), of("example.org/v2", "Gadget", "first"), of("v1", "Secret", "none"))
     told = cluster.refused("delete", "-f", "-", text=given)
-    assert "standard input:1: gadget/first: the API server serves no kind Gadget in example.org/v2" in told
+    assert "standard input:1: gadget/first: the API server does not serve kind Gadget in example.org/v2" in told
     assert "the end of secret/none" not in told
-    assert "configmap/settings was gone already" in cluster.lws(
+    assert "configmap/settings was already deleted" in cluster.lws(
         "delete", "-f", "-", text=text(of("v1", "ConfigMap", "settings"))
     )
 

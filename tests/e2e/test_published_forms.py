@@ -38,24 +38,28 @@ ENGINES: Final = {
 }
 STACKS: Final = {
     "Dynamo": Form("dynamo-decode", 1, 2),
-    "llm-d": Form("wide-ep-decode", 1, 2, "skipping inferencepool/deepseek: there is no traffic from outside"),
-    "AIBrix": Form("aibrix-model", 2, 2, "skipping podautoscaler/aibrix-model: nobody sizes it by load"),
+    "llm-d": Form("wide-ep-decode", 1, 2, "skipping inferencepool/deepseek: this cluster has no external traffic"),
+    "AIBrix": Form(
+        "aibrix-model", 2, 2, "skipping podautoscaler/aibrix-model: this cluster does not autoscale workloads"
+    ),
     "a HorizontalPodAutoscaler": Form("scaled", 1, 2),
-    "KEDA": Form("scaled-by-events", 1, 2, "skipping scaledobject/scaled-by-events: nobody sizes it by load"),
-    "the Gateway API": Form("routed", 1, 2, "skipping httproute/inference: there is no traffic from outside"),
-    "a ServiceMonitor": Form("watched", 1, 2, "skipping servicemonitor/watched: nobody collects metrics"),
+    "KEDA": Form(
+        "scaled-by-events", 1, 2, "skipping scaledobject/scaled-by-events: this cluster does not autoscale workloads"
+    ),
+    "the Gateway API": Form("routed", 1, 2, "skipping httproute/inference: this cluster has no external traffic"),
+    "a ServiceMonitor": Form("watched", 1, 2, "skipping servicemonitor/watched: this cluster does not collect metrics"),
     "a DisaggregatedSet": Form(r"pd-0-\w+-prefill", 2, 1),
 }
 PLACES: Final = {
     "exclusive placement": Form("exclusive", 2, 2, "label topology.kubernetes.io/rack=domain-"),
     "subgroups with a topology of their own": Form("subgroups", 1, 4, "label example.com/slice=domain-"),
     "UniquePerReplica": Form("unique", 2, 2),
-    "a volume claim": Form("claims", 1, 2, "storage class filestore: makes directories"),
-    "ephemeral volumes": Form("scratch", 1, 2, "storage class local-ssd: makes directories"),
+    "a volume claim": Form("claims", 1, 2, "storage class filestore: creates directories"),
+    "ephemeral volumes": Form("scratch", 1, 2, "storage class local-ssd: creates directories"),
     "volumes of CSI drivers": Form("bucket", 1, 2),
     "volumes of NFS": Form("weights", 1, 2),
     "claims for devices": Form(
-        "claimed", 1, 2, "resourceclaimtemplate/gpus is 8 gpu.nvidia.com/device of each of its pods"
+        "claimed", 1, 2, "resourceclaimtemplate/gpus: 8 gpu.nvidia.com/device for each of its pods"
     ),
 }
 TRAINERS_AND_SERVERS: Final = {

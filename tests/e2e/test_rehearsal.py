@@ -30,7 +30,7 @@ REHEARSED = {
             "6 nodes with label node.kubernetes.io/instance-type=p5.48xlarge",
             "label topology.example.com/block=domain-{i//3}, taint nvidia.com/gpu:NoSchedule",
             "nvidia.com/gpu=8, vpc.amazonaws.com/efa=32",
-            "storage class shared-files: makes directories",
+            "storage class shared-files: creates directories",
         ],
     ),
     "serving-host-paths.yaml": ("2 ranks in 1 group are ready", ["label serving=yes", "nvidia.com/gpu=4"]),
@@ -39,7 +39,7 @@ REHEARSED = {
         "4 ranks in 1 group are ready",
         [
             "4 nodes with label topology.kubernetes.io/zone=domain-{i}, nvidia.com/gpu=8, rdma/ib=8",
-            "storage class parallel-fs: makes directories",
+            "storage class parallel-fs: creates directories",
             "priority class research-high: value 1000",
             "volume claim tokens: an empty directory",
         ],
@@ -74,7 +74,7 @@ REHEARSED = {
         "(16 ranks in 6|18 ranks in 7) groups are ready",
         ["label pool.example.com/id=domain-", "google.com/tpu=4"],
     ),
-    "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: makes directories"]),
+    "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: creates directories"]),
 }
 """The last line of each rehearsal (a pattern), and some of its assumptions.
 
@@ -83,8 +83,8 @@ Where a partition is set, a group of the surge comes at once, and may still be t
 
 REFUSED = {
     "refused-field.yaml": [".spec.groupPlacementPolicy: field not declared in schema"],
-    "refused-kinds.yaml": ["computedomain/domain: the API server serves no kind ComputeDomain"],
-    "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
+    "refused-kinds.yaml": ["computedomain/domain: the API server does not serve kind ComputeDomain"],
+    "refused-scheduler.yaml": ["schedulerName gang is not available in the cluster of lws run"],
 }
 """The error of each run, before it applies an object."""
 

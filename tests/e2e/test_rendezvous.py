@@ -240,5 +240,5 @@ def test_explain_describes_an_exit_code_of_the_rendezvous(groups: LocalCluster, 
     told = groups.shell.lws("explain", f"--local={groups.name}", name, code=4).stdout
     assert f"container rank of pod {name}-0-1 crashed with exit code 82" in told
     assert "rendezvous: did not meet the leader" in told
-    assert f"exit code 82 of the rendezvous means: its port is closed; {FailureReason.CLOSED.advice}" in told
+    assert f"exit code 82 of the rendezvous means that its port is closed; {FailureReason.CLOSED.advice}" in told
     groups.lws("delete", name)

@@ -102,7 +102,7 @@ def test_killed_cluster_resumes_with_the_same_objects_and_pods(shell: Shell) -> 
     os.kill(leader_process(shell), signal.SIGKILL)
     until(lambda: not shell.processes(), "the end of every process")
     await_free(port)
-    assert "the embedded cluster default does not run" in shell.lws("get", "--local", code=1).stderr
+    assert "the embedded cluster default is not running" in shell.lws("get", "--local", code=1).stderr
 
     shell.lws("up", "--detach")
     cluster.until("web", lambda view: is_whole(view) and bool(shell.processes("HOSTNAME=web-1-1")))
@@ -114,7 +114,7 @@ def test_killed_cluster_resumes_with_the_same_objects_and_pods(shell: Shell) -> 
     assert port_of(shell) == port
     assert not set(shell.processes("HOSTNAME=web-1-1")) & set(first)
     shell.lws("down")
-    assert shell.lws("down").stdout == "Cluster default does not run.\n"
+    assert shell.lws("down").stdout == "Cluster default is not running.\n"
     shell.assert_nothing_is_left()
 
 
@@ -168,7 +168,7 @@ def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
     began = time.monotonic()
     _, notes = run.communicate(timeout=30)
     assert time.monotonic() - began < 8  # four on an idle machine, less than five under load
-    assert "stopping: ranks get 3 s to exit and are then killed" in notes
+    assert "stopping; ranks have 3 s to exit before they are killed" in notes
     assert run.returncode == 0
     shell.assert_nothing_is_left()
 

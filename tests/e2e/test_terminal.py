@@ -99,7 +99,7 @@ def test_command_in_a_rank_has_input_and_exit_code(cluster: LocalCluster) -> Non
     assert cluster.refused("exec", "commands/0", "--", "sh", "-c", "echo oops >&2; exit 9", code=9) == "oops\n"
     assert "commands-0-1" in cluster.lws("exec", "commands/0/1", "-c", "rank", "--", "hostname")
     assert "no-such" in cluster.refused("exec", "commands/0", "-c", "no-such", "--", "true")
-    assert "commands/7/0 has no pods now: commands has 1 group of 2 ranks" in cluster.refused(
+    assert "commands/7/0 has no pods; commands has 1 group of 2 ranks" in cluster.refused(
         "exec", "commands/7", "--", "true"
     )
     cluster.lws("delete", "commands")
@@ -142,7 +142,7 @@ def test_logs_of_waiting_ranks_follow_after_the_start(cluster: LocalCluster) -> 
     why = 'no log yet (CreateContainerConfigError): rank: secret "late" not found\n'
     assert cluster.refused("logs", "waits") == f"error: waits-0 and 1 more pod have {why}"
     assert cluster.refused("logs", "waits/1/0") == f"error: waits-1 has {why}"
-    assert "(there: rank)" in cluster.refused("logs", "waits", "-f", "-c", "other")
+    assert "(existing: rank)" in cluster.refused("logs", "waits", "-f", "-c", "other")
     with cluster.shell.running("logs", f"--local={cluster.name}", "-f", "waits") as follow:
         assert first_note(follow) == f"note: waiting for logs: waits-0 and 1 more pod have {why.strip()}"
         cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}})
@@ -165,7 +165,7 @@ def test_sets_are_printed_in_every_format(cluster: LocalCluster) -> None:
     assert len(cluster.lws("get", "forms/0/1").splitlines()) == 5
     assert "NAMESPACE" in cluster.lws("get", "-A").splitlines()[0]
     assert cluster.lws("get", "-l", "no=such") == ""
-    assert "(there: forms)" in cluster.refused("get", "other")
+    assert "(existing: forms)" in cluster.refused("get", "other")
     cluster.lws("delete", "forms")
 
 

@@ -82,7 +82,7 @@ def test_service_without_matching_ranks_causes_a_warning(cluster: LocalCluster) 
     objects = [service | {"spec": {"selector": {"app": "vlm"}, "ports": ports}}, lws("behind", SLEEP)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     told = cluster.shell.lws("apply", f"--local={cluster.name}", "-f", "-", text=text).stderr
-    idle = "note: Service default/door: spec.selector app=vlm selects no pods, so it has no endpoints"
+    idle = "note: Service default/door: spec.selector app=vlm does not match any pod, so the Service has no endpoints"
     cluster.lws("wait", "behind")
     explained = cluster.shell.lws("explain", f"--local={cluster.name}", "behind").stderr
     assert idle not in explained.splitlines()  # it selects pods of nobody, and so is not about this set

@@ -168,7 +168,7 @@ def test_commands_that_need_localkube_suggest_its_installation(
     result = manager_only.run(shell, "-m", "lwsctl.cli", *command)
     assert result.returncode == 1
     assert result.stderr == (
-        f"error: lws {command[0]} needs the package localkube, which is not installed: pip install 'lwsctl[local]'\n"
+        f"error: lws {command[0]} requires the package localkube, which is not installed: pip install 'lwsctl[local]'\n"
     )
 
 
@@ -178,8 +178,8 @@ def test_commands_that_need_localkube_suggest_its_installation(
         (["manager", "-version"], 0, "Version: "),
         (["install", "--help"], 0, "Usage: "),
         (["up", "--help"], 0, "Usage: "),
-        (["down"], 0, "Cluster default does not exist (there: none)"),
-        (["get", "--local"], 1, "the embedded cluster default does not run"),
+        (["down"], 0, "Cluster default does not exist (existing: none)"),
+        (["get", "--local"], 1, "the embedded cluster default is not running"),
         (["get"], 1, "error: "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

@@ -214,7 +214,7 @@ class Tokens:
     async def admit(self, token: str) -> str:
         """Return the user of a token."""
         if token not in self.users:
-            raise LoginRejectedError("The API server rejected this token. It may have expired.")
+            raise LoginRejectedError("The API server rejected this token. The token might have expired.")
         return self.users[token]
 
     def runner(self, token: str) -> CommandLog:

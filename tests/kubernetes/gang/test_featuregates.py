@@ -74,7 +74,7 @@ async def a_group_starts_in_part(space: LiveScenario, made: Plane, component: st
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
     await space.until(shows(lambda state: bound(state, 1), [started]))
     explained = await says(made, space, "LWS-E055", "explain", "web")
-    assert f"{component} lacks the feature gate of native groups" in explained
+    assert f"the native gang scheduling feature gate is disabled on {component}" in explained
     assert f"start {component} with --feature-gates=GenericWorkload=true" in explained
     await says(made, space, f"start {component} with", "doctor", "--no-machine")
     await space.delete("web")

@@ -299,7 +299,7 @@ async def test_native_groups_start_together_or_not_at_all(space: LiveScenario) -
     assert not any(meta.is_condition_true(tried, one) for one in ("PodGroupScheduled", "PodGroupInitiallyScheduled"))
     two_run(space.state)
     told = await named(space, "LWS-E032", f"web/{waiting}")
-    assert f"group {waiting} is not started as a whole by native: " in told.sentence
+    assert f"native does not start group {waiting} as a whole: " in told.sentence
 
     await add_to_pool(space, range(4, 6))
 

@@ -88,5 +88,5 @@ def test_missing_permissions_of_a_user_are_named(fresh: Administrator, tmp_path:
         found = report(fresh, 0, f"--kubeconfig={path}")
     finally:
         fresh.kubectl("delete", "serviceaccount", "looker", "-n", "default")
-    assert "you may not get leaderworkersets" in found["LWS-D602"]["text"]
+    assert "you are not permitted to get leaderworkersets" in found["LWS-D602"]["text"]
     assert {"LWS-D201", "LWS-D301", "LWS-D306", "LWS-D511"} <= found.keys()

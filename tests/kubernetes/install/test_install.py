@@ -47,7 +47,7 @@ def versions(administrator: Administrator) -> dict[str, str]:
 def test_installation_is_idempotent(fresh: Administrator) -> None:
     checked = fresh.lws("install", "--dry-run=server")
     assert "clusterrole/lws-manager-role created (dry run)" in checked
-    assert "deployment/lws-controller-manager not checked: its namespace does not exist (dry run)" in checked
+    assert "deployment/lws-controller-manager not checked, because its namespace does not exist (dry run)" in checked
     assert fresh.get("namespace/lws-system") is None
 
     output = fresh.install()
@@ -163,7 +163,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
     fresh.kubectl("create", "namespace", "lws-system")
     before = fresh.there("namespace/lws-system")
     output = fresh.lws("install")
-    assert "namespace/lws-system kept: it was not created by an installer" in output
+    assert "namespace/lws-system not deleted, because it was not created by an installer" in output
     assert fresh.there("namespace/lws-system") == before
 
 
@@ -194,7 +194,7 @@ def test_deployment_of_another_installer_is_named(administrator: Administrator) 
     assert administrator.get(*CONFIGURATION) is None
     administrator.kubectl("delete", *DEPLOYMENT)
     assert (
-        "it was created by a different installer with other labels: delete deployment lws-controller-manager first"
+        "it was created by a different installer with different labels; delete deployment lws-controller-manager first"
         in refused
     )
 

@@ -51,7 +51,7 @@ def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
     assert output[-2:] == [f"customresourcedefinition/{DEFINITION} deleted", "namespace/lws-system deleted"]
     assert left(administrator) == set()
     assert administrator.get("clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=lws") is None
-    assert administrator.lws("uninstall") == "there is nothing to remove\n"
+    assert administrator.lws("uninstall") == "nothing to remove\n"
 
 
 def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
@@ -98,7 +98,7 @@ def test_set_with_a_foreign_finalizer_is_named(administrator: Administrator) -> 
         "patch", "lws/held", "--type=merge", "-p", '{"metadata": {"finalizers": ["example.com/hold"]}}'
     )
     refused = administrator.lws("uninstall", "--delete-leaderworkersets", "--timeout=2", code=124)
-    assert "leaderworkerset/default/held is still there after 2 s: held by finalizers example.com/hold" in refused
+    assert "leaderworkerset/default/held was not deleted within 2 s, blocked by finalizers example.com/hold" in refused
     assert "Deployment" in left(administrator)
     administrator.kubectl("patch", "lws/held", "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
 
@@ -160,7 +160,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
     keep_evidence(administrator, "one")
     keep_evidence(administrator, "gone", "tenant")  # of a set that was deleted while no manager ran
     released = [
-        f"pod/{pod} released: it was kept for diagnosis"
+        f"pod/{pod} released (it was kept for diagnosis)"
         for pod in ("default/one-0-1", "tenant/gone-0-1", "default/one-0", "tenant/gone-0")
     ]
     before = administrator.installed()
@@ -194,8 +194,8 @@ def test_foreign_objects_are_kept(administrator: Administrator) -> None:
     )
     administrator.kubectl("create", "configmap", "tenant", *IN)
     output = administrator.lws("uninstall")
-    assert "clusterrole/lws-proxy-role kept: it has no labels of an installation" in output
-    assert "namespace/lws-system left as it is: configmap/tenant is in it" in output
+    assert "clusterrole/lws-proxy-role not deleted, because it has no installation labels" in output
+    assert "namespace/lws-system not deleted, because it contains configmap/tenant" in output
     assert left(administrator) == {"ClusterRole", "Namespace"}
     assert administrator.there("configmap/tenant", *IN)
     administrator.kubectl("delete", "clusterrole/lws-proxy-role")

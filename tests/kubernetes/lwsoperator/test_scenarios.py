@@ -301,7 +301,7 @@ def test_must_gather_omits_secrets(available: OperatorCluster, tmp_path: Path) -
 def test_installation_next_to_the_operator_is_refused(available: OperatorCluster, words: list[str]) -> None:
     """The operator would revert the installation within seconds. The error contains the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
-    assert "the operator keeps this installation" in refused
+    assert "the operator manages this installation" in refused
 
 
 def test_definition_is_deleted_only_if_both_objects_allow(available: OperatorCluster) -> None:

@@ -135,12 +135,12 @@ async def one_waits(space: LiveScenario) -> None:
         assert "held: group 1 would move, at most 1 at a time" in await typed(space, "drain", node, "--dry-run")
         assert await is_open(space, node)
         told = await typed(space, "drain", node, "--timeout", "3s", code=124)
-        assert f"{node} not empty after 3 s: group 1 of {space.namespace}/held there; cordoned as before" in told
+        assert f"{node} not empty after 3 s: group 1 of {space.namespace}/held remaining; still cordoned" in told
         explained = await typed(space, "explain", "held/1", "-n", space.namespace, code=3)
         assert "LWS-E094" in explained
         waits = f"group 1 of held on closed node {node} waits to be moved (waiting for another group to be ready)"
         assert waits in " ".join(explained.split())
-        assert f"{node} uncordoned: groups that have not moved stay" in await typed(space, "drain", node, "--cancel")
+        assert f"{node} uncordoned; groups that have moved do not return" in await typed(space, "drain", node, "--cancel")
         await space.until(lambda state: _rests(state, "held"))
         await space.release("held-0")
         await space.until(lambda state: _is_ready(state, "held-0"))
@@ -237,7 +237,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
         closed, affected = POOL[:3], groups_on(pods, *POOL[:3])
         assert sum(len(groups_on(pods, node)) for node in closed) > len(affected), "no group is on two of them"
         preview = await (await Drain.of(session, closed)).preview()
-        assert "would stay: unless the manager moves by default" in preview
+        assert "would remain: unless the manager moves groups by default" in preview
         space.always(few_are_away)
         try:
             for node in closed:  # a group would move twice if it came to one of them before that is closed

@@ -30,7 +30,7 @@ def test_run_completes_while_its_logs_are_followed(place: Place) -> None:
         await_lines(process, ["result 42"])
     place.lws("wait", "job", "--for", "done", "--timeout=240")
     assert condition(place, "job", "Complete")
-    lost = "its node no longer has its log"
+    lost = "its node has deleted its log"
     place.until(lambda: lost in place.ended("logs", "job", "--follow").stderr, "the removal of the leader's log")
 
 

@@ -51,13 +51,13 @@ WAYS: Final = (
         lws("killed", {"command": ["python3", "-c", "import os; os.kill(os.getpid(), 9)"]}),
         "LWS-E071",
         "container rank of pod killed-0 crashed with exit code 137 (Error, killed by SIGKILL)",
-        "SIGKILL was sent by a user, or because the container was stopped, or from the kernel if node",
+        "SIGKILL was sent by a user, or because the container was stopped, or by the kernel if node",
     ),
     Way(
         "a server ends instead of serving",
         lws("ends", shell_script("exit 0")),
         "LWS-E075",
-        "the container of pod ends-0 exited with code 0, and is restarted",
+        "the container of pod ends-0 exited with code 0 and is restarted",
         "logs ends/0/0",
     ),
     Way(
@@ -103,7 +103,7 @@ WAYS: Final = (
         lws("config", SLEEP | {"envFrom": [{"configMapRef": {"name": "settings"}}]}),
         "LWS-E066",
         'container rank of pod config-0 cannot be configured: configmap "settings" not found',
-        'create what is missing in namespace default: configmap "settings" not found',
+        'create the missing object or key in namespace default: configmap "settings" not found',
     ),
     Way(
         "a Secret that is mounted is missing",
@@ -133,8 +133,8 @@ WAYS: Final = (
         "a field of the template is invalid",
         lws("ports", SLEEP | {"ports": [{"containerPort": 99999}]}),
         "LWS-E012",
-        "the template of ports is not valid, so pod ports-0 cannot be created: "
+        "the template of ports is invalid, so pod ports-0 cannot be created: "
         "spec.template.spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535",
-        "correct the named field of ports and apply it again",
+        "correct this field of ports and apply it again",
     ),
 )

@@ -53,7 +53,7 @@ Part: TypeAlias = str | Sequence[Step] | Loop
 def parse(template: str) -> list[Part]:
     """Parse a template, which must contain an expression in braces."""
     if "{" not in template:
-        raise JSONPathError(f"there is no expression in braces: write {{{template or '.metadata.name'}}}")
+        raise JSONPathError(f"no expression in braces; use {{{template or '.metadata.name'}}}")
     whole: list[Part] = []
     open_parts, at = [whole], 0
     while at < len(template):
@@ -115,9 +115,7 @@ def path(words: str) -> list[Step]:
     while at < len(stripped):
         match = STEP.match(stripped, at)
         if match is None:
-            raise JSONPathError(
-                f"{stripped[at:]!r} is not understood in {words.strip()!r}: write a path such as .metadata.name"
-            )
+            raise JSONPathError(f"{stripped[at:]!r} is invalid in {words.strip()!r}; use a path such as .metadata.name")
         at = match.end()
         if (name := match["deep"] or match["name"]) is not None:
             steps += [_deep, _named(name)] if match["deep"] else [_named(name)]
@@ -173,14 +171,14 @@ def _union(words: str) -> Step:
     while at < len(words):
         match = UNION.match(words, at)
         if match is None or not match[0].strip(" ,"):
-            raise JSONPathError(f"[{words}] is not understood: write [*], [0], [0:2] or ['name']")
+            raise JSONPathError(f"[{words}] is invalid; use [*], [0], [0:2] or ['name']")
         at = match.end()
         bounds = match["bounds"]
         steps.append(
             _literal(unquoted(match["key"])) if match["key"] else _named("*") if match["all"] else _slice(bounds)
         )
     if not steps:
-        raise JSONPathError("[] selects nothing: write [*] for all")
+        raise JSONPathError("[] does not select anything; use [*] for all elements")
     return lambda value: (result for step in steps for result in step(value))
 
 
@@ -207,7 +205,7 @@ def _filter(words: str) -> Step:
     """Parse a filter for list elements: an existing path, or a comparison."""
     match = COMPARISON.fullmatch(words)
     if match is None or "&&" in words or "||" in words:
-        raise JSONPathError(f'[?({words})] is not understood: write one comparison, as in [?(@.type=="Ready")]')
+        raise JSONPathError(f'[?({words})] is invalid; use one comparison, such as [?(@.type=="Ready")]')
     left, sign, right = _operand(match["left"]), match["sign"], _operand(match["right"] or "@")
 
     def holds(value: JSON) -> bool:
@@ -227,5 +225,5 @@ def _operand(words: str) -> Callable[[JSON], list[JSON]]:
     try:
         constant: JSON = unquoted(words) if re.fullmatch(QUOTED, words) else msgspec.json.decode(words)
     except msgspec.DecodeError as error:
-        raise JSONPathError(f"{words!r} is neither a path, a number, nor a text in quotation marks") from error
+        raise JSONPathError(f"{words!r} is not a path, a number or a quoted string") from error
     return lambda _value: [constant]

@@ -27,7 +27,7 @@ from lwsctl.cli.shell.lazygroup import LazyGroup
     table=COMMANDS,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 broken pipe.",
+    epilog="Exit codes: 0 success, 1 failure, 2 usage error, 124 timeout, 130 interrupted, 141 broken pipe.",
 )
 @click.option("-n", "--namespace", metavar="NAME", help="Namespace. Defaults to the namespace of the context.")
 @click.option(
@@ -94,10 +94,7 @@ def misplaced_name(words: list[str]) -> str:
     following = dict(pairwise(words)).get(LOCAL, "")
     if not clusterdirectories.NAME.fullmatch(following) or not clusterdirectories.place(following).is_cluster:
         return ""
-    return (
-        f"note: `{LOCAL} {following}` addresses the cluster {clusterdirectories.DEFAULT}; the cluster {following} is addressed by "
-        f"`{LOCAL}={following}`"
-    )
+    return f"note: `{LOCAL} {following}` selects the cluster {clusterdirectories.DEFAULT}; use `{LOCAL}={following}` to select the cluster {following}"
 
 
 def report(error: Exception) -> int:

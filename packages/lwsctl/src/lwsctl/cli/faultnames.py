@@ -12,7 +12,7 @@ class FaultTarget(Enum):
     """The targets of a fault: how many, the argument of the command, a description, and an example."""
 
     RANK = ((1,), "RANK", "one rank", "web/0/1")
-    RANKS = ((1, 2), "RANK [RANK]", "one rank or two", "web/0/0 web/0/1")
+    RANKS = ((1, 2), "RANK [RANK]", "one or two ranks", "web/0/0 web/0/1")
     """One rank, or the connection between two ranks."""
     NODE = ((1,), "NODE", "one node", "node-0")
     PART = ((0,), "", "no target", "")
@@ -101,7 +101,7 @@ FAULTS: Final = {
             "100k",
         ),
         FaultName("delay", "Delay all packets to a rank.", FaultTarget.RANK, Amount.DURATION, "200ms"),
-        FaultName("fill", "Fill a disk of a rank: /tmp or /dev/shm.", FaultTarget.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
+        FaultName("fill", "Fill /tmp or /dev/shm in the containers of a rank.", FaultTarget.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
         FaultName("drain", "Drain a node. Its pods are evicted and recreated on other nodes.", FaultTarget.NODE),
         FaultName("lose-node", "Stop a node and all its pods.", FaultTarget.NODE),
         FaultName("apiserver", "Make the API server unavailable.", FaultTarget.PART),

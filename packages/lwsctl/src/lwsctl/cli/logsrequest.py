@@ -46,7 +46,7 @@ def group_name(text: str) -> GroupName:
     """Read the name of a group."""
     name = name_of(text)
     if name is None:
-        raise click.BadParameter(f"{text!r} is not a group: use its index, or the first characters of its key")
+        raise click.BadParameter(f"{text!r} is not a group; use the index or the first characters of the key")
     return name
 
 

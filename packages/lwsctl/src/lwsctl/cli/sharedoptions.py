@@ -31,7 +31,7 @@ def limit(value: str) -> float:
     try:
         seconds = float(value)
     except ValueError:
-        seconds = _parsed(str(value), "write 30s, 5m, 1h30m, or a number of seconds")
+        seconds = _parsed(str(value), "use 30s, 5m, 1h30m, or a number of seconds")
     return _checked(value, seconds)
 
 
@@ -86,10 +86,7 @@ def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Ca
 
 def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
     """Return the option for the time that ready must last after a failure; `begin` opens its help text."""
-    text = (
-        f"{begin}How long a group that has failed must remain ready. Uses the longest failed run if that is longer. "
-        "0 disables the check."
-    )
+    text = f"{begin}Minimum time that a group must remain ready after a failure. The longest failed run is used if it is longer. 0 disables the check."
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
 
 
@@ -102,5 +99,5 @@ def node_patience_option(command: Command) -> Command:
 
     return click.option(
         "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
-        help="How long to wait for a node from an autoscaler before the set is reported as stuck. Defaults to 15m.",
+        help="Maximum time to wait for a node from an autoscaler before the set is reported as stuck. Defaults to 15m.",
     )(command)  # fmt: skip

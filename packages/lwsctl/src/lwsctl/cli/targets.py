@@ -39,10 +39,10 @@ KIND_WORDS: Final = frozenset(
 """The words that may stand before a name, as in `kubectl get lws/web`."""
 
 OTHERS: Final = {
-    **dict.fromkeys(("pod", "pods", "po"), "`{lws} get --ranks` lists pods"),
-    **dict.fromkeys(("node", "nodes", "no"), "`{lws} nodes` lists nodes"),
-    **dict.fromkeys(("event", "events", "ev"), "`{lws} events NAME` lists events"),
-    **dict.fromkeys(("cluster", "clusters"), "`lws clusters` lists the clusters of this machine"),
+    **dict.fromkeys(("pod", "pods", "po"), "use `{lws} get --ranks` to list pods"),
+    **dict.fromkeys(("node", "nodes", "no"), "use `{lws} nodes` to list nodes"),
+    **dict.fromkeys(("event", "events", "ev"), "use `{lws} events NAME` to list events"),
+    **dict.fromkeys(("cluster", "clusters"), "use `lws clusters` to list the clusters of this machine"),
 }
 """Commands for other kinds, by the word that a user of kubectl or kind types."""
 
@@ -61,7 +61,7 @@ def parse(words: str) -> Selection:
         parts = parts[1:]
     selection = read("/".join(parts))
     if selection is None:
-        raise UsageError(f"{words!r} is not a rank: use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
+        raise UsageError(f"{words!r} is not a rank; use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
     return selection
 
 
@@ -69,7 +69,7 @@ def whole(words: str, command: str) -> str:
     """Return the name of a LeaderWorkerSet or DisaggregatedSet; a command that concerns all groups refuses one of them."""
     selection = parse(words)
     if selection.group is not None:
-        raise UsageError(f"lws {command} takes a LeaderWorkerSet, not a group: use {selection.name}")
+        raise UsageError(f"lws {command} supports LeaderWorkerSets, not groups; use {selection.name}")
     return selection.name
 
 
@@ -87,7 +87,7 @@ async def nothing_found(session: Session, namespace: str, selector: str = "") ->
     text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
     others = await _namespaces_of(session, label_selector=selector) if namespace else ""
     return (
-        f"{text} There are some in {others}: use -n to select a namespace, or -A for all namespaces."
+        f"{text} LeaderWorkerSets exist in {others}; use -n to select a namespace, or -A for all namespaces."
         if others
         else text
     )
@@ -109,7 +109,7 @@ async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject
     except NotFoundError as error:
         if "leaderworkersets" not in str(error):
             raise CommandError(
-                f"the API server serves no LeaderWorkerSets: `{session.lws} install` installs what they need"
+                f"the API server does not serve LeaderWorkerSets; use `{session.lws} install` to install the CRDs and the manager"
             ) from error
         with suppress(NotFoundError, ForbiddenError):
             return DISAGGREGATED_SETS, await session.client.get(DISAGGREGATED_SETS, key)
@@ -121,12 +121,12 @@ async def _not_found(session: Session, name: str) -> str:
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     names = sorted(map(meta.name, listing.items))
     text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
-    text += f" (there: {listed(names, MANY_NAMES) or 'none'})"
+    text += f" (existing: {listed(names, MANY_NAMES) or 'none'})"
     elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
     if elsewhere:
-        return f"{text}; it is in {elsewhere}: use -n to select it"
+        return f"{text}; it exists in {elsewhere}; use -n to select it"
     if "-" in name and (place := await _place_of_pod(session, name)):
-        return f"{text}; pod {name} is called {place} here"
+        return f"{text}; use {place} for pod {name}"
     if name in OTHERS:
         return f"{text}; {OTHERS[name].format(lws=session.lws)}"
     return text + suggestions.hint(name, names)
@@ -204,7 +204,7 @@ async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
     names = ", ".join(map(meta.name, parts)) or "none yet"
-    return UsageError(f"{name} is a DisaggregatedSet: specify one of its LeaderWorkerSets ({names})")
+    return UsageError(f"{name} is a DisaggregatedSet; specify one of its LeaderWorkerSets ({names})")
 
 
 def refuse_missing(whole: View, selection: Selection) -> None:
@@ -212,7 +212,7 @@ def refuse_missing(whole: View, selection: Selection) -> None:
     if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
-    raise CommandError(f"{selection} does not exist: {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
+    raise CommandError(f"{selection} does not exist; {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:
@@ -242,7 +242,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
     if not pods:
         replicas = meta.spec(lws).get("replicas", 1)
         size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)
-        raise CommandError(f"{selection} has no pods now: {selection.name} has {shape(replicas, size)}")
+        raise CommandError(f"{selection} has no pods; {selection.name} has {shape(replicas, size)}")
     return pods
 
 

@@ -30,5 +30,5 @@ def present(informers: OneSet) -> Shown:
     """Return the current view of an object that is followed; raise if it was deleted meanwhile."""
     view = informers.view()
     if view is None:
-        raise CommandError(f"{informers.key.name} is gone")
+        raise CommandError(f"{informers.key.name} no longer exists")
     return view

@@ -52,7 +52,7 @@ async def passed(
         if newest_only and not items.empty():
             items.get_nowait()
         if items.qsize() >= MOST_LINES:
-            raise LogError(f"{MOST_LINES} lines wait to be read: read faster, or follow fewer ranks")
+            raise LogError(f"{MOST_LINES} unread lines; read faster, or follow fewer ranks")
         items.put_nowait((item,))
 
     task = asyncio.create_task(produce(put))
@@ -291,7 +291,7 @@ class AsyncClient:
         Returns its exit code and output. Raises `KubeError` if it cannot be started.
         """
         if self._channels is None:
-            raise RuntimeError("the client has no connection of its own: create one with AsyncClient()")
+            raise RuntimeError("the client has no connection; create a client with AsyncClient()")
         pod = await inspection.pod_at(self._open, self._namespace, place)
         return await inspection.execute(self._channels, pod, command, container=container, stdin=stdin)
 
@@ -317,7 +317,7 @@ class AsyncClient:
     @property
     def _open(self) -> Client:
         if self._client is None:
-            raise RuntimeError("the client is not open: use it as a context manager")
+            raise RuntimeError("the client is not open; use it as a context manager")
         return self._client
 
     def _key(self, name: str) -> ObjectKey:

@@ -57,7 +57,7 @@ def selected(place: str) -> Selection:
     """Parse a place. Raise ValueError if it is invalid."""
     selection = selections.read(place)
     if selection is None:
-        raise ValueError(f"{place!r} is not a rank: use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
+        raise ValueError(f"{place!r} is not a rank; use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
     return selection
 
 

@@ -37,7 +37,7 @@ class CheckedFields:
             paths = {path.rpartition(".")[2]: field for field, path in FIELDS.items()}
             meant = cls.MEANT.get(name) or paths.get(wire, "") or next(iter(get_close_matches(name, own, 1)), "")
             advice = f"write {meant}=…" if meant in own else "add it to the dictionary that build() returns"
-            raise TypeError(f"{cls.__name__} has no field {name}: {advice} (fields: {', '.join(own)})")
+            raise TypeError(f"{cls.__name__} has no field {name}; {advice} (fields: {', '.join(own)})")
         return super().__new__(cls)
 
 
@@ -163,6 +163,6 @@ class Manifest(CheckedFields):
     def _annotations(self) -> dict[str, str]:
         for name in self.settings:
             if name not in NAMED_SETTINGS:
-                raise ValueError(f"Manifest.settings: unknown setting {name!r}: use one of {', '.join(NAMED_SETTINGS)}")
+                raise ValueError(f"Manifest.settings: unknown setting {name!r}; use one of {', '.join(NAMED_SETTINGS)}")
         annotations = {NAMED_SETTINGS[name]: value for name, value in self.settings.items()}
         return annotations | ({labels.EXCLUSIVE_TOPOLOGY: self.exclusive_topology} if self.exclusive_topology else {})

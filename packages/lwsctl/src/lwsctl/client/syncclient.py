@@ -38,7 +38,7 @@ class Client:
     def _open(self) -> asyncio.AbstractEventLoop:
         """Return the event loop of the client, which the first call starts."""
         if self._is_closed:
-            raise RuntimeError("the client is closed: create a new client, or enter it again")
+            raise RuntimeError("the client is closed; create a new client, or enter it again")
         if self._loop is not None:
             return self._loop
         loop = asyncio.new_event_loop()

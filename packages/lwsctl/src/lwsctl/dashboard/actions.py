@@ -69,19 +69,19 @@ def words(action: Mapping[str, object]) -> list[str]:
 def _name(action: Mapping[str, object], key: str) -> str:
     name = action.get(key)
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ActionError(f"{key}: Invalid value: {name!r}: name an object of the page")
+        raise ActionError(f"{key}: Invalid value: {name!r}: must be the name of an object on the page")
     return name
 
 
 def _groups(action: Mapping[str, object]) -> int:
     number = decimals.natural(str(action.get("groups")))
     if number is None or number > MOST_GROUPS:
-        raise ActionError(f"groups: Invalid value: {action.get('groups')!r}: write a number up to {MOST_GROUPS}")
+        raise ActionError(f"groups: Invalid value: {action.get('groups')!r}: must be a number up to {MOST_GROUPS}")
     return number
 
 
 def _group(action: Mapping[str, object]) -> str:
     group = str(action.get("group"))
     if name_of(group) is None:
-        raise ActionError(f"group: Invalid value: {group!r}: name a group of the set")
+        raise ActionError(f"group: Invalid value: {group!r}: must be a group of the set")
     return group

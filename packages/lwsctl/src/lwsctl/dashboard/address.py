@@ -131,10 +131,10 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
         return Address(kind=kind, other=_chosen(query.get("set", "")), form=form)
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
     if other and _episode(["history", *other.split("/")])[1] != other:
-        raise NoSuchPageError(f"{path}: with={other} names no recorded failure: write GROUP/NUMBER")
+        raise NoSuchPageError(f"{path}: with={other} is not a recorded failure; use GROUP/NUMBER")
     home = PageKind.WHOLE if parts[:1] == ["disaggregated"] and kind is not PageKind.WHOLE else PageKind.SET
     if home is PageKind.WHOLE and episode:
-        raise NoSuchPageError(f"{path}: a LeaderWorkerSet has the record")
+        raise NoSuchPageError(f"{path}: only LeaderWorkerSets have recorded failures")
     return Address(
         kind=kind,
         key=key,

@@ -17,7 +17,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused
 from lwsctl.views.wording import counted
 
-AGAIN: Final = "and is created again: its programs are stopped"
+AGAIN: Final = "is deleted and recreated, which stops its processes"
 
 
 def of_set(view: View, *, has_past: bool = False) -> str:
@@ -62,9 +62,9 @@ def ends(action: Mapping[str, object], picture: Picture) -> str:
         case Verb.SCALE:
             return _fewer(action, view.desired)
         case Verb.RESTART | Verb.UNDO:
-            return f"Each of {counted(view.desired, 'group')} ends {AGAIN}."
+            return f"Each of {counted(view.desired, 'group')} {AGAIN}."
         case Verb.RESTART_GROUP | Verb.RECOVER_GROUP:
-            return f"Group {action.get('group')} ends {AGAIN}."
+            return f"Group {action.get('group')} {AGAIN}."
         case _:
             return ""
 
@@ -74,8 +74,8 @@ def _fewer(action: Mapping[str, object], now: int) -> str:
     if target is None or target >= now:
         return ""
     if not target:
-        return f"All groups end ({now}): nothing of {action.get('role') or action.get('name')} runs after this."
-    return f"{counted(now - target, 'group')} of {now} end: their programs are stopped."
+        return f"All {now} groups are deleted, so no ranks of {action.get('role') or action.get('name')} remain."
+    return f"{counted(now - target, 'group')} of {now} {'is' if now - target == 1 else 'are'} deleted."
 
 
 def _words(*verbs: Verb) -> str:

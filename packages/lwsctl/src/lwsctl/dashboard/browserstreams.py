@@ -82,7 +82,7 @@ class BrowserStream:
         except Exception as error:  # the topics of other pages continue
             if self._is_broken:
                 raise
-            log.warning("a topic of a page ended", topic=key, error=repr(error), exc_info=error)
+            log.warning("a page subscription stopped", topic=key, error=repr(error), exc_info=error)
         await self.write(b"event: end\n%sdata: \n\n" % mark)
 
 

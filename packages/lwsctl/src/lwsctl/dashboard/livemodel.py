@@ -116,8 +116,8 @@ class LiveModel:
         try:
             self.picture = self._painted()
         except Exception as error:  # anything may be stored in an object
-            log.warning("the state could not be shown", error=repr(error), exc_info=error)
-            trouble = f"the state cannot be shown, so this is out of date: {errorboundary.describe(error)}"
+            log.warning("the state could not be rendered", error=repr(error), exc_info=error)
+            trouble = f"the state is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
             self.picture = replace(self.picture, trouble=trouble, answered=self.picture.now)
         self.announce()
 
@@ -198,10 +198,10 @@ class LiveModel:
         except Exception as error:  # likewise: the last diagnoses stay
             first = _first(error)
             if isinstance(first, KubeError | TimeoutError):
-                reason = str(first) or f"no answer within {self._patience:g} s"
+                reason = str(first) or f"no response within {self._patience:g} s"
                 if isinstance(first, TimeoutError):
                     self._patience = min(2 * self._patience, LONGEST_PATIENCE)
-                self._trouble = f"the API server does not answer, so this may be out of date: {reason}"
+                self._trouble = f"the state might be outdated, because the API server does not respond: {reason}"
             else:
                 log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:

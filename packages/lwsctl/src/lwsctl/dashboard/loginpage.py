@@ -97,7 +97,7 @@ class LoginPage:
         except LoginRejectedError as error:
             return self._page(str(error), status=403)
         except KubeError as error:
-            return self._page(f"The API server does not answer: {error}", status=503)
+            return self._page(f"The API server does not respond: {error}", status=503)
         response = web.Response(status=303, headers={"Location": "/"})
         is_encrypted = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
         response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="Strict", secure=is_encrypted)
@@ -133,21 +133,21 @@ def page(note: str, *, status: int = 200, logs_out: bool = False, cluster: str =
         class_="tools",
     )
     logout = tag("form", tag("button", "Log out", type="submit"), method="post", action=LOGOUT, class_="tools")
-    needs = "It must be allowed to list LeaderWorkerSets, pods and events, and to read logs. For example, type:"
+    needs = "The token requires permission to list LeaderWorkerSets, pods and events, and to read logs. To create a token, for example:"
     main = tag(
         "main",
         tag("p", tag("strong", "lws", class_="brand"), f" {cluster}" if cluster else None),
         tag("h1", f"Log in to {cluster or 'the cluster'}"),
         tag(
             "p",
-            "With a token of the cluster, which is kept in the memory of the dashboard only. Actions are done with it, as you.",
+            "Use a cluster token. The dashboard stores it only in memory, and uses it for your actions.",
         ),
         tag("p", note, role="alert") if note else None,
         logout if logs_out else None,
         form,
         tag("p", needs),
         tag("pre", "kubectl create token SERVICEACCOUNT --namespace NAMESPACE --duration 8h", tabindex=0),
-        tag("p", tag("a", "Continue, if you are logged in already", href="/")),
+        tag("p", tag("a", "Continue if you are already logged in", href="/")),
         id="main",
         class_="login",
     )

@@ -69,7 +69,7 @@ class LoginSessions:
     async def enter(self, token: str) -> str:
         """Return the number of a new session; raise `LoginRejectedError`."""
         if not token or len(token) > LONGEST_TOKEN:
-            raise LoginRejectedError("paste a token of the cluster")
+            raise LoginRejectedError("paste a cluster token")
         user = await self.host.admit(token)
         now = self._clock.monotonic()
         self._forget(now)

@@ -177,7 +177,9 @@ class LineQueue:
         while not self._lines.empty():
             lines.append(self._lines.get_nowait())
         if self._dropped:
-            note = {"note": f"{self._dropped} lines were left out: they came faster than they could be shown"}
+            note = {
+                "note": f"{self._dropped} lines were dropped, because they arrived faster than they could be displayed"
+            }
             lines.append(msgspec.json.encode(note))
             self._dropped = 0
         return b"".join(line + b"\n" for line in lines) or b"\n"
@@ -210,7 +212,7 @@ async def _follow(model: LiveModel, request: LogRequest, owners: KnownOwners, li
     options = PodLogOptions(tail=request.tail, timestamps=True)
     streams = Streams(
         MOST_STREAMS,
-        lambda: lines.note(f"more than {MOST_STREAMS} ranks: choose some of them"),
+        lambda: lines.note(f"more than {MOST_STREAMS} ranks; select some of them"),
         lambda _, error: lines.note(str(error)),
     )
 

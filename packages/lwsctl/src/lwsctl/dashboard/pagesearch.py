@@ -26,7 +26,7 @@ LONGEST: Final = 200
 """The maximum of characters that are searched for."""
 
 HINT: Final = (
-    "Type the name of a set, a group (web/3), a rank (web/3/1), a pod, a node, a state, or a cause (LWS-E036)."
+    "Enter the name of a set, a group (web/3), a rank (web/3/1), a pod, a node, a state, or a cause (LWS-E036)."
 )
 
 
@@ -74,14 +74,14 @@ def fragment(picture: Picture, text: str) -> Safe:
     """Return the hits as items of a list; without a hit, the kinds of objects that can be found."""
     kinds = search(picture, text)
     if not kinds:
-        words = f"Nothing is called {text[:LONGEST]!r}. " if text.strip() else ""
+        words = f"No results for {text[:LONGEST]!r}. " if text.strip() else ""
         return tag("li", words, HINT, class_="hint")
     return joined(*(_items(hits) for hits in kinds))
 
 
 def _items(hits: Hits) -> Safe:
     items = [tag("li", tag("a", hit.title, href=hit.href), " ", tag("small", hit.detail)) for hit in hits.best]
-    more = tag("li", f"and {hits.more} more: type more of the name", class_="hint") if hits.more else None
+    more = tag("li", f"and {hits.more} more; enter more of the name", class_="hint") if hits.more else None
     return joined(tag("li", hits.kind, class_="kind"), items, more)
 
 

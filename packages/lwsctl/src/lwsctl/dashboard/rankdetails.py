@@ -112,7 +112,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
         async with timeouts.within(PATIENCE):
             observed = await observe_view(lists, view, selection, model.clock)
     except (KubeError, TimeoutError, ExceptionGroup):
-        return tag("p", "Why it is not ready could not be read")
+        return tag("p", "The reason could not be read")
     diagnosis = diagnose(replace(observed, commands=model.commands), selection)
     of_set = model.picture.judged(view).diagnosis
     if diagnosis.code == of_set.code:
@@ -173,7 +173,7 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
         async with timeouts.within(PATIENCE):
             lines = [line async for line in read(model.client, rank.object, PodLogOptions(tail=errorlines.JUDGED))]
     except (KubeError, TimeoutError) as error:
-        return str(error) or f"no answer within {PATIENCE:g} s"
+        return str(error) or f"no response within {PATIENCE:g} s"
     text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in lines)
     mask = await podsecrets.mask_for(model.client, [rank.object])
     masked_lines = mask.text(text).split("\n")

@@ -51,13 +51,13 @@ class Rejection(Enum):
     """The reasons to refuse a request: the status and the text of the response."""
 
     HOST = (403, "this address differs from the address that `lws dashboard` printed")
-    ORIGIN = (403, "another page may not ask the dashboard anything")
-    METHOD = (405, "the dashboard is read with GET; actions are sent with POST")
+    ORIGIN = (403, "requests from other pages are not allowed")
+    METHOD = (405, "use GET to read the dashboard, and POST for actions")
     ADDRESS = (414, "the address is too long")
-    STRANGER = (403, "open the link that `lws dashboard` printed; each link opens one browser, and only once")
-    USED = (403, "this link has been used: stop `lws dashboard`, and start it again for a new one")
-    READ_ONLY = (403, "the dashboard is read-only: start it with `lws dashboard --allow-actions` for actions")
-    FORGED = (403, "the action does not come from a page of this dashboard: load the page again")
+    STRANGER = (403, "open the link that `lws dashboard` printed; each link can be used once, in one browser")
+    USED = (403, "this link was already used; restart `lws dashboard` to get a new link")
+    READ_ONLY = (403, "the dashboard is read-only; use `lws dashboard --allow-actions` to allow actions")
+    FORGED = (403, "the action does not originate from a page of this dashboard; reload the page")
 
     @property
     def status(self) -> int:

@@ -39,7 +39,7 @@ def refused(refusal: Rejection) -> web.Response:
 
 def missing() -> web.Response:
     """Return the response for an address without a page."""
-    return web.Response(status=404, text="there is no such page\n")
+    return web.Response(status=404, text="page not found\n")
 
 
 def nowhere(base: str) -> web.Response:
@@ -51,10 +51,10 @@ def nowhere(base: str) -> web.Response:
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", "No such page · lws"),
+        tag("title", "Page not found · lws"),
         tag("link", rel="stylesheet", href=f"{base}{staticfiles.folder()}/style.css"),
     )
-    body = tag("body", tag("main", tag("h1", "There is no such page"), links))
+    body = tag("body", tag("main", tag("h1", "Page not found"), links))
     response = html("<!doctype html>" + tag("html", head, body, lang="en"))
     response.set_status(404)
     return response
@@ -62,7 +62,7 @@ def nowhere(base: str) -> web.Response:
 
 def busy(most: int) -> web.Response:
     """Return the response when too many streams are open."""
-    return web.Response(status=503, text=f"{most} pages are open: close some\n", headers={"Retry-After": "5"})
+    return web.Response(status=503, text=f"{most} pages are open; close some of them\n", headers={"Retry-After": "5"})
 
 
 def static(version: str, name: str) -> web.Response:

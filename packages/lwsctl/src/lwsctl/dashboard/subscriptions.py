@@ -157,7 +157,7 @@ class Subscriptions:
             opened.made_at = picture.now
         except Exception as error:  # anything may be stored in an object: the other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
-            trouble = f"this page cannot be shown, so it is out of date: {errorboundary.describe(error)}"
+            trouble = f"this page is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
             notice = cells.trouble(replace(picture, trouble=trouble, answered=opened.made_at))
             rendering = {**opened.channel.shown, "trouble": notice}
         opened.channel.show(rendering)

@@ -274,7 +274,7 @@ class Dashboard(msgspec.Struct):
         user = self._user(request)
         stream = self.streams.find(ident, user)
         if stream is None:
-            return web.Response(status=410, text="this stream has ended\n")
+            return web.Response(status=410, text="this stream is closed\n")
         if "of" not in request.query:
             stream.remove(key)
             return web.Response(status=204)
@@ -349,7 +349,7 @@ class Dashboard(msgspec.Struct):
             async with timeouts.within(limit):
                 is_done, text = await rights.runner([*words, "--dry-run"] if is_trial else words)
         except TimeoutError:
-            is_done, text = False, f"not done after {limit:g} s"
+            is_done, text = False, f"not complete after {limit:g} s"
         log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
         command = " ".join([self.model.commands.lws if self.door is None else "lws", *words])
         answer = {

@@ -205,9 +205,8 @@ NO_CAUSE: Final = Cause(
 NOT_READ: Final = Cause(
     code="LWS-E119",
     title="the evidence could not be read",
-    meaning="The object is not ready. The objects that could explain it were not read: a permission is missing, or the API "
-    "server did not answer.",
-    remedy="Grant the permission to list the named kinds, or try again.",
+    meaning="The object is not ready. The objects that could explain it were not read, because a permission is missing or the API server did not respond.",
+    remedy="Grant permission to list these kinds, or try again.",
     find=lambda _: None,
     verdict=Verdict.UNREAD,
 )

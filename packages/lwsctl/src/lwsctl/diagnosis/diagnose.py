@@ -57,7 +57,7 @@ def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
     diagnosis = replace(diagnosis, evidence=(*diagnosis.evidence, *memorylimits.warnings(observed)))
     if selection.group is not None or not (errors := storedvalues.errors(observed)):
         return diagnosis
-    evidence = (*diagnosis.evidence, *(f"stored, but rejected at creation: {error}" for error in errors))
+    evidence = (*diagnosis.evidence, *(f"stored, but invalid for new objects: {error}" for error in errors))
     steps = (
         *diagnosis.steps,
         f"correct {errors[0].path} in the manifest, and apply it: updates do not fail until then",

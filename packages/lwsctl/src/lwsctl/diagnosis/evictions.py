@@ -31,16 +31,18 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
     if labels.DISRUPTION_BUDGET not in annotations:
         own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]
         is_closed = own and all(meta.is_controlled(budget, view.object) and _is_closed(budget) for budget in own)
-        return f"its evictions wait: {_phrase(unready)}" if unready and is_closed else ""
+        return f"its eviction is delayed, because {_phrase(unready)}" if unready and is_closed else ""
     try:
         limit = disruption_limit(DisruptionSettings(), annotations, decode(view.object).spec)
     except ValueError:
         return ""
     if limit == 0:
-        return f"it cannot be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
+        return f"it cannot be evicted, because {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
     if limit is None or len(unready) < limit:
         return ""
-    return f"its evictions wait: {_phrase(unready)}, and no more than {counted(limit, 'group')} may be"
+    return (
+        f"its eviction is delayed, because {_phrase(unready)} and at most {counted(limit, 'group')} may be unavailable"
+    )
 
 
 def _is_closed(budget: JSONObject) -> bool:
@@ -52,4 +54,4 @@ def _away(view: View) -> list[str]:
 
 
 def _phrase(names: list[str]) -> str:
-    return f"{listed(names, NAMED)} {'is' if len(names) == 1 else 'are'} away"
+    return f"{listed(names, NAMED)} {'is' if len(names) == 1 else 'are'} not ready"

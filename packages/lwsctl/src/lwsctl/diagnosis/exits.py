@@ -38,12 +38,11 @@ BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
 """The exit codes for signals that other processes send. Other signals are caused by errors in the process itself."""
 
 OWN_FAULTS: Final[Mapping[int, str]] = {
-    132: "the executable uses an instruction that this CPU does not support: use a matching image",
-    134: "the program or one of its libraries aborted: check its last log lines",
-    135: "a memory access failed: often /dev/shm or a volume is full, or a mapped file was truncated",
+    132: "the executable uses an instruction that this CPU does not support; use an image for this CPU",
+    134: "the program or one of its libraries aborted; check its last log lines",
+    135: "a memory access failed; often /dev/shm or a volume is full, or a mapped file was truncated",
     136: "the program divided by zero, or an integer operation overflowed",
-    139: "the program or a native library accessed memory that it does not have; for Python, "
-    "PYTHONFAULTHANDLER=1 in the environment of the container prints where",
+    139: "the program or a native library accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 in the container environment to print the location",
 }
 """The meanings of signals that are caused by errors in the process itself."""
 
@@ -98,15 +97,15 @@ def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
         yield (
-            f"if it lacks a file or program: image {image} is not mapped, so it ran in the root file system of this machine; "
-            f"map it: --image {image}=DIR, or rehearse it: --stub={image}"
+            f"if a file or executable is missing, map the image with --image {image}=DIR, or rehearse it with --stub={image}, "
+            "because images without a mapping run in the root file system of this machine"
         )
     elif obstacle is not None and _is_rendezvous(container, death.end):
-        yield f"exit code {code} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
+        yield f"exit code {code} of the rendezvous means that {obstacle.words}; {obstacle.advice}"
     elif code == NOT_FOUND and not is_unmapped:
-        yield f"exit code 127 means that an executable was not found: image {image} lacks it, or it is not on PATH there"
+        yield f"exit code 127 means that an executable was not found in image {image}, or is not on PATH"
     elif code == NOT_EXECUTABLE:
-        yield "exit code 126 means that a file is not executable: set its mode to 0755, and add an interpreter line"
+        yield "exit code 126 means that a file is not executable; set its mode to 0755, and add an interpreter line"
 
 
 def log_steps(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
@@ -128,12 +127,14 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
     if code in OWN_FAULTS:
         return f"{name}: {OWN_FAULTS[code]}"
     if code not in BY_OTHERS:
-        return f"{name} ended the program"
+        return f"{name} terminated the program"
     probes = [kind for kind in ("liveness", "startup") if container.get(f"{kind}Probe")]
     events = observed.lws(f"events {observed.view.name}/{rank.place} --warnings")
     node = f"node {rank.node}" if rank.node else "its node"
-    memory = f", or from the kernel if {node} was out of memory (dmesg there)" if code == KILLED else ""
-    probe_text = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
+    memory = f", or by the kernel if {node} was out of memory (see dmesg)" if code == KILLED else ""
+    probe_text = (
+        f", or because of its {probes[0]} probe: {events}" if probes else "; it has no liveness or startup probe"
+    )
     return f"{name} was sent by a user, or because the container was stopped{memory}{probe_text}"
 
 

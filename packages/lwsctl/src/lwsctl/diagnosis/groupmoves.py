@@ -16,8 +16,8 @@ from lwsctl.model.leaderworkerset import View
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
 """The taints that repel groups, by node name."""
 
-NEVER: Final = "maxUnavailable is 0, and with random keys extra groups are only created by updates"
-HELD: Final = "maxUnavailable is 0, and extra groups are only created where no partition holds groups back"
+NEVER: Final = "maxUnavailable is 0, and with random keys only updates create extra groups"
+HELD: Final = "maxUnavailable is 0, and extra groups are not created while a partition is set"
 
 
 def is_moving(view: View) -> bool:

@@ -20,8 +20,8 @@ CUT_LENGTH: Final = 2000
 """The minimum size of a message that the kubelet has truncated at its start (`FallbackToLogsOnError`)."""
 
 NO_LINES: Final = (
-    "the log of the failed run is deleted with its pod: to keep its last lines, set recorder.enable in the configuration of "
-    "the manager, or terminationMessagePolicy: FallbackToLogsOnError in container "
+    "to preserve the last log lines of failed runs, set recorder.enable in the manager configuration, or terminationMessagePolicy: FallbackToLogsOnError in "
+    "container "
 )
 """A step that keeps log lines of the next failure, before the container name. Not needed if an episode has lines."""
 

@@ -16,4 +16,4 @@ def warnings(observed: Observed) -> Iterator[str]:
     for rank in observed.view.ranks:
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":
-            yield f"pod {rank.pod}: {masked(str(condition.get('message')))}: a node would kill it (OOMKilled)"
+            yield f"pod {rank.pod}: {masked(str(condition.get('message')))} (a node would kill it with OOMKilled)"

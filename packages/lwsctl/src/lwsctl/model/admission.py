@@ -26,17 +26,17 @@ def held_back(pod: JSONObject) -> str:
         return f"waits for the scheduling gate{'s' if len(gates) > 1 else ''} {', '.join(gates)}"
     group = (spec.get("schedulingGroup") or {}).get("podGroupName", "")
     if group and not spec.get("nodeName") and meta.find_condition(pod, "PodScheduled") is None:
-        return f"waits for PodGroup {group}: all pods of the group are bound together, or none"
+        return f"waits for PodGroup {group}, whose pods are scheduled together"
     return ""
 
 
 def _quota(pod: JSONObject) -> str:
     queue = meta.labels(pod).get(labels.QUEUE_NAME, "")
-    return f"waits for quota of queue {queue} (Kueue)" if queue else "waits for quota (Kueue)"
+    return f"waits for quota in queue {queue} (Kueue)" if queue else "waits for quota (Kueue)"
 
 
 def _topology(_pod: JSONObject) -> str:
-    return "waits for Kueue to choose its node"
+    return "waits until Kueue selects its node"
 
 
 def _group(pod: JSONObject) -> str:
@@ -46,7 +46,9 @@ def _group(pod: JSONObject) -> str:
 
 def _replacement(pod: JSONObject) -> str:
     replaced = meta.annotations(pod).get(labels.REPLACES, "")
-    return f"waits until the group of {replaced} has ended" if replaced else "waits for its turn to replace a group"
+    return (
+        f"waits until the group of {replaced} has terminated" if replaced else "waits for its turn to replace a group"
+    )
 
 
 KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {

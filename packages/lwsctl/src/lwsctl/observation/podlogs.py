@@ -104,7 +104,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
             raise
         raise LogError(f"{meta.name(pod)}: {error}") from error
     if not has_lines and removedlogs.is_lost(rest):
-        raise LostLogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node no longer has its log")
+        raise LostLogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node has deleted its log")
     if rest:
         yield rest
     if is_empty and never_ran:

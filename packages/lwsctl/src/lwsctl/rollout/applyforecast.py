@@ -222,12 +222,12 @@ def _summary(plan: ApplyForecast) -> str:
     if plan.is_new:
         return f"{counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} would be created"
     if plan.is_open and plan.rolls:
-        bounds = f"at most {plan.budget.unavailable} unavailable, at most {plan.budget.surge} more than wanted"
-        return f"a new revision: the Deployment controller replaces all groups, in an order of its own; {bounds}"
+        bounds = f"at most {plan.budget.unavailable} unavailable, at most {plan.budget.surge} extra"
+        return f"a new revision: the Deployment controller replaces all groups in any order; {bounds}"
     if plan.is_open:
-        return f"no new revision: {counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} wanted"
+        return f"no new revision: {counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} desired"
     if not plan.forecast.waves:
-        return "no group is created or removed" + (_held_note(plan) if plan.rolls else "")
+        return "no group is created or deleted" + (_held_note(plan) if plan.rolls else "")
     has = "has" if plan.kept == 1 else "have"
     back = f"the revision that {counted(plan.kept, 'group')} {has} already" if plan.kept else "a new revision"
     reason = back if plan.rolls else "no new revision"
@@ -239,9 +239,9 @@ def _held_note(plan: ApplyForecast) -> str:
     if not plan.forecast.held:
         return ""
     if plan.is_barred:
-        return f"; {counted(plan.forecast.held, 'group')} would keep the old revision"
+        return f"; {counted(plan.forecast.held, 'group')} would remain at the old revision"
     why = "the rollout is paused" if plan.is_paused else f"partition {plan.budget.partition}"
-    return f"; {counted(plan.forecast.held, 'group')} would keep the old revision ({why})"
+    return f"; {counted(plan.forecast.held, 'group')} would remain at the old revision ({why})"
 
 
 def _recreated(plan: ApplyForecast) -> int:
@@ -251,9 +251,9 @@ def _recreated(plan: ApplyForecast) -> int:
 def _in_place(plan: ApplyForecast) -> Iterator[str]:
     """Yield the number of pods that are kept, or the field that prevents an in-place update."""
     if plan.is_barred:
-        yield f"in place: impossible, and the rollout is held: {plan.obstacle} cannot change in a pod that runs"
+        yield f"in place: impossible, so the rollout stops, because {plan.obstacle} of a running pod cannot change"
     elif plan.obstacle:
-        yield f"in place: 0 pods: {plan.obstacle} cannot change in a pod that runs"
+        yield f"in place: 0 pods, because {plan.obstacle} of a running pod cannot change"
     elif plan.in_place:
         yield f"in place: {counted(plan.in_place * plan.size, 'pod')}, recreated: {_recreated(plan) * plan.size}"
 
@@ -278,11 +278,11 @@ def _exhausted(plan: ApplyForecast) -> Iterator[str]:
     ]
     if in_turn:
         yield (
-            f"no restart left: {groups_named(in_turn)}, passed over and outside maxUnavailable until replaced; read why it failed"
-            f" before: lws explain {plan.name}"
+            f"no remaining restarts: {groups_named(in_turn)}, skipped and not counted in maxUnavailable until replaced; for the cause of the failure: lws "
+            f"explain {plan.name}"
         )
     if staying:
-        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to recover it: lws recover {plan.name}"
+        yield f"no remaining restarts: {groups_named(staying)}, which would remain terminated; to recover: lws recover {plan.name}"
 
 
 def _wave_text(wave: RolloutStage) -> str:
@@ -297,7 +297,7 @@ def _extra(wave: RolloutStage, size: int) -> str:
 
 def _bounds(plan: ApplyForecast) -> Iterator[str]:
     if plan.forecast.is_stuck:
-        yield "  it would not end by itself: groups that are not ready use up what may be unavailable"
+        yield "  it would not complete, because groups that are not ready count as unavailable"
     if plan.forecast.available is None or plan.is_new:
         return
     pods = counted(plan.forecast.extra * plan.size, "extra pod")

@@ -69,7 +69,7 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
         if leaving.why_not:
-            yield f"  {leaving.place}: {many} would stay: {leaving.why_not}"
+            yield f"  {leaving.place}: {many} would remain: {leaving.why_not}"
             continue
         extra = f", {counted(leaving.extra, 'extra group')} first" if leaving.extra else ""
         takes = f", about {duration(leaving.takes)}" if leaving.takes is not None else ""
@@ -80,7 +80,7 @@ def staying(pods: Iterable[JSONObject]) -> str:
     """Return the number of pods that do not belong to groups, by kind of owner, or an empty string."""
     kinds = [_kind(pod) for pod in pods]
     others = kinds.count("")
-    words = [counted(others, "pod") + " of no group that moves (`kubectl drain` ends them)"] if others else []
+    words = [counted(others, "pod") + " that are not moved (`kubectl drain` evicts them)"] if others else []
     words += [f"{counted(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
     return ", ".join(words)
 

@@ -83,7 +83,7 @@ def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> F
     """
     current = world.current
     if max(limits.replicas, current.replicas - limits.replicas) > LARGEST:
-        raise TooLargeError(f"more than {LARGEST} groups: a forecast is made for fewer only")
+        raise TooLargeError(f"forecasts are limited to {LARGEST} groups")
     waves: list[RolloutStage] = []
     last = world
     for state, wave in _waves(world, limits, is_new_revision=is_new_revision):

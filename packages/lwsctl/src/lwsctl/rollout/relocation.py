@@ -27,7 +27,7 @@ from lwsctl.views.wording import counted, listed
 NAMED_NODES: Final = 3
 """The maximum number of nodes to name for each reason, and as destinations."""
 
-TOO_FEW: Final = "the nodes with space are too few, or in taken domains"
+TOO_FEW: Final = "too few nodes have enough space, or their domains are in use"
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
@@ -54,9 +54,9 @@ class Relocation(Struct, frozen=True):
         ('it fits on a (2 pods), b (1 pod)', 'it fits nowhere else (no other node exists)')
         """
         if self.why_nowhere:
-            return f"it fits nowhere else ({self.why_nowhere})"
+            return f"it does not fit on any other node ({self.why_nowhere})"
         nodes = [f"{name} ({counted(count, 'pod')})" for name, count in sorted(self.pods.items())]
-        preempting = " in place of pods with a lower priority" if self.is_preempting else ""
+        preempting = " after preemption of pods with a lower priority" if self.is_preempting else ""
         return f"it fits on {listed(nodes, NAMED_NODES)}{preempting}"
 
 
@@ -84,7 +84,7 @@ def stranded(view: View, groups: Iterable[Group], closed: Collection[str], clust
     """Yield a line for each group that does not fit on any open node, even if no other group moved."""
     for group in groups:
         if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
-            yield f"  {view.namespace}/{view.name}: group {group.name} would wait, {outlook}"
+            yield f"  {view.namespace}/{view.name}: group {group.name} would wait, because {outlook}"
 
 
 def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[str]) -> list[Sequence[JSONObject]]:

@@ -87,11 +87,9 @@ def line(rollout: RolloutProgress) -> str:
     if starting := rollout.updated - rollout.done:
         parts[0] += f", {starting} starting"
     if rollout.held:
-        parts.append(f"the partition holds {counted(rollout.held, 'group')}")
+        parts.append(f"the partition blocks {counted(rollout.held, 'group')}")
     if rollout.passed:
-        parts.append(
-            f"exhausted: {groups_named(rollout.passed)}, to be replaced without counting towards maxUnavailable"
-        )
+        parts.append(f"exhausted: {groups_named(rollout.passed)}, replaced without counting in maxUnavailable")
     if rollout.exhausted:
         parts.append(f"exhausted: {groups_named(rollout.exhausted)}; to recover: lws recover {rollout.name}")
     if rollout.is_paused:

@@ -51,19 +51,19 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     """Yield sentences about the removed and remaining groups."""
     if scale_down.others < 0:
         count = len(scale_down.going) + scale_down.others
-        yield f"{name}: {count} of {groups_named(scale_down.going)} {_go(count)}: not ready, and Kubernetes deletes such first"
+        yield f"{name}: {count} of {groups_named(scale_down.going)} {_go(count)} because Kubernetes deletes unready groups first"
         return
     ready = [group for group in scale_down.going if group not in scale_down.broken]
     if scale_down.broken:
-        yield f"{name}: {groups_named(scale_down.broken)} {_go(len(scale_down.broken))}: not ready"
+        yield f"{name}: {groups_named(scale_down.broken)} {_go(len(scale_down.broken))} (not ready)"
     if ready:
-        yield f"{name}: {groups_named(ready)} {_go(len(ready))}, ready: groups with an index go from the highest"
+        yield f"{name}: {groups_named(ready)} {_go(len(ready))} although ready, because groups with an index are deleted in descending order"
     if scale_down.others > 0:
         yield f"{name}: {counted(scale_down.others, 'group')} that {_is(scale_down.others)} ready {_go(scale_down.others)}"
     for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
         if stays:
-            verb = "stay" if len(stays) > 1 else "stays"
-            yield f"{name}: {groups_named(stays)} {verb}, not ready{what}"
+            verb = "remain" if len(stays) > 1 else "remains"
+            yield f"{name}: {groups_named(stays)} {verb} (not ready{what})"
 
 
 def _is_ending(group: Group) -> bool:
@@ -77,7 +77,7 @@ def _names(groups: Sequence[Group] | Iterator[Group]) -> tuple[GroupName, ...]:
 
 
 def _go(count: int) -> str:
-    return "goes" if count == 1 else "go"
+    return "is deleted" if count == 1 else "are deleted"
 
 
 def _is(count: int) -> str:

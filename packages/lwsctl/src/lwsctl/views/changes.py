@@ -17,7 +17,7 @@ from lwsctl.views import wording
 from lwsctl.views.grouprows import FEW_GROUPS, GroupRow, folds
 from lwsctl.views.reasons import summary
 
-GONE: Final = ": gone"
+GONE: Final = ": deleted"
 
 
 class ViewSubject(Struct, frozen=True):

@@ -10,7 +10,7 @@ from lwsctl.views.wording import age, counted
 def sentence(episode: Episode, now: datetime) -> str:
     """Return a summary of the failure in one sentence."""
     several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in episode.ranks) > 1
-    unknown = ", which rank failed first is not known" if several else ""
+    unknown = "; the rank that failed first is unknown" if several else ""
     first = unknown if episode.first_rank is None else f", rank {episode.first_rank} failed first"
     failure = f": {episode.failure}" if episode.failure else ""
     return f"group {episode.group} {episode.outcome.words} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
@@ -20,7 +20,7 @@ def circumstances(episode: Episode) -> Iterator[str]:
     """Yield the time, the number of consecutive failures, the revision and its changes, and omitted details."""
     yield f"Time: {episode.time}"
     if episode.recreations:
-        yield f"Failures in a row: {episode.recreations}; not recreated before {episode.recreate_after}"
+        yield f"Consecutive failures: {episode.recreations}; not recreated before {episode.recreate_after}"
     if episode.revision is not None:
         yield f"Revision: {episode.revision.number} ({episode.revision.key}), made {episode.revision.created}"
         if episode.revision.changes:
@@ -28,7 +28,7 @@ def circumstances(episode: Episode) -> Iterator[str]:
             yield from (f"  {change}" for change in episode.revision.changes)
     yield from (f"Note: {note}" for note in episode.notes)
     if episode.masked:
-        yield f"Note: what looks like a secret is replaced by [masked], {counted(episode.masked, 'time')}"
+        yield f"Note: values that look like secrets are replaced with [masked], {counted(episode.masked, 'time')}"
 
 
 def ends(runs: Sequence[RunEnd]) -> str:

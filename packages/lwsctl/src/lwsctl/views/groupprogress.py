@@ -50,5 +50,5 @@ def silence(hang: Hang, now: datetime) -> str:
     """Return how long there has been no progress, and which rank has the oldest progress report."""
     blamed = hang.blamed
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
-    silent = f"{blamed.pod} is silent for {duration(now - blamed.since)}{waits}"
+    silent = f"{blamed.pod} has no output for {duration(now - blamed.since)}{waits}"
     return f"no progress for {duration(now - hang.since)}: {silent}"

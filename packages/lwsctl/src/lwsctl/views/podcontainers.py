@@ -38,7 +38,7 @@ def note_of_choice(pods: Sequence[JSONObject]) -> str:
     for pod in pods:
         names = containers(pod)
         if len(names) > 1 and meta.annotations(pod).get(DEFAULT) not in names:
-            return f"note: this is container {names[0]}; there are {', '.join(names)} (-c chooses)"
+            return f"note: this is container {names[0]}; use -c to select another of {', '.join(names)}"
     return ""
 
 
@@ -105,4 +105,4 @@ def _reason(pod: JSONObject) -> str:
 def _before(pod: JSONObject, container: str | None) -> str:
     inits = [str(init_container.get("name")) for init_container in meta.spec(pod).get("initContainers") or []]
     logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
-    return f"; its init container has one: -c {logged[-1]}" if logged else ""
+    return f"; to read the log of its init container: -c {logged[-1]}" if logged else ""

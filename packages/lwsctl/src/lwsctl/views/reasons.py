@@ -115,4 +115,4 @@ def behind(view: View) -> str:
     is_counted = view.up_to_date in (*revisions, sum(revisions)) or not (view.up_to_date or view.is_updating)
     if len(revisions) > 1 and not is_counted:
         facts.append(f"{' and '.join(map(str, revisions))} groups have the same revision")
-    return f"the status of {view.name} is behind its pods: of these {', and '.join(facts)}" if facts else ""
+    return f"the status of {view.name} is outdated: according to its pods, {', and '.join(facts)}" if facts else ""

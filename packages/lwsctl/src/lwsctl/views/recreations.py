@@ -108,7 +108,7 @@ def sentence(recreation: Recreations, now: datetime) -> str:
     cause = f"pod {recreation.failed_pod} failed"
     reason = f" ({recreation.reason})" if recreation.reason else ""
     if recreation.is_exhausted:
-        return f"{attempts}; {cause} again{reason}: no restart is left, the pods are kept for diagnosis"
+        return f"{attempts}; {cause} again{reason}, and no restarts remain; the pods are kept for diagnosis"
     if not recreation.is_waiting:
         return f"{attempts}, last {duration(now - recreation.due)} ago because {cause}{reason}"
     wait = f"in {duration(recreation.due - now)}" if recreation.due > now else "now"

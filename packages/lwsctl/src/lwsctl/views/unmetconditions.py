@@ -64,7 +64,7 @@ def for_outcome(outcome: ConditionOutcome) -> Check:
 def for_ready(view: Shown | None) -> str | None:
     """Return what is missing until the latest spec is applied and all groups are ready."""
     if view is None:
-        return "it is gone"
+        return "it no longer exists"
     if view.is_ready:
         return None
     return ready_groups(view)
@@ -88,7 +88,7 @@ def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR,
         for group in own.groups:
             is_wanted = kept_back <= group.index < own.desired
             if is_wanted and group.crashes is not None and not group.crashes.are_over(now, least):
-                return f"group {group.name} of {own.name} failed, and has not been ready for long enough since"
+                return f"group {group.name} of {own.name} failed, and has not been ready for long enough"
     return None
 
 
@@ -103,16 +103,16 @@ def ready_groups(view: Shown) -> str:
 def for_completion(view: Shown | None) -> str | None:
     """Return what is missing until a LeaderWorkerSet that runs to completion is complete."""
     if view is None:
-        return "it is gone"
+        return "it no longer exists"
     if isinstance(view, SetView):
-        return "a DisaggregatedSet serves and does not end"
+        return "a DisaggregatedSet does not complete"
     if not runsettings.read(meta.annotations(view.object)).completes:
-        return f"it does not run to completion: it lacks the annotation {labels.RUN_TO_COMPLETION}"
+        return f"it does not run to completion, because the annotation {labels.RUN_TO_COMPLETION} is missing"
     if view.is_complete:
         return None
     ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
     late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
-    failed = f"; ended at the deadline: {', '.join(late)}" if late else ""
+    failed = f"; stopped at the deadline: {', '.join(late)}" if late else ""
     return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
 
 
@@ -134,7 +134,7 @@ def _not_ended(view: View) -> str:
 def for_replicas(view: Shown | None, count: int) -> str | None:
     """Return what is missing until exactly `count` groups are ready."""
     if view is None:
-        return "it is gone"
+        return "it no longer exists"
     if view.ready == count:
         return None
     return f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
@@ -156,7 +156,7 @@ def _first_reason(view: Shown) -> str:
 def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     """Return what is missing until a condition for the latest spec has the status (R-STAT-15), ignoring case."""
     if view is None:
-        return "it is gone"
+        return "it no longer exists"
     conditions = meta.status(view.object).get("conditions") or []
     condition: JSONObject = next(
         (candidate for candidate in conditions if str(candidate.get("type")).lower() == kind.lower()), {}
@@ -164,20 +164,20 @@ def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     current = condition.get("observedGeneration") == meta.generation(view.object)
     if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
         return None
-    stale = "" if current or not condition else " of an earlier spec"
+    stale = "" if current or not condition else " of a previous spec"
     return f"condition {kind} is {condition.get('status', 'not there')}{stale}{_first_reason(view)}"
 
 
 def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:
     """Return what is missing until a field of the object exists or has the expected value."""
     if view is None:
-        return "it is gone"
+        return "it no longer exists"
     try:
         texts = [jsonpath.text(result) for result in jsonpath.select(steps, view.object)]
     except JSONPathError as error:
         return f"{path}: {error}"
     if not texts:
-        return f"{path} is not there{_first_reason(view)}"
+        return f"{path} does not exist{_first_reason(view)}"
     if value is None or texts == [value.strip("'\"")]:
         return None
     return f"{path} is {' '.join(texts)}, not {value}{_first_reason(view)}"
@@ -185,4 +185,4 @@ def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | 
 
 def for_deletion(view: Shown | None) -> str | None:
     """Return what is missing until the set is deleted."""
-    return None if view is None else "it is still there"
+    return None if view is None else "it still exists"

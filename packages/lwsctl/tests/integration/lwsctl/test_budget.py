@@ -253,7 +253,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
     session = session_of(space)
     with pytest.raises(CommandError, match="group web/0 is exhausted"):
         await Restart(session, RestartRequest("web", (0,), 1)).preview()
-    with pytest.raises(CommandError, match="web/1 is not exhausted: nothing was changed"):
+    with pytest.raises(CommandError, match="web/1 is not exhausted; nothing was changed"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).once()
@@ -263,7 +263,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
     assert_exhausted(space.state, "web-0", "web-0-1")
     await follow(space, await named(space, code), "or recover it")
     await space.settled()
-    with pytest.raises(CommandError, match="web has no exhausted group"):
+    with pytest.raises(CommandError, match="web has no exhausted groups"):
         await recover(session, Selection("web", None))
 
 

@@ -90,5 +90,5 @@ async def test_client_explains_a_set_and_reads_its_events(space: LiveScenario) -
         await client.explain("stuck/7")
     with pytest.raises(ValueError, match="is not a rank"):
         await client.explain("stuck/x")
-    with pytest.raises(RuntimeError, match="no connection of its own"):
+    with pytest.raises(RuntimeError, match="the client has no connection"):
         await client.exec("stuck", ["true"])

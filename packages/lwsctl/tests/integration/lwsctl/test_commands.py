@@ -241,7 +241,7 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: LiveScenario) -
     assert [meta.name(one) for one in found.leaderworkersets] == [one.name for one in second.parts]
     assert await targets.all_of(session, space.namespace, "") == found
     assert found.names == ["split"]
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet; specify one of its LeaderWorkerSets"):
         await shown.objects_of(session, [Selection("split", 0)])
 
 
@@ -258,7 +258,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario
         assert re.search(rf"^  {part.name} +0 +{part.role} +{part.set_revision} ", text, re.MULTILINE), text
     await apply(space, obj | {"spec": with_image(obj, "app:2")})
     await space.eventually(lambda: regarded(space, shown), lambda found: {"disaggregatedset/split"} | parts <= found)
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet; specify one of its LeaderWorkerSets"):
         await describe.describe(session_of(space), Selection("split", 0))
 
 
@@ -274,7 +274,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
     await set_that_is(space, lambda shown: shown.is_ready)
     with pytest.raises(UsageError, match=r"specify a role with --role NAME \(prefill, decode\)"):
         await scale(session, "split", ScaleRequest(2))
-    with pytest.raises(UsageError, match=r"split has no role 'encode' \(there: prefill, decode\)"):
+    with pytest.raises(UsageError, match=r"split has no role 'encode' \(existing: prefill, decode\)"):
         await scale_role(session, "split", "encode", ScaleRequest(2))
     with pytest.raises(CommandError, match="split prefill has 1 group, not 7"):
         await scale_role(session, "split", "prefill", ScaleRequest(2, 7))
@@ -283,7 +283,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
     whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
     with pytest.raises(CommandError, match="scale split --role decode"):
         await scale(session, whole.parts[0].name, ScaleRequest(1))
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet; specify one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
     wanted = LogsRequest(
         selections=(Selection("split"),),

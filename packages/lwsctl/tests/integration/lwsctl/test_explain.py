@@ -60,7 +60,7 @@ async def test_explain_covers_surge_groups_and_ranks_of_older_sizes(space: LiveS
     assert (await diagnosis(space, "web/1")).verdict is not Verdict.HEALTHY
     assert (await diagnosis(space, "web/0/2")).target == "web/0/2"
     for target in ("web/2", "web/1/2", "web/0/3"):
-        with pytest.raises(CommandError, match=f"{target} does not exist: web has 2 groups"):
+        with pytest.raises(CommandError, match=f"{target} does not exist; web has 2 groups"):
             await diagnosis(space, target)
 
 
@@ -97,7 +97,7 @@ async def test_explain_names_a_quota_of_revisions(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=2))
     told = await named(space, "LWS-E028", seconds=30)
     assert (
-        "ResourceQuota few has no room for the ControllerRevision of StatefulSet web: 1 of 1 are used" in told.sentence
+        "ResourceQuota few blocks the ControllerRevision of StatefulSet web (1 of 1 used)" in told.sentence
     )
 
 
@@ -205,7 +205,7 @@ async def test_explain_names_a_readiness_gate(space: LiveScenario, code: str) ->
 
     await space.until(runs)
     told = await named(space, code)
-    assert told.sentence.endswith("of pod web-0 is not open, though its containers are ready")
+    assert told.sentence.endswith("of pod web-0 is not satisfied, although all its containers are ready")
     await space.release("web-0")
     await space.settled()
 
@@ -221,7 +221,7 @@ async def test_explain_names_a_service_that_hides_starting_ranks(space: LiveScen
     await space.until(runs)
     await space.patch({"spec": {"publishNotReadyAddresses": False}}, resource=SERVICES)
     told = await named(space, code)
-    assert "Service web publishes only ranks that are ready" in told.sentence
+    assert "Service web publishes only ready ranks" in told.sentence
     assert told.steps[0].startswith("delete Service web")
     await space.delete("web", SERVICES)
 
@@ -249,7 +249,7 @@ async def test_explain_names_a_partition(space: LiveScenario) -> None:
     await space.until(is_held)
     told = await named(space, "LWS-E085")
     assert told.verdict is Verdict.PROGRESSING
-    assert told.sentence == "partition 2 holds the rollout: 1 of 3 groups updated"
+    assert told.sentence == "partition 2 blocks the rollout: 1 of 3 groups updated"
 
 
 async def test_explain_names_a_manager_that_does_not_act(space: LiveScenario) -> None:
@@ -260,7 +260,7 @@ async def test_explain_names_a_manager_that_does_not_act(space: LiveScenario) ->
         told = await named(space, "LWS-E005", late=SILENCE)
     finally:
         await space.manager.start()
-    assert "no manager acts: the latest spec of web has not been observed for" in told.sentence
+    assert "no manager is active: the latest spec of web has not been observed for" in told.sentence
     assert await space.get(LEADERWORKERSETS, "web")
 
 
@@ -276,7 +276,7 @@ async def test_explain_lists_the_worst_part_first(space: LiveScenario) -> None:
             found = await explain(session_of(space), parse("split"))
     assert worst(found).target.endswith("-decode")
     assert len(found) == 2
-    with pytest.raises(UsageError, match="split is a DisaggregatedSet: specify one of its LeaderWorkerSets"):
+    with pytest.raises(UsageError, match="split is a DisaggregatedSet; specify one of its LeaderWorkerSets"):
         await explain(session_of(space), parse("split/0"))
 
 
@@ -285,12 +285,12 @@ async def test_other_commands_report_the_cause_of_explain(space: LiveScenario) -
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
     said = await Causes(session_of(space), "web", print).conclude()
-    assert said == f"\n{headline(told)}\n`lws -n {space.namespace} explain web` says more"
+    assert said == f"\n{headline(told)}\nuse `lws -n {space.namespace} explain web` for details"
     title = "web is stuck: LWS-E026 (the priority class does not exist)"
     session = session_of(space)
     whole = await targets.view_of(session, await targets.find(session, "web"))
     assert await notes(session, Lists(space.client), space.namespace, [], [whole]) == [
-        f"{title}; `lws -n {space.namespace} explain web` says more"
+        f"{title}; use `lws -n {space.namespace} explain web` for details"
     ]
     assert await Causes(session_of(space), "nobody", print).conclude() == ""
 

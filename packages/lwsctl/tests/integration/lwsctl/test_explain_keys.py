@@ -32,7 +32,7 @@ async def test_explain_names_leaders_without_progress(space: LiveScenario, code:
 
     told = await named(space, code, seconds=30)
 
-    assert told.sentence == "the leaders of web make no progress within the deadline of their Deployment"
+    assert told.sentence == "the leader Deployment of web exceeded its progress deadline"
     assert told.steps[0].endswith("describe deployment web")
     await follow(space, told, "rollout undo web")
     await settled(space, 1, 1, limit=60)

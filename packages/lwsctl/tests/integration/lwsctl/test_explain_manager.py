@@ -62,7 +62,7 @@ async def test_explain_names_a_manager_without_pods(space: LiveScenario) -> None
         await space.delete(MANAGER, DEPLOYMENTS)
     finally:
         await space.manager.start()
-    assert told.sentence.startswith("the manager does not run: the latest spec of web has not been observed for")
+    assert told.sentence.startswith("the manager is not running: the latest spec of web has not been observed for")
     assert f"Deployment {space.namespace}/{MANAGER}: 0 of 2 replicas ready" in told.evidence
 
 
@@ -72,7 +72,7 @@ async def test_explain_names_a_statefulset_without_a_status(space: LiveScenario)
         await space.create(lws(replicas=1, size=2))
         await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
         told = await named(space, "LWS-E014", late=BUSY)
-    assert told.sentence.startswith("the StatefulSet controller has not acted on StatefulSet web")
+    assert told.sentence.startswith("the StatefulSet controller has not observed StatefulSet web")
     assert told.evidence == ("metadata.generation 1, status.observedGeneration 0",)
     await space.settled()
 

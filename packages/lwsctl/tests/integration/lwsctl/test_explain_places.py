@@ -88,7 +88,7 @@ async def test_explain_names_an_unknown_scheduler(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulerName="volcanoo")))
     await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
     told = await named(space, "LWS-E033", seconds=5 + NAMED_WITHIN)  # a scheduler has five to say something
-    assert "no scheduler called volcanoo has acted on pod web-0" in told.sentence
+    assert "no scheduler named volcanoo has processed pod web-0" in told.sentence
 
 
 async def test_explain_names_a_scheduling_gate(space: LiveScenario) -> None:
@@ -114,8 +114,8 @@ async def test_explain_names_a_claim_without_a_storage_class(space: LiveScenario
     await space.create(lws(replicas=1, size=1, template=parts))
     await space.until(unschedulable("PersistentVolumeClaim"))
     told = await named(space, code)
-    assert told.sentence == f"claim data-web-0 of pod web-0 is not bound: there is no StorageClass {late}"
-    assert told.steps[0].startswith("make the StorageClass or a volume for claim data-web-0")
+    assert told.sentence == f"claim data-web-0 of pod web-0 is not bound: StorageClass {late} does not exist"
+    assert told.steps[0].startswith("create the StorageClass or a volume for claim data-web-0")
     await space.provide_volumes(late, 1)
     await space.settled()
 

@@ -127,7 +127,10 @@ async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
         assert "Cannot resize pod web-1" in told_of_resizes(state)
 
     await space.until(is_told)
-    assert "apply other values to web, or the previous values: the pods are kept" in (await named(space, code)).steps
+    assert (
+        "apply different values or the previous values to web; the pods are not recreated"
+        in (await named(space, code)).steps
+    )
     await space.edit_template(workerTemplate=sized("200m"))
     state = await space.settled()
     assert (state.uids("web"), cpus(state)) == (before, {"200m"})

@@ -88,7 +88,7 @@ async def test_pod_with_the_name_of_a_rank_is_reported(space: LiveScenario, name
     await space.create(lws(replicas=1, size=2))
     told = await named(space, "LWS-E019", seconds=30)
     owner = "is controlled by Thing other" if is_owned else "has no controller"
-    assert told.sentence == f'pod {name} of web cannot be created: pods "{name}" already exists: it {owner}'
+    assert told.sentence == f'pod {name} of web cannot be created: pods "{name}" already exists and {owner}'
 
 
 async def test_orphaned_workers_are_counted(space: LiveScenario) -> None:

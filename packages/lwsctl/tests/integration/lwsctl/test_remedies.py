@@ -175,7 +175,7 @@ async def test_shorter_name_makes_the_set_ready(space: LiveScenario, code: str) 
     async with without_validation(space):
         await space.eventually(lambda: store(space, lws(name, replicas=1, size=1)), bool)
     told = await named(space, code, name, seconds=LATER)
-    assert told.steps[0] == f"delete {name} and create it again with a shorter name"
+    assert told.steps[0] == f"recreate {name} with a shorter name"
     await space.delete(name)
     await space.create(lws("a" * 40, replicas=1, size=1))
     await space.settled("a" * 40)
@@ -222,7 +222,7 @@ async def test_missing_secret_makes_the_set_ready(space: LiveScenario, code: str
     broken["spec"]["containers"][0]["envFrom"] = [{"secretRef": {"name": "hf-token"}}]
     await space.create(lws(replicas=1, size=2, template={"workerTemplate": broken}))
     (step,) = (await named(space, code)).steps
-    (name,) = re.findall(r'create what is missing in namespace \S+: secret "(\S+)" not found', step)
+    (name,) = re.findall(r'create the missing object or key in namespace \S+: secret "(\S+)" not found', step)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"TOKEN": "x"}}
     await space.create(secret, SECRETS)
     await space.settled()

@@ -93,7 +93,7 @@ async def test_workers_wait_for_the_names_of_old_workers(space: LiveScenario) ->
 
     await space.until(is_new)
     cause = await named(space, "LWS-E107", late=timedelta(hours=-1))  # within the grace period
-    assert cause.sentence == "group 0: its new workers wait until old pod web-0-1 has ended"
+    assert cause.sentence == "group 0: its new workers wait until previous pod web-0-1 has terminated"
     await space.scale(2)
     state = await space.until(shows(lambda state: is_ready(state.pods["web-1-2"]), True))
     assert sorted(state.statefulsets) == ["web", "web-1"]

@@ -82,7 +82,7 @@ async def test_scaling_down_reports_and_recreates_unready_groups(
     await scale_broken_first(session, "web", wanted)
     said = capsys.readouterr().out.splitlines()
     goes = (
-        "web: group 1 goes, ready: groups with an index go from the highest"
+        "web: group 1 is deleted although ready, because groups with an index are deleted in descending order"
         if stays
         else "web: group 1 goes: not ready"
     )
@@ -111,5 +111,5 @@ def _assert_gone(state: State, uid: str) -> None:
 
 async def test_prefer_broken_is_rejected_when_scaling_up(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
-    with pytest.raises(CommandError, match="web has 1 group: --prefer-broken requires a smaller number of groups"):
+    with pytest.raises(CommandError, match="web has 1 group, and --prefer-broken requires a smaller number of groups"):
         await scale_broken_first(session_of(space), "web", ScaleRequest(2, prefer_broken=True))

@@ -89,13 +89,13 @@ async def test_undo_returns_to_a_revision_that_is_kept(space: LiveScenario) -> N
     assert "app:1" in str(revision_content(old))
 
     assert await undo(session, "web") == "web rolled back to revision 1"
-    assert await follower(space).follow(60) == "web: the rollout is done: 2 groups updated and ready"
+    assert await follower(space).follow(60) == "web: the rollout is complete: 2 groups updated and ready"
     state = await space.settled()
     assert image_of(state, "web-1") == "app:1"
     await space.until(_assert_one_revision)
     assert await numbers(space) == [(2, False), (3, True)]
     assert await undo(session, "web", 3) == "web already has revision 3"
-    with pytest.raises(CommandError, match=r"web has no revision 9 \(there: 2, 3\)"):
+    with pytest.raises(CommandError, match=r"web has no revision 9 \(existing: 2, 3\)"):
         await undo(session, "web", 9)
 
 
@@ -115,7 +115,7 @@ async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Live
     assert "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:2 -> app:1" in undone
     assert "a new revision: 3 groups of 2 pods would be created" in undone
     assert undone[-1] == "nothing was changed (dry run)"
-    assert await undo(session, "web", 2, is_trial=True) == "web already has revision 2: nothing was changed (dry run)"
+    assert await undo(session, "web", 2, is_trial=True) == "web already has revision 2; nothing was changed (dry run)"
 
     restarted = (await restart_all(session, "web", is_trial=True)).splitlines()
     assert any(line.strip().startswith("+") and patches.RESTARTED_AT in line for line in restarted)
@@ -128,9 +128,9 @@ async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Live
         "nothing was changed (dry run)"
     )
     assert (await Restart(session, RestartRequest("web", (1,), 1), force=True).preview()).splitlines() == [
-        "web rank 1/1 would be recreated, all at once, in this order:",
+        "web rank 1/1 would be recreated, all at the same time, in this order:",
         "  rank 1/1: pod web-1-1",
-        "with the restart policy RecreateGroupOnPodRestart, all ranks of the group with it",
+        "with the restart policy RecreateGroupOnPodRestart, all ranks of the group are recreated",
         "nothing was changed (dry run)",
     ]
     with pytest.raises(CommandError, match="web has no pod for group 7 now: nothing was restarted"):
@@ -164,13 +164,13 @@ async def test_paused_rollout_holds_until_it_is_resumed(space: LiveScenario) -> 
     session = session_of(space)
     await space.bring_up(lws(replicas=3, size=1))
     tried = await pause(session, "web", is_trial=True)
-    assert tried == "web paused: 3 groups held by the partition (dry run)"
-    assert await pause(session, "web") == "web paused: 3 groups held by the partition"
-    assert await pause(session, "web") == "web is paused already"
+    assert tried == "web paused; the partition blocks 3 groups (dry run)"
+    assert await pause(session, "web") == "web paused; the partition blocks 3 groups"
+    assert await pause(session, "web") == "web is already paused"
     before = space.state.uids("web")
     await space.until(lambda state: _assert_held(state, 3))
     await space.replace_worker_template(pod_template("app:2"))
-    with pytest.raises(CommandError, match=r"the rollout of web is paused: nothing was changed.*rollout resume web"):
+    with pytest.raises(CommandError, match=r"the rollout of web is paused; nothing was changed.*rollout resume web"):
         await undo(session, "web")
     with pytest.raises(CommandError, match="paused"):
         await restart_all(session, "web")
@@ -180,7 +180,7 @@ async def test_paused_rollout_holds_until_it_is_resumed(space: LiveScenario) -> 
     assert await let_go(session, "web", is_trial=True) == "web resumed (dry run)"
     assert await let_go(session, "web") == "web resumed"
     assert await let_go(session, "web") == "web is not paused"
-    assert "the rollout is done: 3 groups updated and ready" in await follower(space).follow(60)
+    assert "the rollout is complete: 3 groups updated and ready" in await follower(space).follow(60)
     state = await space.settled()
     assert {image_of(state, pod) for pod in state.of("web")} == {"app:2"}
     assert not patches.is_paused(await space.get(LEADERWORKERSETS, "web"))
@@ -202,7 +202,7 @@ async def test_rollout_status_names_the_reason_when_it_stalls(space: LiveScenari
     stuck = r"no group changed for 3 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
     with pytest.raises(StuckError, match=stuck):
         await follower(space, STUCK).follow(60)
-    late = r"not done after 1 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: "
+    late = r"not complete after 1 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: "
     with pytest.raises(TimedOutError, match=late):
         await follower(space).follow(1)
     assert (await follower(space).once()).startswith("web: 0/2 groups updated")
@@ -238,7 +238,7 @@ async def test_restart_keeps_the_budget_of_unavailable_groups(space: LiveScenari
     state = await space.until(lambda state: assert_pods(state, "web", replicas=3, size=2))
     after = state.uids("web")
     assert {pod for pod in after if after[pod] == before[pod]} == {"web-1", "web-1-1"}
-    with raises_one(CommandError, "web has no pod for group 7 now: nothing was restarted; web has 3 groups"):
+    with raises_one(CommandError, "nothing was restarted, because web has no pod for group 7; web has 3 groups"):
         await Restart(session, RestartRequest("web", (7,))).run(60)
 
 
@@ -252,7 +252,7 @@ def _is_up(state: State, index: int) -> bool:
 async def test_dry_run_of_a_restart_predicts_recreated_ranks(space: LiveScenario, policy: str) -> None:
     before = (await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": policy}))).uids("web")
     restart = Restart(session_of(space), RestartRequest("web", (0,), 1))
-    promised = f"with the restart policy {policy}, all ranks of the group with it" in await restart.preview()
+    promised = f"with the restart policy {policy}, all ranks of the group are recreated" in await restart.preview()
     await restart.run(60)
     after = (await space.until(lambda state: assert_pods(state, "web", replicas=1, size=3))).uids("web")
     recreated = {pod for pod in after if after[pod] != before[pod]}
@@ -264,7 +264,7 @@ async def test_restart_of_all_groups_keeps_the_image(space: LiveScenario) -> Non
     before = (await space.bring_up(lws(replicas=2, size=1))).uids("web")
     assert await restart_all(session, "web") == "web restarts: `lws rollout status web` follows it"
     async with timeouts.within(60):
-        assert "the rollout is done" in await follower(space).follow(60)
+        assert "the rollout is complete" in await follower(space).follow(60)
     state = await space.settled()
     assert not set(state.uids("web").values()) & set(before.values())
     assert {image_of(state, pod) for pod in state.of("web")} == {"app:1"}
@@ -320,12 +320,12 @@ async def test_disaggregated_set_is_followed_but_not_steered(space: LiveScenario
     obj = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
     set_follower = SetFollower(session, space.key("split"), 600.0)
-    assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
-    with pytest.raises(UsageError, match=r"`lws get split -o view` shows its rollout"):
+    assert await set_follower.follow(60) == "split: the rollout is complete; 2 groups ready"
+    with pytest.raises(UsageError, match=r"`lws get split -o view` to show its rollout"):
         await set_follower.document()
     with pytest.raises(CommandError, match=r"split is a DisaggregatedSet, .*; its LeaderWorkerSets: split-0-.*decode"):
         await undo(session, "split")
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
-    with pytest.raises(CommandError, match=f"{part} belongs to DisaggregatedSet split, .*: nothing was changed"):
+    with pytest.raises(CommandError, match=f"{part} belongs to DisaggregatedSet split, .*; nothing was changed"):
         await pause(session, part)
     assert len(await rollouttargets.past(session, part)) == 1

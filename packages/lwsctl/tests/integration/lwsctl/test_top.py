@@ -43,7 +43,7 @@ async def test_top_shows_the_usage_of_each_rank(space: LiveScenario, running: Ru
         assert (await usage()).titles == ["CPU", "memory"]
         return
     with pytest.raises(
-        CommandError, match=r"the cluster does not serve pod metrics \(metrics.k8s.io\): install metrics-server"
+        CommandError, match=r"the cluster does not provide pod metrics \(metrics.k8s.io\); install metrics-server"
     ):
         await lines()
     assert await usage() == NO_COLUMNS

@@ -197,7 +197,7 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
         advice = "; use --force-conflicts to take ownership of the fields"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
-        by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
+        by_hand = f"create it with `{kubectl} create namespace {name}`, or " if kubectl else ""
         advice = f"; {by_hand}{f'use `{creator}`' if creator else 'add --create-namespace to this command'}"
         if names.dns_1123_label(str(name)):
             text, advice = (
@@ -253,7 +253,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
             for condition in conditions
         )
         raise TimedOutError(
-            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {states or 'no controller acts'}"
+            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {states or 'no controller is active'}"
         ) from error
 
 

@@ -51,7 +51,7 @@ class Discovery:
 
     async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
         """Return the message for an unserved kind, with a similar kind or the served version."""
-        text = f"the API server serves no kind {kind} in {api_version}"
+        text = f"the API server does not serve kind {kind} in {api_version}"
         if near := hint(kind, served):
             return f"{text}{near}"
         others = [other for other in await self._versions() if other != api_version]
@@ -61,8 +61,8 @@ class Discovery:
         group = api_version.rpartition("/")[0]
         skips = ", or use --skip-unserved to skip it" if skippedgroups.reason(api_version) else ""
         if "." not in group or group in OWN_GROUPS:
-            return f"{text}, which this cluster does not serve: remove the object to apply the others{skips}"
-        return f"{text}: install its CRD{skips}"
+            return f"{text}, which is not available in this cluster; remove the object to apply the others{skips}"
+        return f"{text}; install its CRD{skips}"
 
     async def _versions(self) -> list[str]:
         """Return the API groups in their preferred versions. Groups that cannot be read are omitted."""

@@ -6,12 +6,12 @@ error.
 
 from typing import Final
 
-ACCESS: Final = "requests are not authorized by roles"
-TRAFFIC: Final = "there is no traffic from outside"
-METRICS: Final = "nobody collects metrics"
-SIZES: Final = "nobody sizes it by load"
-QUEUES: Final = "there are no queues"
-MACHINE: Final = "containers are processes of this machine"
+ACCESS: Final = "requests are not authorized with RBAC on this cluster"
+TRAFFIC: Final = "this cluster has no external traffic"
+METRICS: Final = "this cluster does not collect metrics"
+SIZES: Final = "this cluster does not autoscale workloads"
+QUEUES: Final = "this cluster has no queues"
+MACHINE: Final = "containers are processes on this machine"
 
 IDLE: Final = {
     "rbac.authorization.k8s.io": ACCESS,

@@ -20,7 +20,7 @@ STRICT: Final = re.compile(r'unknown field "([^"]+)"')
 ELEMENT: Final = re.compile(r"\[[^\]]*\]")
 """A list element in a path: its index or its keys."""
 
-ADVICE: Final = "unknown field; check its name and its place"
+ADVICE: Final = "unknown field; check its name and location"
 
 DEEPEST: Final = 4
 """The maximum depth of the search for a misplaced field."""

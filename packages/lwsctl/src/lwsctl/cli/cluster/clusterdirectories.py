@@ -157,8 +157,8 @@ class ClusterDirectory(Struct, frozen=True):
         strange = content - {self.log.name, self.older_log.name}
         if strange and not self.is_cluster:
             raise CommandError(
-                f"{self.directory}: contains {min(strange)!r}, so it is not the directory of a cluster: "
-                "choose another name, or set LWS_STATE_HOME to another directory"
+                f"{self.directory} is not a cluster directory, because it contains {min(strange)!r}; use a different name, or set LWS_STATE_HOME to a different "
+                "directory"
             )
         from localkube.cluster import LocalkubeError, make_private
 
@@ -180,8 +180,7 @@ class ClusterDirectory(Struct, frozen=True):
         with file:
             if not _try_lock(file.fileno()):
                 raise CommandError(
-                    f"cluster {self.name} runs already (process {self.pid() or 'unknown'}); "
-                    f"stop it with `lws down {self.name}`, or give another name"
+                    f"cluster {self.name} is already running (process {self.pid() or 'unknown'}); stop it with `lws down {self.name}`, or use a different name"
                 )
             try:
                 file.truncate(0)
@@ -199,8 +198,7 @@ class ClusterDirectory(Struct, frozen=True):
         """Delete the directory with all data. Reject directories that do not belong to a cluster."""
         if not (self.is_cluster or self.is_ephemeral or self.mark.is_file() or self._has_only_logs):
             raise CommandError(
-                f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
-                "nothing was deleted"
+                f"{self.directory} is not a cluster directory (file {self.lock.name} is missing); nothing was deleted"
             )
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -265,15 +263,14 @@ def home() -> Path:
         return Path(state) / "lws"
     with contextlib.suppress(RuntimeError):
         return Path.home() / ".local" / "state" / "lws"
-    raise CommandError(f"the home directory is unknown: {SET_HOME}")
+    raise CommandError(f"the home directory is unknown; {SET_HOME}")
 
 
 def place(name: str) -> ClusterDirectory:
     """Return the directory of the cluster with this name. Raise an error if it is not private to this user."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
-            "beginning and ending with a letter or digit"
+            f"cluster name: Invalid value: {name!r}: use up to 40 lowercase letters, digits and '-', starting and ending with a letter or digit"
         )
     directory = ClusterDirectory(name, home() / name)
     directory.require_private()

@@ -50,7 +50,7 @@ class Keepalive:
 
 def ended(place: ClusterDirectory) -> CommandError:
     """Return the error for a command whose cluster has stopped in the meantime."""
-    return CommandError(f"cluster {place.name} has stopped; start it again with `{up(place)}`")
+    return CommandError(f"cluster {place.name} has stopped; use `{up(place)}` to start it")
 
 
 def refuse_stopped(place: ClusterDirectory) -> None:
@@ -62,7 +62,7 @@ def refuse_stopped(place: ClusterDirectory) -> None:
         return
     if state == "T":
         raise CommandError(
-            f"cluster {place.name} stands still: process {pid} is stopped; `kill -CONT {pid}` continues it"
+            f"cluster {place.name} is suspended because process {pid} is stopped; use `kill -CONT {pid}` to continue it"
         )
 
 

@@ -32,8 +32,10 @@ class RecordedLog(Struct, frozen=True):
         """Return the source of the lines."""
         shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
         if not self.lines:
-            return f"note: {self.rank.pod} printed nothing before the failure of {self.episode.time}; {shows} shows it"
-        return f"note: recorded last log lines of {self.rank.pod}, of {self.episode.time}; {shows} shows all of that failure"
+            return (
+                f"note: {self.rank.pod} did not print anything before the failure at {self.episode.time}; see {shows}"
+            )
+        return f"note: last recorded log lines of {self.rank.pod}, from {self.episode.time}; see {shows} for the complete failure"
 
 
 class RankRequest(Struct, frozen=True):

@@ -46,7 +46,7 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
     if root is not None:
         return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
     if target.local:
-        raise CommandError(f"there is no cluster {target.local} on this machine; `lws clusters` lists all names")
+        raise CommandError(f"cluster {target.local} does not exist on this machine; `lws clusters` lists all clusters")
     async with target.session() as session:
         return await of_cluster(session.client, "" if everywhere else session.namespace, selection)
 

@@ -196,10 +196,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def cluster_name(self, argument: str | None) -> str:
         """Return the name of the local cluster from the command's argument or from --local."""
         if self.kubeconfig or self.context_name or self.namespace:
-            raise UsageError("this command supports only local clusters: omit -n, --kubeconfig and --context")
+            raise UsageError("this command supports only local clusters; remove -n, --kubeconfig and --context")
         if argument and self.local and argument != self.local:
             raise UsageError(
-                f"cluster {argument} and --local={self.local} select different clusters: specify one of them"
+                f"cluster {argument} and --local={self.local} select different clusters; specify one of them"
             )
         return argument or self.local or clusterdirectories.DEFAULT
 
@@ -213,20 +213,20 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def _local_place(self) -> ClusterDirectory:
         if self.kubeconfig or self.context_name:
-            raise UsageError("--local selects the cluster: omit --kubeconfig and --context")
+            raise UsageError("--local selects the cluster; remove --kubeconfig and --context")
         place = clusterdirectories.place(self.local or clusterdirectories.DEFAULT)
         if place.pid() is None:
             others = [other.name for other in _running()]
-            hint = f"running: {', '.join(others)}" if others else "none is running"
+            hint = f"running: {', '.join(others)}" if others else "no cluster is running"
             if place.has_record and not place.is_cluster:
                 words = f"lws {place.words} history"
                 raise CommandError(
-                    f"{place.name} was a temporary cluster that no longer runs; `{words}` shows its failures"
+                    f"{place.name} was a temporary cluster that has stopped; use `{words}` to show its failures"
                 )
             if meant := suggestions.hint(place.name, others):
-                raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
+                raise CommandError(f"the embedded cluster {place.name} is not running ({hint}){meant}")
             start = keepalive.up(place)
-            raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
+            raise CommandError(f"the embedded cluster {place.name} is not running ({hint}); use `{start}` to start it")
         return place
 
 
@@ -238,5 +238,5 @@ def _on_this_machine() -> str:
     """Return the options for a local cluster, or the command that starts one."""
     addresses = [place.words for place in _running()]
     if not addresses:
-        return "or start a local cluster: `lws up`"
-    return f"or address {'the cluster' if len(addresses) == 1 else 'a cluster'} of this machine: {', '.join(addresses)}"
+        return "or start a local cluster with `lws up`"
+    return f"or select {'the cluster' if len(addresses) == 1 else 'a cluster'} on this machine: {', '.join(addresses)}"

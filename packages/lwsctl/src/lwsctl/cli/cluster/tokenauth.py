@@ -58,13 +58,13 @@ class TokenAuthenticator(Struct, frozen=True):
                     permission for permission in NEEDED if not await is_allowed(client, permission, self.namespace)
                 ]
         except UnauthorizedError as error:
-            raise LoginRejectedError("The API server rejected this token. It may have expired.") from error
+            raise LoginRejectedError("The API server rejected this token. The token might have expired.") from error
         except (APIError, ConfigError) as error:
-            raise LoginRejectedError(f"The token is not valid: {error}") from error
+            raise LoginRejectedError(f"The token is invalid: {error}") from error
         if not user or lacking:
             where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
             missing = ", ".join(f"{permission.verb} {permission.title}" for permission in lacking)
-            raise LoginRejectedError(f"{user or 'this user'} may not {missing} in {where}.")
+            raise LoginRejectedError(f"{user or 'this user'} is not permitted to {missing} in {where}.")
         return user
 
     def runner(self, token: str) -> Runner | None:

@@ -59,8 +59,7 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Share the dashboard on this address (0.0.0.0 for all). Each user logs in with a token of the "
-    "cluster. Defaults to this machine only.",
+    help="Share the dashboard on this address (0.0.0.0 for all addresses). Users log in with a cluster token. Defaults to this machine only.",
 )
 @click.option(
     "--export",
@@ -81,7 +80,7 @@ def command(target: Target, /, *, export: str | None, **options: Any) -> None:
     """
     request = DashboardRequest(**options)
     if export is not None and (request.allows_actions or request.port or request.listen):
-        raise UsageError("--export prints a file: it cannot be combined with --allow-actions, --port or --listen")
+        raise UsageError("--export prints a file and cannot be combined with --allow-actions, --port or --listen")
     asyncio.run(_export(target, request, export) if export is not None else _serve(target, request))
 
 
@@ -141,7 +140,7 @@ async def _share(model: "LiveModel", target: Target, request: DashboardRequest, 
     where = Address(request.listen or "", request.port)
     async with shared(model, host, where, about) as served, until_stopped() as stopped:
         say(
-            f"The dashboard listens on {Address(where.host, served.port)}; users log in with tokens. Press Ctrl-C to stop it."
+            f"The dashboard is listening on {Address(where.host, served.port)}. Users log in with tokens. Press Ctrl-C to stop it."
         )
         await stopped.wait()
 
@@ -151,8 +150,8 @@ async def _announce(served: "Dashboard", directory: Path, request: DashboardRequ
 
     The browser opens a private file that redirects to the link, because all users of the machine can see command lines.
     """
-    say(f"The dashboard is open for one browser: {served.link}")
-    say("Ctrl-C ends it.")
+    say(f"The dashboard is available to one browser at {served.link}")
+    say("Press Ctrl-C to stop it.")
     if not request.opens_browser:
         return
     path = directory / "open.html"

@@ -95,7 +95,7 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     selection = targets.parse(name)
     if selection.group is not None:
         raise UsageError(
-            f"lws delete takes a LeaderWorkerSet, not a group: `{session.lws} restart {name}` recreates it"
+            f"lws delete deletes LeaderWorkerSets, not groups; use `{session.lws} restart {name}` to recreate a group"
         )
     resource, obj = await targets.find_either(session, selection.name)
     return resource, meta.key(obj)
@@ -125,7 +125,7 @@ async def _of_document(
     resource = await discovery.resource_of(document.object)
     metadata = document.object["metadata"]
     if not metadata.get("name"):
-        raise CommandError(f"{document.place}: metadata.name: Required value: an object is deleted by its name")
+        raise CommandError(f"{document.place}: metadata.name: Required value: objects are deleted by name")
     namespace = (metadata.get("namespace") or session.namespace) if resource.namespaced else ""
     return resource, ObjectKey(namespace, metadata["name"])
 
@@ -138,7 +138,7 @@ def _say_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str 
 
 
 def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
-    say(f"{resource.kind.lower()}/{key.name} was gone already", err=form == "name")
+    say(f"{resource.kind.lower()}/{key.name} was already deleted", err=form == "name")
 
 
 async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
@@ -180,5 +180,7 @@ async def _until_gone(session: Session, resource: Resource, key: ObjectKey, time
     except TimeoutError as error:
         obj = informer.store.get(key) or {}
         finalizers = meta.metadata(obj).get("finalizers")
-        reason = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
-        raise TimedOutError(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{reason}") from error
+        reason = f", blocked by finalizers {', '.join(finalizers)}" if finalizers else ""
+        raise TimedOutError(
+            f"{resource.kind.lower()}/{key.name} was not deleted within {timeout:g} s{reason}"
+        ) from error

@@ -44,7 +44,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     selection = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
     if has_terminal and not hasattr(signal, "SIGWINCH"):
-        raise CommandError(f"-t: a terminal of {sys.platform} is not supported: omit -t, or use `kubectl exec -it`")
+        raise CommandError(f"-t: terminals on {sys.platform} are not supported; remove -t, or use `kubectl exec -it`")
 
     async def act(session: Session) -> int:
         pod = await targets.one_pod(session, selection)
@@ -65,11 +65,11 @@ async def cause(session: Session, pod: JSONObject) -> str:
     try:
         current = await session.client.get(PODS, meta.key(pod))
     except NotFoundError:
-        return f": pod {meta.name(pod)} is gone"
+        return f": pod {meta.name(pod)} no longer exists"
     except KubeError as error:
         return f": {error}"
     is_over = meta.is_deleting(current) or meta.uid(current) != meta.uid(pod) or podstate.has_ended(current)
-    return f": pod {meta.name(pod)} has ended" if is_over else ""
+    return f": pod {meta.name(pod)} has terminated" if is_over else ""
 
 
 async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:

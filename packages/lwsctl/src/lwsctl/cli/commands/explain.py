@@ -140,7 +140,7 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
             selector = selectors.format_labels(meta.spec(service)["selector"])
             if not (await session.client.list_page(Query(PODS, meta.namespace(service), selector), limit=1)).items:
                 notes.append(
-                    f"note: Service {meta.key(service)}: spec.selector {selector} selects no pods, so it has no endpoints"
+                    f"note: Service {meta.key(service)}: spec.selector {selector} does not match any pod, so the Service has no endpoints"
                 )
     except APIError:
         return []

@@ -50,7 +50,7 @@ TABLES = (None, "wide")
     "--show-managed-fields",
     "managed_fields",
     is_flag=True,
-    help="Keep managedFields when printing objects as json, yaml or view.",
+    help="Include managedFields when printing objects as json, yaml or view.",
 )
 @click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
 @click.option(
@@ -74,14 +74,14 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     if request.selections and (request.everywhere or request.selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
     if watches and request.form == "name":
-        raise UsageError("--watch cannot be combined with -o name: names do not change")
+        raise UsageError("--watch cannot be combined with -o name, because names do not change")
     if watches and request.managed_fields:
-        raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
+        raise UsageError("--watch cannot be combined with --show-managed-fields, because managedFields are not watched")
     if request.form in formats.OBJECTS[:2] and request.not_ready:
-        raise UsageError(f"-o {request.form} prints objects, not ranks: omit --not-ready, or use -o view")
+        raise UsageError(f"-o {request.form} prints objects, not ranks; remove --not-ready, or use -o view")
     if formats.is_template(request.form) or (request.form in formats.OBJECTS[:2] and not watches):
         if watches or request.not_ready:
-            raise UsageError(f"-o {request.form} prints objects once: omit --watch and --not-ready")
+            raise UsageError(f"-o {request.form} prints objects once; remove --watch and --not-ready")
         asyncio.run(show_objects(target, request, str(request.form)))
         return
     asyncio.run(watch(target, request) if watches else show(target, request))
@@ -102,7 +102,7 @@ async def show(target: Target, request: GetRequest) -> None:
         if request.form in TABLES:
             if not shows_groups:
                 say(
-                    f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
+                    f"use `{session.lws} get NAME` to show groups and ranks, or --not-ready to show all unready ranks",
                     err=True,
                 )
             say(*list(filter(None, map(behind, cluster.views)))[:QUOTED], err=True)
@@ -153,7 +153,7 @@ async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cl
     where = " -A" if request.everywhere else f" -n {session.namespace}"
     if more := len(unready[QUOTED:]):
         say(
-            f"{more} more {'is' if more == 1 else 'are'} not ready; `{session.lws} explain{where}` explains all",
+            f"{more} more {'is' if more == 1 else 'are'} not ready; use `{session.lws} explain{where}` to explain all",
             err=True,
         )
 

@@ -19,7 +19,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...]) -> None:
     context = ctx.find_root()
     for word in words:
         if not isinstance(context.command, click.Group):
-            raise click.UsageError(f"{context.command_path} has no subcommands: omit {word!r}", context)
+            raise click.UsageError(f"{context.command_path} has no subcommands; remove {word!r}", context)
         name, verb, _ = context.command.resolve_command(context, [word])
         if verb is not None:
             context = click.Context(verb, context, name, **verb.context_settings)

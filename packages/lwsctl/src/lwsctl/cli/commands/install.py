@@ -107,7 +107,7 @@ def command(target: Target, /, **options: Any) -> None:
     check_usage(settings, options)
     if settings.image.startswith(UNPULLABLE):
         terminal.say(
-            f"warning: no cluster can pull {settings.image}, unless every node has it: specify a different image with --image",
+            f"warning: clusters cannot pull {settings.image} unless all nodes have it; specify a different image with --image",
             err=True,
         )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
@@ -119,7 +119,7 @@ def command(target: Target, /, **options: Any) -> None:
 def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
     """Reject contradictory options before a request is sent."""
     if options["form"] and not options["dry_run"]:
-        raise UsageError("-o needs --dry-run=client or --dry-run=server")
+        raise UsageError("-o requires --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
         raise UsageError("--wait cannot be combined with --dry-run")
     if not settings.image.strip():
@@ -242,7 +242,7 @@ async def until_admitted(client: Client, namespace: str, latest: float) -> None:
     try:
         await until_webhooks_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
     except TimeoutError as error:
-        raise TimedOutError(f"webhooks not reached: {error}") from error
+        raise TimedOutError(f"the API server cannot reach the webhooks: {error}") from error
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
@@ -259,7 +259,7 @@ def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> s
     )
     if updated < desired or available < desired:
         return f"{min(updated, available)} of {desired} new replicas available{_reason(deployment, pods)}"
-    return f"{total - desired} old replicas still run" if total > desired else ""
+    return f"{total - desired} old replicas are still running" if total > desired else ""
 
 
 def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_STREAMS: Final = 100
 """The default limit of followed logs. Each uses a connection to the API server and one to a kubelet."""
 
-FULL: Final = "note: {most} logs are followed; logs of further ranks start when others end (--max-streams)"
+FULL: Final = "note: following {most} logs; logs of other ranks start when one of them finishes (--max-streams)"
 
 PAUSE: Final = 0.2
 RECORDED_WITHIN: Final = 10
@@ -236,7 +236,7 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
     """Raise the errors that occurred for `count` ranks. Omit missing previous runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
-        raise CommandError(f"none of {counted(count, 'rank')} was restarted, and the previous log does not exist")
+        raise CommandError(f"none of {counted(count, 'rank')} was restarted, so previous logs do not exist")
     sentences = summed([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
     sentences += [str(error) for error in failed if not isinstance(error, NotStartedError)]
     if len(sentences) == 1 and len(failed) == count:
@@ -255,7 +255,9 @@ async def with_selections(session: Session, request: LogsRequest) -> LogsRequest
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
     names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
     if not names:
-        raise CommandError(f"no pods of LeaderWorkerSets in namespace {session.namespace} have labels {request.labels}")
+        raise CommandError(
+            f"LeaderWorkerSets in namespace {session.namespace} have no pods with labels {request.labels}"
+        )
     return replace(request, selections=tuple(map(Selection, names)))
 
 
@@ -270,7 +272,7 @@ async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
     if not pods:
         names = ", ".join(map(str, request.selections))
         raise NoPodsError(
-            f"no pods of {names} match now: `{session.lws} get {request.selections[0].name}` shows which there are"
+            f"no pods of {names} match; use `{session.lws} get {request.selections[0].name}` to list them"
         )
     if not request.options.previous or len(pods) == 1:
         return [*pods.values()]
@@ -349,7 +351,7 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
     names = dict.fromkeys(name for pod in pods for name in containers(pod))
     if container and names and container not in names:
         raise CommandError(
-            f"container {container} is not valid for pod {meta.name(pods[0])} (there: {', '.join(names)})"
+            f"container {container} does not exist in pod {meta.name(pods[0])} (existing: {', '.join(names)})"
         )
 
 
@@ -357,6 +359,6 @@ def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> N
     """Raise an error if more logs than the maximum number of streams would be followed."""
     if count > request.most:
         raise UsageError(
-            f"{selection} has {counted(count, 'rank')}, and {request.most} logs are followed at once: choose some with "
-            f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
+            f"{selection} has {counted(count, 'rank')}, but only {request.most} logs can be followed; select ranks with --group or --rank (--rank 0 for "
+            f"leaders), or use --max-streams {count}"
         )

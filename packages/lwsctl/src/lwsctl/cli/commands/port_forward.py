@@ -60,7 +60,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
 def refuse_unplaced(pod: JSONObject) -> None:
     """Raise an error if a pod has no node yet, or has terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
-        raise CommandError(f"pod {meta.name(pod)} does not run: {podstate.state(pod)}")
+        raise CommandError(f"pod {meta.name(pod)} is not running: {podstate.state(pod)}")
 
 
 async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
@@ -69,7 +69,7 @@ async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event)
     try:
         await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
         if lost.done() and not stop.done():
-            raise CommandError(f"port-forward has ended: {lost.result()}")
+            raise CommandError(f"port-forward stopped: {lost.result()}")
     finally:
         lost.cancel()
         stop.cancel()
@@ -83,11 +83,11 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
         try:
             current = await client.get(PODS, meta.key(pod))
         except NotFoundError:
-            return f"pod {name} is gone"
+            return f"pod {name} no longer exists"
         except ConnectionFailedError as error:
             failures += 1
             if failures == PATIENCE:
-                return f"its cluster no longer responds: {error}"
+                return f"the cluster no longer responds: {error}"
             continue
         except APIError:
             continue  # the server answers: its error may be temporary
@@ -95,7 +95,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
         if meta.uid(current) != meta.uid(pod):
             return f"pod {name} was replaced by a new pod"
         if podstate.has_ended(current):
-            return f"pod {name} has ended"
+            return f"pod {name} has terminated"
 
 
 def parse(words: str) -> tuple[int, int]:

@@ -115,7 +115,7 @@ async def scale(session: Session, name: str, request: ScaleRequest) -> ScaleResu
     resource, obj = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
-        raise UsageError(f"{name} is a DisaggregatedSet: specify a role with --role NAME ({names})")
+        raise UsageError(f"{name} is a DisaggregatedSet; specify a role with --role NAME ({names})")
     refuse_part(session, obj)
     now = int(meta.spec(obj).get("replicas", 1))
     refuse_other(name, now, request.current_replicas)
@@ -153,22 +153,21 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
         raise CommandError(
-            f"{meta.name(lws)} belongs to DisaggregatedSet {owner}, which would undo the change: "
-            f"`{session.lws} scale {owner} --role {role} --replicas N`"
+            f"{meta.name(lws)} belongs to DisaggregatedSet {owner}, which would undo the change; use `{session.lws} scale {owner} --role {role} --replicas N`"
         )
 
 
 def refuse_other(name: str, now: int, current: int | None) -> None:
     """Raise an error if the number of groups differs from the expected number."""
     if current is not None and now != current:
-        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
+        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}; nothing was changed")
 
 
 async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> ScaleResult:
     """Set the number of groups in a role, through the set or the role's scaler."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
-        raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: omit --role")
+        raise UsageError(f"{name} is a LeaderWorkerSet and has no roles; remove --role")
     index, role_object = role_of(obj, role)
     if has_scaler(role_object):
         key = ObjectKey(session.namespace, scaler_name(name, role))
@@ -193,7 +192,7 @@ def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
         if role_object.get("name") == role:
             return index, role_object
     names = ", ".join(str(role_object.get("name")) for role_object in roles)
-    raise UsageError(f"{meta.name(obj)} has no role {role!r} (there: {names})")
+    raise UsageError(f"{meta.name(obj)} has no role {role!r} (existing: {names})")
 
 
 def conclusion(name: str, before: int, request: ScaleRequest) -> str:

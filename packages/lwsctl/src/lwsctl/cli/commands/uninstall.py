@@ -100,7 +100,7 @@ class Remover:
         for pod in sorted(await self._kept(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
                 await self._let_go(pod)
-                self._report(f"{title(resources.PODS, str(meta.key(pod)))} released: it was kept for diagnosis")
+                self._report(f"{title(resources.PODS, str(meta.key(pod)))} released (it was kept for diagnosis)")
 
     async def remove_manager(self) -> None:
         """Remove all objects except the CRDs and the namespace, in reverse order."""
@@ -129,7 +129,7 @@ class Remover:
         key = ObjectKey("", self._namespace)
         tenant = await self._tenant()
         if tenant is not None:
-            self._say(f"{title(resources.NAMESPACES, key.name)} left as it is: {tenant} is in it")
+            self._say(f"{title(resources.NAMESPACES, key.name)} not deleted, because it contains {tenant}")
         else:
             await self._remove(resources.NAMESPACES, key)
 
@@ -166,7 +166,7 @@ class Remover:
         if live is None:
             return
         if not metadata.is_installed(live):
-            self._say(f"{title(resource, key.name)} kept: it has no labels of an installation")
+            self._say(f"{title(resource, key.name)} not deleted, because it has no installation labels")
             return
         # Pods of the manager terminate gracefully, with their permissions, before these are removed.
         await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
@@ -194,9 +194,11 @@ class Remover:
         except TimeoutError as error:
             first = next(iter(remaining()), {})
             finalizers = meta.metadata(first).get("finalizers") if first else None
-            reason = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+            reason = f", blocked by finalizers {', '.join(finalizers)}" if finalizers else ""
             name = title(resource, str(meta.key(first))) if first else resource.kind
-            raise TimedOutError(f"{name} is still there after {self._timeout:g} s{reason}; uninstall again") from error
+            raise TimedOutError(
+                f"{name} was not deleted within {self._timeout:g} s{reason}; uninstall again"
+            ) from error
 
 
 def is_dependent(obj: JSONObject) -> bool:
@@ -264,7 +266,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
 
     target.run(act)
     if not lines:
-        click.echo("there is nothing to remove")
+        click.echo("nothing to remove")
 
 
 async def remove(remover: Remover, *, keeps: bool) -> None:
@@ -290,8 +292,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
         return
     names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
     raise CommandError(
-        f"objects would be deleted with their CRDs: {names}; delete them first, or use --delete-workloads"
-        " to delete them, or --keep-crd to keep them and their definitions"
+        f"objects would be deleted with their CRDs: {names}; delete them first, delete them with --delete-workloads, or keep them and their CRDs with --keep-crd"
     )
 
 
@@ -304,9 +305,8 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
     others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
     raise CommandError(
-        f"pods of exhausted groups, and their namespaces, could not be deleted: {names};"
-        f" recover these groups while the manager runs ({commands}{others}), or, where none does, take the finalizer"
-        f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
+        f"pods of exhausted groups, and their namespaces, could not be deleted: {names}; recover these groups while the manager is running ({commands}{others}), "
+        f"or remove the finalizer {labels.GROUP_RESTART_BUDGET_CLEANUP} from the pods"
     )
 
 

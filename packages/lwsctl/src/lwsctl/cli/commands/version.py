@@ -20,6 +20,6 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     build = shell_completion.get_completion_class(shell)
     if build is None:
-        raise click.UsageError(f"no completion for {shell}")
+        raise click.UsageError(f"completion for {shell} is not available")
     root = ctx.find_root()
     click.echo(build(root.command, {}, "lws", "_LWS_COMPLETE").source())

@@ -65,7 +65,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
                 _copy_linked(member, target, root, name)
                 count += 1
             else:
-                raise CommandError(f"{_shown(member.name)} is a device or a pipe: it is not copied")
+                raise CommandError(f"{_shown(member.name)} is not copied, because it is a device or a pipe")
     return count
 
 
@@ -104,7 +104,7 @@ class _BoundedHeaders:
         if self._left is not None:
             self._left -= len(data)
             if self._left < 0:
-                raise CommandError(f"the archive from the container has headers of more than {HEADERS_LIMIT} bytes")
+                raise CommandError(f"the archive from the container has headers that exceed {HEADERS_LIMIT} bytes")
         return data
 
     def members(self, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -124,7 +124,7 @@ def placed(member: str, root: Path, name: str) -> Path:
     path = PurePosixPath(member)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts:
-        raise CommandError(f"{_shown(member)} is outside the destination: it is not unpacked")
+        raise CommandError(f"{_shown(member)} is not extracted, because it is outside the destination")
     return root.joinpath(name, *parts[1:])
 
 
@@ -136,7 +136,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
     """Return the target. Raise an error if a link in its path leads outside of the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
-        raise CommandError(f"{_shown(member)} is outside the destination because of a link: it is not unpacked")
+        raise CommandError(f"{_shown(member)} is not extracted, because a link places it outside the destination")
     return target
 
 
@@ -171,7 +171,7 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     downwards = dropwhile("..".__eq__, link.parts)
     if link.is_absolute() or ".." in downwards or not is_inside:
         raise CommandError(
-            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, outside the destination: it is not unpacked"
+            f"{_shown(member.name)} is not extracted, because it links to {_shown(member.linkname)}, outside the destination"
         )
     place.symlink_to(member.linkname)
 
@@ -180,7 +180,7 @@ def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -
     first = _inside(placed(member.linkname, root, name), root, member.linkname)
     if not first.is_file():
         raise CommandError(
-            f"{_shown(member.name)} is a link to {_shown(member.linkname)}, which was not copied: it is not unpacked"
+            f"{_shown(member.name)} is not extracted, because it links to {_shown(member.linkname)}, which was not copied"
         )
     content = first.read_bytes()
     _free(target, root, member.name).write_bytes(content)

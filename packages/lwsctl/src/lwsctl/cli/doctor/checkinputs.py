@@ -151,11 +151,11 @@ async def _certificates(
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
             bundle = (hook.get("clientConfig") or {}).get("caBundle") or ""
             for pem in split_certificates(base64.b64decode(bundle)) if bundle else ():
-                pems.setdefault(pem, f"an authority in {name}")
+                pems.setdefault(pem, f"a CA in {name}")
     secret = await _read(client, resources.SECRETS, SECRET_NAME, namespace)
     if isinstance(secret, dict) and (chain := (secret.get("data") or {}).get("tls.crt")):
         for pem in split_certificates(base64.b64decode(chain))[:1]:
-            pems[pem] = "the webhook's certificate"
+            pems[pem] = "the webhook certificate"
     if not pems:
         return UnreadableObject(secret.why) if isinstance(secret, UnreadableObject) else []
     try:
@@ -291,7 +291,7 @@ def _try_directory(directory: Path) -> tuple[str | None, int]:
     if not there.is_dir():
         return f"{there} is not a directory", 0
     if not os.access(there, os.W_OK | os.X_OK):
-        return f"{there} cannot be written", 0
+        return f"{there} is not writable", 0
     return None, shutil.disk_usage(there).free
 
 

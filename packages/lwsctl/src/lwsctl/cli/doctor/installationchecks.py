@@ -30,17 +30,15 @@ OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
 NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
 """The configured names of kube-scheduler."""
 
-UNTRUSTED: Final = (
-    "the API server does not trust the webhook: the caBundle of the configurations belongs to a different CA"
-)
-LATE: Final = "the webhook does not respond in time: check the manager's logs, and firewalls for port 9443"
+UNTRUSTED: Final = "the API server does not trust the webhook, because the caBundle of the webhook configurations belongs to a different CA"
+LATE: Final = "the webhook does not respond in time; check the logs of the manager, and check firewalls for port 9443"
 PROBE_HINTS: Final = {
-    "has expired": "the webhook's certificate has expired: restart the manager, or renew it with cert-manager",
+    "has expired": "the webhook certificate has expired; restart the manager, or renew the certificate with cert-manager",
     "x509": UNTRUSTED,
     "certificate": UNTRUSTED,
-    "no endpoints": "no manager is ready behind the webhook's Service: check its Deployment",
-    "not found": "the webhook's Service is missing: install again",
-    "refused": "the webhook's port is closed: check the manager's Deployment and NetworkPolicy",
+    "no endpoints": "the webhook Service has no ready manager; check the Deployment of the manager",
+    "not found": "the webhook Service is missing; install the manager again",
+    "refused": "the webhook port is closed; check the Deployment and the NetworkPolicy of the manager",
     "deadline": LATE,
     "timed out": LATE,
 }
@@ -122,7 +120,9 @@ def _server(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
     fix = f"upgrade the cluster to 1.{kubernetesfeatures.SUPPORTED} or newer"
     for text in kubernetesfeatures.degraded(facts.version):
-        yield CheckResult("LWS-D103", Level.WARNING, "server", f"Kubernetes {facts.version} has no {text}", fix)
+        yield CheckResult(
+            "LWS-D103", Level.WARNING, "server", f"Kubernetes {facts.version} does not support {text}", fix
+        )
 
 
 def _definitions(facts: Facts) -> Iterator[CheckResult]:
@@ -136,7 +136,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
         elif not meta.is_condition_true(existing, "Established"):
             refused = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
             text = f"{name} is not established{f': {refused}' if refused else ''}"
-            fix = f"{'remove the CRD with these names, then ' if refused else ''}{_install(facts)}"
+            fix = f"{'delete the CRD with these names, then ' if refused else ''}{_install(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := skew(existing, definition)) is not None:
             text = f"{name} has a different version: {difference}"
@@ -158,9 +158,9 @@ def skew(existing: JSONObject, definition: JSONObject) -> str | None:
         missing = sorted(_fields(version) - _fields(other))
         more = sorted(_fields(other) - _fields(version))
         if missing:
-            return f"it lacks {listed(missing, 3)}"
+            return f"it does not have {listed(missing, 3)}"
         if more:
-            return f"it has {listed(more, 3)} that this lws does not know"
+            return f"it has {listed(more, 3)}, which this lws does not support"
     return None
 
 
@@ -187,7 +187,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
             yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
         elif configuration is None:
             there = False
-            text = f"{name} is missing: LeaderWorkerSets and pods are neither checked nor completed"
+            text = f"{name} is missing, so LeaderWorkerSets and pods are neither validated nor mutated"
             yield CheckResult("LWS-D302", Level.ERROR, "webhooks", text, _install(facts))
         elif without := [
             hook["name"]
@@ -195,18 +195,20 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
             if not (hook.get("clientConfig") or {}).get("caBundle")
         ]:
             there = False
-            text = f"{name} has no caBundle for {', '.join(without)}: the API server cannot trust them"
-            fix = "restart the manager, which writes it; or see cert-manager's injector"
+            text = f"{name} has no caBundle for {', '.join(without)}, so the API server cannot trust the webhooks"
+            fix = "restart the manager, which writes the caBundle, or check the injector of cert-manager"
             yield CheckResult("LWS-D303", Level.ERROR, "webhooks", text, fix)
     if facts.probe is None:
         if there:
             yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet was admitted in a dry run")
     elif WEBHOOK_NOT_CALLED in facts.probe:
-        fix = next((hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "see the manager's logs")
+        fix = next(
+            (hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "check the logs of the manager"
+        )
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:
         text = f"a dry run was rejected: {facts.probe}"
-        fix = "use an account that may create LeaderWorkerSets"
+        fix = "use an account with permission to create LeaderWorkerSets"
         yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
 
 
@@ -217,12 +219,12 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     for certificate in facts.certificates:
         ends = f"{certificate.ends:%Y-%m-%d %H:%M} UTC"
         if certificate.ends <= now:
-            fix = "restart the manager, which renews it; or see the Certificate of cert-manager"
-            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} has expired at {ends}", fix)
+            fix = "restart the manager, which renews the certificate, or check the Certificate of cert-manager"
+            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} expired at {ends}", fix)
         elif certificate.ends - now <= SOON:
-            fix = "check the manager's logs: the renewal is overdue"
+            fix = "check the logs of the manager, because the renewal is overdue"
             yield CheckResult(
-                "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} ends soon, at {ends}", fix
+                "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} expires soon, at {ends}", fix
             )
         else:
             yield CheckResult("LWS-D404", Level.OK, "certificates", f"{certificate.what} is valid until {ends}")
@@ -235,11 +237,11 @@ def _unread(code: str, subject: str, text: str) -> CheckResult:
 
 def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     if facts.is_embedded:
-        yield CheckResult("LWS-D500", Level.OK, "manager", "runs within the embedded cluster")
+        yield CheckResult("LWS-D500", Level.OK, "manager", "runs in the embedded cluster")
         return
     yield _deployment(facts)
     if facts.elsewhere:
-        text = f"managers are also installed in {listed(facts.elsewhere, 3)}; the webhooks point to {facts.namespace}"
+        text = f"managers are also installed in {listed(facts.elsewhere, 3)}, and the webhooks use {facts.namespace}"
         fix = "uninstall all but one of them, because they write the same objects"
         yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
     yield _lease(facts, now)
@@ -250,19 +252,21 @@ def _deployment(facts: Facts) -> CheckResult:
     if isinstance(deployment, UnreadableObject):
         return _unread("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
     if deployment is None:
-        text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
+        text = f"{name} is missing, so nothing is reconciled unless a manager runs outside the cluster"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
     ready = int(meta.status(deployment).get("readyReplicas") or 0)
     desired = int(meta.spec(deployment).get("replicas", 1))
     text = f"{name} has {ready} of {desired} pods ready"
     if not desired:
         fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
-        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{text}: it is scaled to 0, so nothing reconciles", fix)
+        return CheckResult(
+            "LWS-D503", Level.ERROR, "manager", f"{text}; nothing is reconciled, because it is scaled to 0", fix
+        )
     if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
     reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
     text += "".join(f"; {pod}: {why}" for pod, why in reasons[:1])
-    fix = f"`{facts.lws} must-gather` writes what its pods say: their states, events and logs"
+    fix = f"collect the states, events and logs of its pods with `{facts.lws} must-gather`"
     code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
     return CheckResult(code, level, "manager", text, fix)
 
@@ -272,20 +276,20 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
     if isinstance(lease, UnreadableObject):
         return _unread("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
     if lease is None:
-        text = f"{name} is missing: no manager has been the leader"
-        fix = "check the manager's logs; this is expected if leader election is disabled"
+        text = f"{name} is missing, so no manager has been the leader"
+        fix = "check the logs of the manager; this is expected if leader election is disabled"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
     spec = meta.spec(lease)
     holder = spec.get("holderIdentity") or ""
     if not holder:
-        text = f"{name} has no holder: nothing reconciles"
-        fix = "check the manager's pods and logs"
+        text = f"{name} has no holder, so nothing is reconciled"
+        fix = "check the pods and logs of the manager"
         return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
     renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
     silence = (now - renewed).total_seconds()
     if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
-        text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s: nothing reconciles"
-        fix = "check the manager's pods and logs; another replica takes over when it runs"
+        text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s, so nothing is reconciled"
+        fix = "check the pods and logs of the manager; a running replica takes over"
         return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")
 
@@ -296,8 +300,8 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
         return
     denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
     if denied:
-        text = f"you may not {', '.join(denied)}"
-        fix = "request a role with these verbs; some commands fail without them"
+        text = f"you are not permitted to {', '.join(denied)}"
+        fix = "request a role with these verbs, because some commands fail without them"
         yield CheckResult("LWS-D602", Level.WARNING, "permissions", text, fix)
     else:
         yield CheckResult("LWS-D603", Level.OK, "permissions", "you have all required permissions")
@@ -305,16 +309,16 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
 
 def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
-        text = f"{component} lacks the feature gate of native groups: {featuregates.shown_by(component, group)}"
+        text = f"the native gang scheduling feature gate is disabled on {component}: {featuregates.shown_by(component, group)}"
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, UnreadableObject):
         return  # only administrators may read them, and the version tells most
-    needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
+    needed = {"StatefulSetStartOrdinal": "the workers of each group must start at ordinal 1"}
     if facts.provider in NATIVE:
         needed["GenericWorkload"] = "kube-apiserver does not serve PodGroups, and drops references to them"
     for name, why in needed.items():
         if facts.gates.get(name) is False:
-            text = f"feature gate {name} is off: {why}"
+            text = f"feature gate {name} is disabled: {why}"
             fix = f"start kube-apiserver with --feature-gates={name}=true"
             yield CheckResult("LWS-D701", Level.ERROR, "feature gates", text, fix)
 
@@ -322,13 +326,13 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
 def _schedulers(facts: Facts) -> Iterator[CheckResult]:
     served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
     if isinstance(facts.provider, UnreadableObject):
-        yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
+        yield _unread("LWS-D801", "gang scheduling", f"the configuration cannot be read: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
-        text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
+        text = f"the manager is configured for {facts.provider}, but the API server does not serve its kinds"
         add = (
             featuregates.REMEDIES[featuregates.API_SERVER] if facts.provider in NATIVE else f"install {facts.provider}"
         )
-        fix = f"{add}, or remove {facts.provider} from the manager's configuration"
+        fix = f"{add}, or remove {facts.provider} from the manager configuration"
         yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:
         text = f"by {facts.provider}; served: {', '.join(served) or 'none'}"
@@ -345,6 +349,8 @@ def _kueue(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D901", Level.WARNING, "Kueue", text, fix)
     elif facts.queues:
         text = f"{', '.join(facts.queues[:3])} specify a LocalQueue that does not exist in their namespace"
-        yield CheckResult("LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue: pods stay gated without it")
+        yield CheckResult(
+            "LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue, because pods remain gated without it"
+        )
     elif facts.served.get("kueue"):
         yield CheckResult("LWS-D903", Level.OK, "Kueue", "is served, and all specified queues exist")

@@ -39,7 +39,7 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
     """Yield the results for this machine."""
     yield _python(machine)
     if not machine.has_localkube:
-        text = "the package localkube is not installed, so local clusters are not available"
+        text = "local clusters are not available, because the package localkube is not installed"
         fix = "to use local clusters: pip install 'leaderworkerset[local]'"
         yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
         return
@@ -48,7 +48,7 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
     yield from _directory(machine)
     if machine.port_error:
         text = f"cannot listen on 127.0.0.1: {machine.port_error}"
-        fix = "see `ip address show lo` and the firewall of this machine"
+        fix = "check `ip address show lo` and the firewall of this machine"
         yield CheckResult("LWS-D006", Level.ERROR, "ports", text, fix)
     else:
         yield CheckResult("LWS-D006", Level.OK, "ports", "can listen on 127.0.0.1")
@@ -59,20 +59,18 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
 def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
     """Yield the results for this machine's GPUs, which `--gpus host` provides to containers."""
     if report.problem or not report.count:
-        text = report.problem or "the driver answers, and no GPU is visible"
-        fix = "see `nvidia-smi -L` and CUDA_VISIBLE_DEVICES, if you want --gpus host"
+        text = report.problem or "the driver responds, but no GPU is visible"
+        fix = "to use --gpus host, check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES"
         yield CheckResult("LWS-D009", Level.NOTE, "gpus", text, fix)
         return
-    yield CheckResult(
-        "LWS-D009", Level.OK, "gpus", f"{report.count} can be given to containers; driver {report.driver}"
-    )
+    yield CheckResult("LWS-D009", Level.OK, "gpus", f"{report.count} available for containers; driver {report.driver}")
     if report.failing:
-        text = f"GPUs that do not answer: {'; '.join(report.failing)}"
+        text = f"GPUs that do not respond: {'; '.join(report.failing)}"
         yield CheckResult(
-            "LWS-D010", Level.WARNING, "gpus", text, "see `dmesg` for the XID; a reset or a restart may help"
+            "LWS-D010", Level.WARNING, "gpus", text, "check `dmesg` for the XID; a reset or a restart might help"
         )
     if report.busy:
-        text = f"other programs use GPUs: {'; '.join(report.busy)}"
+        text = f"other processes use GPUs: {'; '.join(report.busy)}"
         yield CheckResult(
             "LWS-D011",
             Level.WARNING,
@@ -81,8 +79,8 @@ def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
             "list the processes with `nvidia-smi`, and stop unneeded processes",
         )
     if report.apart:
-        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}: NCCL copies through memory"
-        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "see `nvidia-smi topo -p2p r`")
+        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}, so NCCL copies through memory"
+        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "check `nvidia-smi topo -p2p r`")
 
 
 def _python(machine: Machine) -> CheckResult:
@@ -94,23 +92,25 @@ def _python(machine: Machine) -> CheckResult:
 
 def _namespaces(machine: Machine) -> CheckResult:
     if machine.namespaces is None:
-        return CheckResult("LWS-D003", Level.OK, "namespaces", "pods can have namespaces of their own")
+        return CheckResult("LWS-D003", Level.OK, "namespaces", "pods can have separate namespaces")
     if machine.system != "Linux":
-        text = f"{machine.system} has no namespaces: pods run as plain processes"
+        text = f"{machine.system} has no namespaces, so pods run as plain processes"
         return CheckResult("LWS-D003", Level.NOTE, "namespaces", text)
-    text = f"pods cannot have namespaces of their own ({machine.namespaces}): they run as plain processes, on ports they share"
+    text = (
+        f"pods cannot have separate namespaces ({machine.namespaces}), so they run as plain processes on shared ports"
+    )
     fix = (
-        "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, "
-        "kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in a container, its security options"
+        "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in "
+        "a container, change its security options"
     )
     return CheckResult("LWS-D003", Level.WARNING, "namespaces", text, fix)
 
 
 def _files(machine: Machine) -> CheckResult:
     pods = machine.hard_files // FILES_OF_A_POD
-    text = f"{machine.hard_files} open files are allowed: enough for about {pods} pods"
+    text = f"{machine.hard_files} open files are allowed, which is enough for about {pods} pods"
     if pods < FEW_PODS:
-        fix = "raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of systemd"
+        fix = "increase the hard limit with `ulimit -Hn`, or with LimitNOFILE= in systemd"
         return CheckResult("LWS-D004", Level.WARNING, "limits", text, fix)
     return CheckResult("LWS-D004", Level.OK, "limits", text)
 
@@ -120,11 +120,11 @@ def _directory(machine: Machine) -> Iterator[CheckResult]:
     if machine.directory_error:
         yield CheckResult("LWS-D005", Level.ERROR, "state", f"{machine.directory}: {machine.directory_error}", hint)
     elif len(machine.directory.encode()) > LONGEST_PATH:
-        text = f"{machine.directory} is too long: socket paths are limited to 107 bytes"
+        text = f"{machine.directory} is too long, because socket paths are limited to 107 bytes"
         yield CheckResult("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
     elif machine.free_bytes < LEAST_SPACE:
-        text = f"{machine.directory} has {machine.free_bytes // 2**20} MiB left"
+        text = f"{machine.directory} has {machine.free_bytes // 2**20} MiB of free space"
         fix = "free some disk space"
         yield CheckResult("LWS-D008", Level.WARNING, "state", text, fix)
     else:
-        yield CheckResult("LWS-D005", Level.OK, "state", f"{machine.directory} can be written")
+        yield CheckResult("LWS-D005", Level.OK, "state", f"{machine.directory} is writable")

@@ -27,19 +27,16 @@ FAULTS: Final = {
     "getent": "a name can resolve before the peer listens",
     "dig": "a name can resolve before the peer listens, and dig does not read /etc/hosts",
     "host": "a name can resolve before the peer listens, and host does not read /etc/hosts",
-    "ping": "a host can respond before the peer listens, and the pod may not be permitted to send such packets",
-    "nc": "versions of nc have different options, and an unknown option fails like a closed port",
-    "curl": "it does not distinguish a missing name from a closed port, and an image may not have it",
-    "wget": "it does not distinguish a missing name from a closed port, and an image may not have it",
+    "ping": "a host can respond before the peer listens, and the pod might not have permission to send these packets",
+    "nc": "versions of nc have different options, and an unknown option has the same result as a closed port",
+    "curl": "it does not distinguish a missing name from a closed port, and might not be in the image",
+    "wget": "it does not distinguish a missing name from a closed port, and might not be in the image",
 }
 """Facts about each program as a guard."""
 
 TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
 NO_DEADLINE: Final = "it has no timeout, so the group can wait forever without an error"
-FIX_GUARD: Final = (
-    "python -m leaderworkerset.rendezvous leader --port PORT, or its form for shells: with a deadline and exact words "
-    "(docs/how-to/meet.md)"
-)
+FIX_GUARD: Final = "use python -m leaderworkerset.rendezvous leader --port PORT, or its shell variant, which have a deadline and clear errors (docs/how-to/meet.md)"
 
 
 def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
@@ -95,11 +92,11 @@ RESTART_ALL: Final = "RestartAllContainers"
 
 NOT_TOLERATED: Final = "which recreates the group on each restart"
 FIX: Final = (
-    f"annotation {labels.IN_PLACE_RESTARTS}: 120s (the maximum time until the group is ready again), or restartPolicy: None"
-    " (docs/how-to/in-place.md)"
+    f"set annotation {labels.IN_PLACE_RESTARTS} to the maximum time until the group is ready again, such as 120s, or set restartPolicy to None "
+    "(docs/how-to/in-place.md)"
 )
-FIX_ALONE: Final = f"action: {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy: None"
-FIX_UNUSED: Final = f"add a rule with action: {RESTART_ALL}, or remove the annotation"
+FIX_ALONE: Final = f"use action {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy None"
+FIX_UNUSED: Final = f"add a rule with action {RESTART_ALL}, or remove the annotation"
 
 
 def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
@@ -136,7 +133,7 @@ def _of_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
         elif recreates and action == RESTART:
             yield CheckResult(CODE, Level.WARNING, SUBJECT, text, FIX_ALONE)
     if tolerates and RESTART_ALL not in {action for _, action in actions}:
-        text = f"{where}: annotation {labels.IN_PLACE_RESTARTS} has no effect, as no container has a rule with action {RESTART_ALL}"
+        text = f"{where}: annotation {labels.IN_PLACE_RESTARTS} has no effect, because no container has a rule with action {RESTART_ALL}"
         yield CheckResult(CODE, Level.WARNING, SUBJECT, text, FIX_UNUSED)
 
 

@@ -29,7 +29,7 @@ from lwsctl.cli.reading.manifests import Document
 CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
 FIX: Final = "correct the field, because the API server rejects the object"
-FIX_WARNED: Final = "correct the field: an API server accepts the object with this warning"
+FIX_WARNED: Final = "correct the field, because the API server accepts the object with this warning"
 FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """The gang schedulers in the cluster are unknown, so `spec.scheduling` is validated independently."""

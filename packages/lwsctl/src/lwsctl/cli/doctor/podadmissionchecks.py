@@ -9,10 +9,8 @@ from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObjec
 from lwsctl.views.wording import listed
 
 SUBJECT = "pod admission"
-BY_WEBHOOK = "every pod waits for the webhook"
-RESTORE = (
-    "see the manager's logs: it restores the policy if it leads and has the permissions of docs/how-to/pod-admission.md"
-)
+BY_WEBHOOK = "all pods depend on the webhook"
+RESTORE = "check the logs of the manager, which restores the policy if it is the leader and has the permissions in docs/how-to/pod-admission.md"
 
 
 class AdmissionFacts(Struct, frozen=True, kw_only=True):
@@ -34,24 +32,26 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
         yield _of_webhook(list(stored))
     elif not facts.is_served:
         level = Level.ERROR if facts.mode == PodAdmission.POLICY else Level.NOTE
-        text = f"podAdmission is {facts.mode}, and Kubernetes {version} serves no policies: {BY_WEBHOOK}"
+        text = f"podAdmission is {facts.mode}, but Kubernetes {version} does not serve these policies, so {BY_WEBHOOK}"
         fix = "upgrade the cluster, or set podAdmission to Webhook" if level is Level.ERROR else ""
         yield CheckResult("LWS-D313", level, SUBJECT, text, fix)
     elif missing := [kind for kind in facts.objects if kind not in stored]:
         text = f"{listed(missing, 2)} {podpolicy.NAME} is missing: {BY_WEBHOOK}"
         yield CheckResult("LWS-D314", Level.WARNING, SUBJECT, text, RESTORE)
     elif edited := [kind for kind, obj in stored.items() if not podpolicy.is_intact(obj)]:
-        text = f"{listed(edited, 2)} {podpolicy.NAME} was edited: pods may differ from those of the webhook"
+        text = (
+            f"{listed(edited, 2)} {podpolicy.NAME} was edited, so pods might differ from pods that the webhook mutates"
+        )
         yield CheckResult("LWS-D315", Level.ERROR, SUBJECT, text, RESTORE)
     else:
-        text = f"by the policy {podpolicy.NAME}; the webhook gets the pods that the policy leaves out"
+        text = f"through the policy {podpolicy.NAME}; the webhook processes pods that the policy does not match"
         yield CheckResult("LWS-D312", Level.OK, SUBJECT, text)
 
 
 def _of_webhook(stored: list[str]) -> CheckResult:
     """Return the result for a configuration that does not allow the policy."""
     if not stored:
-        return CheckResult("LWS-D312", Level.OK, SUBJECT, f"by the webhook: {BY_WEBHOOK}")
-    text = f"podAdmission is Webhook, and {listed(stored, 2)} {podpolicy.NAME} is left of another configuration"
+        return CheckResult("LWS-D312", Level.OK, SUBJECT, f"through the webhook; {BY_WEBHOOK}")
+    text = f"podAdmission is Webhook, but {listed(stored, 2)} {podpolicy.NAME} of a previous configuration exists"
     fix = f"kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy {podpolicy.NAME}"
     return CheckResult("LWS-D316", Level.WARNING, SUBJECT, text, fix)

@@ -48,7 +48,9 @@ PAUSES: Final = (1.0, 2.0, 4.0, 8.0)
 def place(target: Target) -> str:
     """Return the namespace of the installation; the embedded cluster has none."""
     if target.local:
-        raise UsageError("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
+        raise UsageError(
+            "the embedded cluster runs its own manager; select a different cluster with --context or --kubeconfig"
+        )
     return target.namespace or installsettings.NAMESPACE
 
 
@@ -77,8 +79,8 @@ class Installer:
         there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
         if there and self._namespace not in there:
             raise CommandError(
-                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}:"
-                f" repeat with -n {min(there)}, or uninstall it there first"
+                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}; use -n {min(there)}, or uninstall it from that "
+                "namespace first"
             )
 
     async def check_operator(self) -> None:
@@ -93,8 +95,8 @@ class Installer:
             return
         if cluster is not None and read_operator_object(cluster).is_managed:
             raise CommandError(
-                f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} specifies: change or"
-                " delete that object, or set its spec.managementState to Unmanaged"
+                f"the operator manages this installation according to {OPERATORS.group_resource}/{SINGLETON.name}; change or delete that object, or set its "
+                "spec.managementState to Unmanaged"
             )
 
     async def configuration(self) -> str | None:
@@ -108,7 +110,7 @@ class Installer:
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
-        self._say(f"{title(NAMESPACES, self._namespace)} kept: it was not created by an installer")
+        self._say(f"{title(NAMESPACES, self._namespace)} not deleted, because it was not created by an installer")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[ApplyResult]:
@@ -121,7 +123,7 @@ class Installer:
         failures: list[str] = []
         for resource, obj in objects:
             if is_new and resource.namespaced:
-                checked.append(ApplyResult("not checked: its namespace does not exist", None, obj))
+                checked.append(ApplyResult("not checked, because its namespace does not exist", None, obj))
                 continue
             try:
                 checked.append(await self._apply(resource, obj, dry_run=True))
@@ -137,7 +139,7 @@ class Installer:
             try:
                 result = await self._apply(resource, obj)
             except APIError as error:
-                raise CommandError(f"{describe(resource, obj, error)}\nfix it and install again") from error
+                raise CommandError(f"{describe(resource, obj, error)}\nfix the problem and install again") from error
             self._say(f"{title(resource, meta.name(obj))} {result.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> ApplyResult:
@@ -146,7 +148,7 @@ class Installer:
             try:
                 return await self._send(resource, obj, dry_run=dry_run)
             except TRANSIENT as error:
-                self._say(f"{title(resource, meta.name(obj))}: {error}; lws retries in {pause:g} s")
+                self._say(f"{title(resource, meta.name(obj))}: {error}; retrying in {pause:g} s")
                 await asyncio.sleep(pause)
         return await self._send(resource, obj, dry_run=dry_run)
 
@@ -159,6 +161,6 @@ def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
         advice = (
-            f"; it was created by a different installer with other labels: delete deployment {meta.name(obj)} first"
+            f"; it was created by a different installer with different labels; delete deployment {meta.name(obj)} first"
         )
     return f"{title(resource, meta.name(obj))}: {error}{advice}"

@@ -34,13 +34,13 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
     lines = [
-        f"storage class {_name(document.object)}: makes directories" for document in own if document not in documents
+        f"storage class {_name(document.object)}: creates directories" for document in own if document not in documents
     ]
     additions: list[JSONObject] = []
     for name in classes:
         if name not in there and not _brings(objects, "StorageClass", name):
             additions.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
-            lines.append(f"storage class {name}: makes directories")
+            lines.append(f"storage class {name}: creates directories")
     for name in dict.fromkeys(name for obj in objects for name in values(obj, "priorityClassName")):
         if not _brings(objects, "PriorityClass", name) and not name.startswith("system-"):
             additions.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
@@ -118,8 +118,8 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
         for name in values(document.object, "schedulerName"):
             if name != DEFAULT_SCHEDULER:
                 raise CommandError(
-                    f"{document.place}: schedulerName {name}: the cluster of lws run has no such scheduler, and pods would wait "
-                    "for it: leave schedulerName out to run the groups without it"
+                    f"{document.place}: schedulerName {name} is not available in the cluster of lws run, so pods would remain pending; remove schedulerName to "
+                    "run the groups"
                 )
     if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
         nodes_of(options)  # raises: real GPUs need a number of nodes
@@ -132,8 +132,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
     total = sum(pool.count for pool in pools)
     if total > nodepools.MOST:
         raise CommandError(
-            f"--nodes auto: the manifest needs {total} nodes, and at most {nodepools.MOST} are simulated: "
-            "give fewer replicas, or --nodes with a number"
+            f"--nodes auto: the manifest requires {total} nodes, but at most {nodepools.MOST} are simulated; reduce the replicas, or use --nodes with a number"
         )
     lines = (*counts, *(f"assumed: {pool}" for pool in pools))
     if options.nodes != AUTO:
@@ -192,5 +191,5 @@ def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...
     )
     if not lacking:
         return ()
-    what = f"note: no node meets the requirements of the manifest ({', '.join(lacking)}), so pods will wait"
-    return (f"{what}: use --nodes auto --gpus auto to simulate suitable nodes",)
+    what = f"note: no node meets the requirements of the manifest ({', '.join(lacking)}), so pods remain pending"
+    return (f"{what}; use --nodes auto --gpus auto to simulate suitable nodes",)

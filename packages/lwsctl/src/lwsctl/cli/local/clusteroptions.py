@@ -218,5 +218,5 @@ def require_localkube(command: str) -> None:
     """Raise a `CommandError` with the package to install if clusters of this machine cannot be started."""
     if find_spec("localkube") is None:
         raise CommandError(
-            f"lws {command} needs the package localkube, which is not installed: pip install 'lwsctl[local]'"
+            f"lws {command} requires the package localkube, which is not installed: pip install 'lwsctl[local]'"
         )

@@ -97,7 +97,7 @@ async def local_cluster(
             transport = HTTPTransport(access, user_agent=agent, connections=CONNECTIONS)
             client = Client(transport)
             try:
-                progress("starting webhooks, controllers and kubelet")
+                progress("starting webhooks, controllers and the kubelet")
                 kinds = managed(configured=CONFIGURED)
                 follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
                 async with (
@@ -145,7 +145,7 @@ def _refusals(place: ClusterDirectory) -> Iterator[None]:
         yield
     except DamagedDataError as error:
         raise CommandError(
-            f"{error}\n`lws down {place.name} --delete` deletes it; then start the cluster again"
+            f"{error}\nto delete the cluster, run `lws down {place.name} --delete`; then start it again"
         ) from error
     except LocalkubeError as error:
         raise CommandError(str(error)) from error
@@ -186,7 +186,7 @@ def nodes_of(options: ClusterOptions) -> Nodes:
     if isinstance(gpus, int):
         if options.expose_gpus:
             raise UsageError(
-                "--expose-gpus needs --gpus host (an option of the last `lws up` is dropped by --defaults)"
+                "--expose-gpus requires --gpus host (use --defaults to reset the options of the previous `lws up`)"
             )
         return _checked(nodes)
     return _checked(replace(nodes, devices=replace(_devices(gpus, options.nodes), exposed=options.expose_gpus)))
@@ -195,7 +195,7 @@ def nodes_of(options: ClusterOptions) -> Nodes:
 def _devices(words: str, nodes: int) -> Devices:
     """Return the GPUs of this machine; an error about them names the option."""
     if nodes == AUTO:
-        raise UsageError(f"--gpus {words} needs a number of nodes, over which the GPUs are divided: --nodes N")
+        raise UsageError(f"--gpus {words} requires --nodes N, because the GPUs are divided among the nodes")
     try:
         return localkube.host_gpus(words, nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))
     except SettingsError as error:

@@ -31,7 +31,7 @@ def load(place: ClusterDirectory) -> ClusterOptions | None:
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
-        raise CommandError(f"{path}: {error}; `lws up {place.name} --defaults` begins without it") from error
+        raise CommandError(f"{path}: {error}; use `lws up {place.name} --defaults` to start without it") from error
 
 
 def save(place: ClusterDirectory, options: ClusterOptions) -> None:

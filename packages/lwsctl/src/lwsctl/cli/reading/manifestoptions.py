@@ -99,13 +99,12 @@ def build_kustomization(directory: str) -> bytes:
     words = next((words for words in BUILDERS if shutil.which(words[0])), None)
     if words is None:
         raise CommandError(
-            f"-k {directory}: neither kustomize nor kubectl is on PATH: install one of them, or build the manifests "
-            "elsewhere and give them with -f"
+            f"-k {directory}: neither kustomize nor kubectl is on PATH; install one of them, or build the manifests and pass them with -f"
         )
     try:
         process = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:
-        raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
+        raise CommandError(f"-k {directory}: {' '.join(words)} did not complete within {PATIENCE:g} s") from error
     if process.returncode:
         message = process.stderr.decode(errors="replace").strip() or f"it exited with code {process.returncode}"
         raise CommandError(f"-k {directory}: {' '.join(words)}: {message}")

@@ -61,9 +61,9 @@ def fetch(address: str) -> bytes:
     except (OSError, HTTPException, ValueError) as error:  # an invalid host, an incomplete answer
         raise CommandError(f"{address}: {error}") from error
     if len(text) > LARGEST:
-        raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB, the limit for manifests")
+        raise CommandError(f"{address}: larger than {LARGEST // 2**20} MiB, the limit for manifests")
     if kind == "text/html":
-        raise CommandError(f"{address}: is a web page: use the raw URL of the file")
+        raise CommandError(f"{address} is a web page; use the raw URL of the file")
     return text
 
 
@@ -75,7 +75,7 @@ class _Redirects(HTTPRedirectHandler):
     ) -> Request | None:
         """Return the request to the new address."""
         if req.type == "https" and not newurl.lower().startswith("https://"):
-            raise URLError(f"leads to {newurl}, which is not encrypted")
+            raise URLError(f"redirects to {newurl}, which is not encrypted")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -144,7 +144,7 @@ def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
 def nothing_in(paths: Iterable[str]) -> ManifestError:
     """Return the error of manifests without an object."""
     places = ", ".join("standard input" if path == "-" else path for path in paths)
-    return ManifestError(f"no objects in {places}: a manifest needs apiVersion, kind and metadata.name")
+    return ManifestError(f"no objects in {places}; a manifest requires apiVersion, kind and metadata.name")
 
 
 def parse(text: str | bytes, source: str) -> list[Document]:
@@ -165,7 +165,7 @@ def _read(path: str, *, recursive: bool) -> Iterator[Document]:
         return
     for file in _files(Path(path), recursive=recursive):
         if file.name in KUSTOMIZATIONS:
-            raise ManifestError(f"{file}: is a kustomization: use -k {file.parent}")
+            raise ManifestError(f"{file} is a kustomization; use -k {file.parent}")
         try:
             text = file.read_bytes()
         except OSError as error:
@@ -184,8 +184,8 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
     except OSError as error:  # a directory without read permission, a name that is too long
         raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
-        deeper = "" if recursive else " (-R also reads its subdirectories)"
-        raise ManifestError(f"{path}: no .yaml, .yml or .json file in this directory{deeper}")
+        deeper = "" if recursive else " (use -R to read its subdirectories)"
+        raise ManifestError(f"{path}: the directory contains no .yaml, .yml or .json files{deeper}")
     return files
 
 
@@ -203,8 +203,8 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
         if action := templateplaceholders.in_text(characters, error.line):
             raise ManifestError(f"{source}:{action[0]}: {action[1]}: {templateplaceholders.REMEDY}") from error
         is_tab = "\t" in _indentation(characters, error.line)
-        remedy = ": a tab cannot indent, use spaces" if is_tab else ""
-        raise ManifestError(f"{source}:{error.line}: not valid YAML: {error.problem}{remedy}") from error
+        remedy = "; use spaces instead of tabs for indentation" if is_tab else ""
+        raise ManifestError(f"{source}:{error.line}: invalid YAML: {error.problem}{remedy}") from error
 
 
 def _indentation(text: str, line: int) -> str:
@@ -231,7 +231,7 @@ def _checked(value: object, source: str, line: int, origin: SourceText | None = 
     document = Document(source, line, value, origin)
     for field in ("apiVersion", "kind"):
         if not value.get(field):
-            raise ManifestError(f"{place}: {field}: Required value: every object names its {field}")
+            raise ManifestError(f"{place}: {field}: Required value: every object must have {field}")
         if not isinstance(value[field], str):
             text = f"{field}: Invalid value: {render(value[field])}: must be a string"
             raise ManifestError(f"{document.place_of(field)}: {text}")
@@ -264,13 +264,12 @@ def _expand(document: Document) -> Iterator[Document]:
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
         raise ManifestError(
-            f"{document.place_of('metadata')}: metadata.name: Required value: {obj['kind']} needs a name"
+            f"{document.place_of('metadata')}: metadata.name: Required value: {obj['kind']} must have a name"
         )
     for field in ("name", "generateName", "namespace"):
         if not isinstance(metadata.get(field), str | None):
             raise ManifestError(
-                f"{document.place_of('metadata', field)}: metadata.{field}: Invalid value: {render(metadata[field])}: "
-                "must be a string; put it in quotes"
+                f"{document.place_of('metadata', field)}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; add quotes"
             )
     yield msgspec.structs.replace(document, object=_without_nulls(obj))
 

@@ -14,9 +14,7 @@ HELM: Final = re.compile(r"\{\{[^{}]*?(?:\.(?:Values|Release|Chart|Capabilities|
 CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
 """Fields that may contain templates for programs."""
 
-REMEDY: Final = (
-    "an unrendered template: apply what the template engine prints, for example `helm template CHART | lws apply -f -`"
-)
+REMEDY: Final = "an unrendered template; apply the output of the template engine, for example `helm template CHART | lws apply -f -`"
 
 
 def in_text(text: str, error_line: int) -> tuple[int, str] | None:

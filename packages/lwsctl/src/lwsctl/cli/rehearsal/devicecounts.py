@@ -42,14 +42,14 @@ def counted(documents: Sequence[Document]) -> DeviceCounts:
         obj = document.object
         if channel := _channel(obj):
             templates[channel] = {f"{channel}/device": 1}
-            lines.append(f"skipping {document.title}: each of its pods gets 1 {channel}/device")
+            lines.append(f"skipping {document.title}: each of its pods has 1 {channel}/device")
         if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
             kept += [] if channel else [document]
             continue
         devices = _devices(document)
         if obj["kind"] == TEMPLATES:
             templates[_name(obj)] = devices
-            lines.append(f"{document.title} is {_words(devices)} of each of its pods")
+            lines.append(f"{document.title}: {_words(devices)} for each of its pods")
         elif obj["kind"] == "ResourceClaim":
             shared.add(_name(obj))
             lines.append(f"skipping {document.title}: claims shared by pods are not simulated")
@@ -76,8 +76,8 @@ class _Claims(Struct, frozen=True):
             return {}
         reference = f"resourceClaimTemplateName {template}" if template else f"resourceClaimName {name}"
         raise CommandError(
-            f"{self.place}: resourceClaims[{claim.get('name')}]: {reference}: not in the manifests: devices of claims are "
-            "counted in a rehearsal, so give the object as well, or leave resourceClaims out"
+            f"{self.place}: resourceClaims[{claim.get('name')}]: {reference} is not in the manifests; add the object, because a rehearsal counts the devices of "
+            "claims, or remove resourceClaims"
         )
 
 

@@ -19,14 +19,14 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
     used = dict.fromkeys(str(container["image"]) for container in containers)
     for name in mapped if is_typed else ():
         if not any(exits.maps(name, image) for image in used):
-            yield f"note: --image {name}: no container has this image (there is: {listed([*used], NAMED)})"
+            yield f"note: --image {name}: no container uses this image (images: {listed([*used], NAMED)})"
     running = dict.fromkeys(str(container["image"]) for container in containers if container.get("command"))
     mapped = (*mapped, exits.ON_PURPOSE)
     if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
-            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} not mapped: "
-            f"{'its' if few else 'their'} containers run in the root file system of this machine (to change this: --image {free[0]}=DIR)"
+            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} not mapped, so {'its' if few else 'their'} containers run in "
+            f"the root file system of this machine (to change this: --image {free[0]}=DIR)"
         )
 
 

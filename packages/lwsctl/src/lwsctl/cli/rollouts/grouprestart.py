@@ -46,7 +46,7 @@ class RestartRequest(Struct, frozen=True):
         if len(selections) > 1 and any(
             selection.group is None or selection.rank is not None for selection in selections
         ):
-            raise UsageError("specify a LeaderWorkerSet, groups of it, or one rank")
+            raise UsageError("specify a LeaderWorkerSet, groups of a LeaderWorkerSet, or one rank")
         first: Selection = selections[0]
         groups = sorted(
             {selection.group for selection in selections if selection.group is not None},
@@ -93,7 +93,11 @@ class Restart(Struct):
         obj = await rollouttargets.read(self.session, self.request.name)
         view = await targets.view_of(self.session, obj)
         uids = self._pods_to_delete(view)
-        pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
+        pace = (
+            "all at the same time"
+            if self.force
+            else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
+        )
         lines = [f"{self.request.name} {self.request} would be recreated, {pace}, in this order:"]
         ordered = sorted(view.groups, key=lambda group: group.index, reverse=True)
         groups = [group for group in ordered if group.name in uids]
@@ -101,7 +105,7 @@ class Restart(Struct):
         lws = leaderworkerset.decode(obj)
         if self.request.rank and restarts.takes_group(lws, groups[0]):
             policy = lws.spec.leader_worker_template.restart_policy
-            lines.append(f"with the restart policy {policy}, all ranks of the group with it")
+            lines.append(f"with the restart policy {policy}, all ranks of the group are recreated")
         return "\n".join([*lines, setchange.DRY])
 
     def _what(self, group: Group) -> str:
@@ -115,14 +119,14 @@ class Restart(Struct):
             place = f"{self.request.name}/{over[0].name}"
             why = "is exhausted, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
             raise CommandError(
-                f"group {place} {why}: nothing was restarted; `{self.session.lws} recover {place}` recovers it"
+                f"group {place} {why}; nothing was restarted; use `{self.session.lws} recover {place}` to recover it"
             )
         uids = restarts.pods_to_delete(view, self.request.groups, self.request.rank)
         lacking = [index for index in self.request.groups if index not in uids]
         if lacking:
             raise CommandError(
-                f"{self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)} now: "
-                f"nothing was restarted; {self.request.name} has {counted(len(view.groups) + view.more, 'group')}"
+                f"nothing was restarted, because {self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)}; "
+                f"{self.request.name} has {counted(len(view.groups) + view.more, 'group')}"
             )
         return uids
 

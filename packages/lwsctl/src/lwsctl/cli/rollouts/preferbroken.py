@@ -29,7 +29,7 @@ async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
     view = await targets.view_of(session, await rollouttargets.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
-            f"{name} has {counted(view.desired, 'group')}: --prefer-broken requires a smaller number of groups; nothing was changed"
+            f"{name} has {counted(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; nothing was changed"
         )
     return scaledown.foresee(view, replicas)
 
@@ -38,7 +38,7 @@ def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: boo
     """Return lines about the groups that are removed and that remain, and what the user can do about unready groups."""
     lines = list(scaledown.lines(name, scale_down))
     if scale_down.over:
-        lines.append(f"`{session.lws} recover {name}/{scale_down.over[0]}` recovers it")
+        lines.append(f"use `{session.lws} recover {name}/{scale_down.over[0]}` to recover it")
     if scale_down.staying and not recreates:
         lines.append("use --recreate-broken to recreate the unready groups after scaling")
     return lines
@@ -54,7 +54,7 @@ async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: 
     view = await targets.view_of(session, await rollouttargets.read(session, name))
     still = tuple(group.name for group in view.groups if group.name in scale_down.staying and not group.is_ready)
     if not still:
-        return f"{name}: {groups_named(scale_down.staying)} got ready meanwhile"
+        return f"{name}: {groups_named(scale_down.staying)} became ready in the meantime"
     remaining = max(timeout - (loop.time() - begin), 0)
     return await Restart(session, RestartRequest(name, still)).run(remaining)
 
@@ -71,7 +71,7 @@ async def _await_end(session: Session, name: str, going: Sequence[GroupName], ti
             await objects.until(are_gone)
     except TimeoutError as error:
         raise TimedOutError(
-            f"{name} {groups_named(going)} not gone after {timeout:g} s: nothing was recreated"
+            f"{name} {groups_named(going)} not deleted after {timeout:g} s; nothing was recreated"
         ) from error
 
 

@@ -35,8 +35,7 @@ async def read(session: Session, name: str) -> JSONObject:
         return obj
     parts = ", ".join(map(meta.name, await targets.list_parts(session, session.namespace, name))) or "none yet"
     raise CommandError(
-        f"{name} is a DisaggregatedSet, which has no revisions of its own: `{session.lws} rollout status {name}` "
-        f"shows its rollout; its LeaderWorkerSets: {parts}"
+        f"{name} is a DisaggregatedSet and has no revisions; use `{session.lws} rollout status {name}` to show its rollout; its LeaderWorkerSets: {parts}"
     )
 
 
@@ -46,8 +45,7 @@ async def writable(session: Session, name: str) -> JSONObject:
     owner = meta.labels(obj).get(SET_NAME)
     if owner and meta.controller_of(obj) is not None:
         raise CommandError(
-            f"{name} belongs to DisaggregatedSet {owner}, which would undo the change: nothing was changed; "
-            f"change {owner} instead"
+            f"nothing was changed, because {name} belongs to DisaggregatedSet {owner}, which would undo the change; change {owner} instead"
         )
     return obj
 
@@ -90,7 +88,7 @@ def entry_of(session: Session, name: str, history: list[Entry], number: int) -> 
     if entry is None:
         numbers = ", ".join(str(entry.number) for entry in history) or "none"
         raise CommandError(
-            f"{name} has no revision {number} (there: {numbers}): see `{session.lws} rollout history {name}`"
+            f"{name} has no revision {number} (existing: {numbers}); see `{session.lws} rollout history {name}`"
         )
     return entry
 

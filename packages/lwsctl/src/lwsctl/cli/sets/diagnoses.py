@@ -94,7 +94,7 @@ def commands_of(session: Session) -> Commands:
 
 def more(session: Session, name: str, namespace: str = "") -> str:
     """Return the line that names the command with more information; the default namespace is the session's."""
-    return f"`{session.lws} -n {namespace or session.namespace} explain {name}` says more"
+    return f"use `{session.lws} -n {namespace or session.namespace} explain {name}` for details"
 
 
 async def notes(

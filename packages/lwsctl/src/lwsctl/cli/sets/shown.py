@@ -77,7 +77,7 @@ async def say_if_empty(session: Session, cluster: Cluster, request: GetRequest) 
     if not cluster.roots:
         click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
     elif request.not_ready and not cut(cluster.views, request):
-        click.echo("Every rank is ready.", err=True)
+        click.echo("All ranks are ready.", err=True)
 
 
 async def objects_of(session: Session, selections: Sequence[Selection]) -> targets.TargetObjects:

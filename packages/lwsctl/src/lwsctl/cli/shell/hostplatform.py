@@ -26,8 +26,8 @@ def refusal(platform: str, words: Sequence[str]) -> str:
     name, place, program = MACHINES.get(platform, (platform, "in a virtual machine", "ssh MACHINE"))
     line = shlex.join(words)
     return (
-        f"lws {words[0]} needs Linux, and this is {name}: in a container, use "
-        f"`podman run --rm -it -v .:/work {IMAGE} {line}`; {place}, use `{program} lws {line}`"
+        f"lws {words[0]} requires Linux, and this is {name}; in a container, use `podman run --rm -it -v .:/work {IMAGE} {line}`; {place}, use `{program} lws "
+        f"{line}`"
     )
 
 

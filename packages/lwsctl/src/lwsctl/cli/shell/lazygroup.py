@@ -17,17 +17,17 @@ CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
 INSTEAD: Final = {
     "annotate": CHANGES,
     "attach": "use `lws logs -f` to follow logs, or `lws exec -it` to start a shell",
-    "build": "images are not built: map an image to a directory with `--image NAME=DIR`",
+    "build": "map an image to a directory with `--image NAME=DIR`, because images are not built",
     "create": "use `lws apply` to create objects, or `lws up` to create a cluster",
     "edit": CHANGES,
     "label": CHANGES,
-    "load": "images are not loaded: map an image to a directory with `--image NAME=DIR`",
+    "load": "map an image to a directory with `--image NAME=DIR`, because images are not loaded",
     "patch": CHANGES,
     "ps": "use `lws get` to list groups, or `lws clusters` to list local clusters",
     "replace": "use `lws apply` to create and update objects",
     "set": CHANGES,
-    "start": "`lws up` starts a cluster",
-    "stop": "`lws down` stops a cluster",
+    "start": "use `lws up` to start a cluster",
+    "stop": "use `lws down` to stop a cluster",
 }
 """Alternatives to commands that users of kubectl, compose and kind may type."""
 

@@ -12,8 +12,8 @@ from lwsctl.cli.storms.stormeffects import Happened, StormEffects
 WORDS: Final[dict[Happened, str]] = {
     "failed": "it was not ready",
     "ending": "it was deleted",
-    "gone": "its pod went",
-    "made": "made anew",
+    "gone": "its pod was deleted",
+    "made": "recreated",
     "ready": "ready",
 }
 
@@ -81,15 +81,17 @@ def lines(report: StormReport) -> Iterator[str]:
         yield f"Not ready before the storm, and not part of its result: {', '.join(report.before)}."
     if report.recovered is None:
         yield (
-            f"Not ready in the end: {', '.join(report.unready)}."
+            f"Not ready at the end: {', '.join(report.unready)}."
             if report.unready
-            else "The storm was interrupted, so it is unknown whether all ranks got ready again."
+            else "The storm was interrupted, so it is unknown whether all ranks became ready again."
         )
     else:
         yield f"All ranks were ready {report.recovered:.1f} s after the last fault."
     if probe is not None:
         yield f"Probe {probe.url}: {probe.asked} requests, {probe.failed} failed" + (
-            f"; longest without an answer {probe.longest:.1f} s; first: {probe.first_error}." if probe.failed else "."
+            f"; longest time without a response {probe.longest:.1f} s; first error: {probe.first_error}."
+            if probe.failed
+            else "."
         )
 
 

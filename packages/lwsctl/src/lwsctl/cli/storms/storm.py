@@ -61,14 +61,14 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, value: st
     """
     fault = FAULTS.get(name)
     if fault is None:
-        raise UsageError(f"{name!r} is not a fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
+        raise UsageError(f"{name!r} is not a fault; use {', '.join(FAULTS)}{hint(name, FAULTS)}")
     if len(targets) not in fault.of.numbers:
-        raise UsageError(f"{name} takes {fault.of.words}, and {len(targets)} were named")
+        raise UsageError(f"{name} requires {fault.of.words}, but {len(targets)} were specified")
     if value and not fault.usual:
-        raise UsageError(f"{name} has no amount and no path: leave {value!r} out")
+        raise UsageError(f"{name} has no amount and no path; remove {value!r}")
     words = value or fault.usual
     if fault.has_path and not words.startswith("/"):
-        raise UsageError(f"{name}: path: {words!r}: must begin with /")
+        raise UsageError(f"{name}: path: {words!r}: must start with /")
     return Step(
         at=at,
         fault=fault,
@@ -95,11 +95,11 @@ def amount_of(fault: FaultName, words: str) -> float:
         case Amount.SHARE:
             if amount_match and amount_match[2] == "%" and 0 < float(amount_match[1]) <= 100:
                 return float(amount_match[1]) / 100
-            raise UsageError(f"{fault.name}: amount: {words!r}: write a share, as 30%")
+            raise UsageError(f"{fault.name}: amount: {words!r}: use a percentage, such as 30%")
         case Amount.RATE:
             if amount_match and amount_match[2] in UNITS:
                 return float(amount_match[1]) * UNITS[amount_match[2]]
-            raise UsageError(f"{fault.name}: amount: {words!r}: write bytes per second, as 100k or 2M")
+            raise UsageError(f"{fault.name}: amount: {words!r}: use bytes per second, such as 100k or 2M")
         case _:
             assert_never(fault.amount)
 
@@ -108,7 +108,7 @@ def parse(document: JSON, place: str) -> list[Step]:
     """Return the steps of a storm's document, ordered by time."""
     steps = document.get("steps") if isinstance(document, dict) else None
     if not isinstance(steps, list) or not steps or set(document) != {"steps"}:
-        raise UsageError(f"{place}: write `steps:`, a list of faults, and nothing else")
+        raise UsageError(f"{place}: must contain only `steps`, a list of faults")
     if len(steps) > MOST_STEPS:
         raise UsageError(f"{place}: steps: {len(steps)}: at most {MOST_STEPS}")
     return sorted(
@@ -139,7 +139,7 @@ def _read(item: JSON, place: str) -> Step:
         raise UsageError(f"{place}: {unknown!r}: the fields of a step are {', '.join(sorted(FIELDS))}")
     targets = item.get("targets") or []
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
-        raise UsageError(f"{place}: targets: {targets!r}: write a list of ranks or nodes, as [web/0/1]")
+        raise UsageError(f"{place}: targets: {targets!r}: use a list of ranks or nodes, such as [web/0/1]")
     value = item.get("amount") or item.get("path") or ""
     lasting = _duration(place, "for", _text(item, "for") or f"{USUAL_SECONDS:g}")
     try:

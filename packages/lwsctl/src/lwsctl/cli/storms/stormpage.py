@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 def page(report: StormReport) -> str:
     """Return the whole document."""
-    title = "A storm that was weathered" if report.is_well else "A storm that was not weathered"
+    title = "Storm passed" if report.is_well else "Storm failed"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -58,7 +58,7 @@ def page(report: StormReport) -> str:
         tag("h2", "In time"),
         _timeline(report),
         tag("h2", "Faults"),
-        _table(("After", "Fault", "Not done because"), _faults(report)),
+        _table(("After", "Fault", "Not completed because"), _faults(report)),
         tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _sightings(report)),
     )
@@ -73,7 +73,7 @@ def rows(report: StormReport) -> Iterator[Row]:
     for rank, spans in report.witness.unready(_seen_until(report)).items():
         yield Row("rank", rank, tuple(Span(*span, f"{rank} was not ready") for span in spans))
     if report.probe is not None:
-        outages = tuple(Span(*outage, "no answer") for outage in report.probe.outages)
+        outages = tuple(Span(*outage, "no response") for outage in report.probe.outages)
         yield Row("probe", "requests", outages)
 
 

@@ -150,11 +150,11 @@ class StormRun:
             return words
         selection = targets.parse(words)
         if selection.rank is None:
-            raise CommandError(f"{words} is not a rank: use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1")
+            raise CommandError(f"{words} is not a rank; use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1")
         for pod in self._sets.pods.store.list():
             if rank_of(pod) == str(selection):
                 return str(meta.key(pod))
-        raise CommandError(f"{words} has no pod now; there are {', '.join(self.ranks) or 'no ranks'}")
+        raise CommandError(f"{words} has no pod; existing ranks: {', '.join(self.ranks) or 'none'}")
 
     async def _undo(self) -> None:
         numbers, self._begun = self._begun, []
@@ -211,7 +211,7 @@ def place_of_problem(text: str) -> str:
 def unsettled(view: View) -> Iterator[str]:
     """Yield the remaining problems: groups that wait to be recreated, ranks that are not ready, or the whole set."""
     waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
-    yield from (f"{view.name}/{name} (waits to be recreated)" for name in waiting)
+    yield from (f"{view.name}/{name} (waiting to be recreated)" for name in waiting)
     ranks = [rank for group in view.groups if group.name not in waiting for rank in group.ranks if not rank.is_ready]
     yield from (f"{view.name}/{rank.place}" for rank in ranks)
     if not view.is_ready and not waiting and not ranks:

@@ -46,7 +46,7 @@ def lines(content: Described, now: datetime) -> list[str]:
     """Return the whole description."""
     view, selection, hint = content.view, content.selection, f"{content.lws} events {content.selection}"
     if isinstance(view, SetView):
-        head, hint = _whole(view, now), f"{content.lws} events LWS shows those of one LeaderWorkerSet"
+        head, hint = _whole(view, now), f"use {content.lws} events LWS to show the events of one LeaderWorkerSet"
     elif selection.rank is not None:
         rank = next(iter(view.ranks), None)
         head = _rank(view, rank, now) if rank else []
@@ -198,9 +198,9 @@ def _container_state(state: JSONObject, now: datetime) -> str:
     if "running" in state:
         return f"running for {wording.age(state['running'].get('startedAt') or '', now) or '?'}"
     if "terminated" in state and "exitCode" in state["terminated"]:
-        return f"ended with {outcome.described(state['terminated'])}"
+        return f"exited with {outcome.described(state['terminated'])}"
     waiting = state.get("waiting") or {}
-    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), masked(waiting.get('message') or '')])) or 'for its start'}"
+    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), masked(waiting.get('message') or '')])) or 'not started'}"
 
 
 def logs(texts: Sequence[str]) -> list[str]:
@@ -213,7 +213,7 @@ def logs(texts: Sequence[str]) -> list[str]:
 def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> list[str]:
     """Return the newest events, and the number of earlier ones; `hint` is the command that shows those."""
     if happened is None:
-        return ["", "Events:         not known, you may not list events"]
+        return ["", "Events:         unknown, because you are not permitted to list events"]
     if not happened:
         return ["", "Events:         none"]
     earlier = len(happened) - RECENT

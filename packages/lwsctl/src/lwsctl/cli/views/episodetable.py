@@ -30,7 +30,7 @@ def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
     return [
         f"Last recorded failure: {sentence(episode, now)}",
         *(f"  {line}" for line in errorlines.excerpt(last_lines, FEW_LINES) if last_lines),
-        f"  {lws} history -n {episode.namespace} {episode.place} shows all of it",
+        f"  use {lws} history -n {episode.namespace} {episode.place} to show the complete record",
     ]
 
 

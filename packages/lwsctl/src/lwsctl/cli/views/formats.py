@@ -89,5 +89,5 @@ def _column(words: str) -> tuple[str, list[Step]]:
     header, _, path = words.partition(":")
     path = jsonpath.completed(path)
     if not header or not path:
-        raise JSONPathError(f"column {words!r}: write NAME:PATH, as in NAME:.metadata.name")
+        raise JSONPathError(f"column {words!r}: use NAME:PATH, such as NAME:.metadata.name")
     return header, jsonpath.path(path)

@@ -55,7 +55,7 @@ class WaitingNotes:
 
     def update(self, pods: Sequence[JSONObject]) -> None:
         """Report the current pods, even if there are none."""
-        state = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
+        state = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match")
         if state is None:
             self._said.clear()
         elif state[0] not in self._said:

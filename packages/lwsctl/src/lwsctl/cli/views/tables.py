@@ -81,9 +81,7 @@ def folded(view: View, now: datetime) -> list[str]:
     problems = [fold for fold in group_folds if not fold.is_fine]
     rows = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
-    more = (
-        [f"… and {counted(hidden, 'more group')} that are not ready: --not-ready shows their ranks"] if hidden else []
-    )
+    more = [f"… and {counted(hidden, 'more group')} not ready (use --not-ready to show their ranks)"] if hidden else []
     table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in rows], whys=[fold.why for fold in rows])
     return [*table, *more]
 

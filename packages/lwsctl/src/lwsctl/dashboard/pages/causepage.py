@@ -19,7 +19,7 @@ from lwsctl.views.wording import counted
 def frame(_: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     table = cells.table(
-        "plain", ("Set", "Namespace", "What"), region("tbody", "rows", rendering), "Sets with this cause now"
+        "plain", ("Set", "Namespace", "What"), region("tbody", "rows", rendering), "Sets with this cause"
     )
     return joined(region("header", "head", rendering), table)
 
@@ -43,7 +43,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield f"{cause.code} {cause.title}"
     yield cause.meaning
     yield f"{cause.remedy} Note: {PERSONS[cause.person]}." if cause.person else cause.remedy
-    yield f"{counted(len(_affected(picture, cause.code)), 'set')} with this cause now"
+    yield f"{counted(len(_affected(picture, cause.code)), 'set')} with this cause"
 
 
 def _explained(code: str, cause: Cause | None) -> list[Safe | None]:

@@ -155,7 +155,7 @@ def cause(diagnosis: Diagnosis) -> Safe:
             _listed(diagnosis.next, map(command, diagnosis.steps)),
             class_="halves",
         ),
-        tag("p", f"Not read, so nothing is known of it: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
+        tag("p", f"Unknown, because it could not be read: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
         class_=f"why {diagnosis.verdict.value}",
     )
 
@@ -186,7 +186,7 @@ def trouble(picture: Picture) -> list[Fragment]:
         return []
     answered = picture.answered
     since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
-    note = joined("; the last answer was at ", since) if since else None
+    note = joined("; last response at ", since) if since else None
     return [Fragment("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), says=picture.trouble)]
 
 
@@ -199,12 +199,12 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     near = get_close_matches(address.key.name, others, n=1)
     lws = f"{picture.commands.lws} -n {address.key.namespace}"
     steps = [f"{lws} get", f"{lws} history {address.key.name}"]
-    records = link(PageKind.HISTORY, address.key, "Its recorded failures, if there are any")
+    records = link(PageKind.HISTORY, address.key, "Recorded failures, if any")
     head = tag(
         "div",
         tag("h1", words),
         tag("p", f"Is {near[0]} meant? ") if near else None,
-        _listed("Objects and their records", map(command, steps)),
+        _listed("Objects and recorded failures", map(command, steps)),
         tag("p", records) if not address.of_whole else None,
         id="title",
         class_="empty",

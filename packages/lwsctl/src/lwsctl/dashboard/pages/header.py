@@ -58,7 +58,7 @@ def header(about: ClusterIdentity, namespace: str, address: Address, *, allows_a
             "◐ Connecting",
             id="pulse",
             class_="pulse",
-            title="Whether this page is current, and when the server last answered",
+            title="Whether this page is current, and the time of the last server response",
         ),
         _menu(about, namespace, address, user),
         class_="top",
@@ -95,7 +95,7 @@ def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -
         tag("summary", "☰", aria_label="Menu", title="Menu"),
         tag(
             "div",
-            tag("nav", _links(address), class_="narrow", aria_label="Pages of the menu"),
+            tag("nav", _links(address), class_="narrow", aria_label="Menu pages"),
             forms,
             tag("dl", entries, class_="where"),
         ),

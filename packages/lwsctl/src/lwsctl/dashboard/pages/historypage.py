@@ -32,7 +32,7 @@ LINKED: Final = 8
 """The maximum of records of equal failures that are linked, the newest."""
 
 NUMBER: Final = re.compile(r"\d+")
-SAME: Final = "Only what differs is shown."
+SAME: Final = "Only differences are shown."
 
 NOBODY_RECORDS: Final = "Failures of this cluster are not recorded, or the records could not be read."
 
@@ -52,7 +52,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     return joined(
         setheader.frame(address, rendering),
         region("div", "circumstances", rendering),
-        cells.table("ranks-of-episode", RANKS, region("tbody", "rows", rendering), "The ranks, and how they ended"),
+        cells.table("ranks-of-episode", RANKS, region("tbody", "rows", rendering), "Ranks and exit codes"),
         region("div", "episode-logs", rendering),
         cells.table("events-of-episode", EVENTS, region("tbody", "episode-events", rendering), "Events"),
     )
@@ -208,7 +208,7 @@ def _none(facts: PageFacts) -> str:
 def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
-    return f"{address.key.name}/{_shown(episode or address.episode)} is not kept: it was removed for newer ones, or never existed."
+    return f"{address.key.name}/{_shown(episode or address.episode)} does not exist. It was removed in favor of newer failures, or never existed."
 
 
 def _note(text: str) -> Fragment:

@@ -15,11 +15,11 @@ from lwsctl.dashboard.pages.page import Page
 
 FILES: Final = staticfiles.folder()
 KEYS: Final = (
-    ("/", "search everything: sets, groups, ranks, nodes, causes; arrow keys choose"),
+    ("/", "search sets, groups, ranks, nodes and causes; select with arrow keys"),
     ("?", "this help"),
     ("arrow keys, Home, End", "move in the grid"),
     ("Enter", "show the rank in the grid"),
-    ("Escape", "close what is open"),
+    ("Escape", "close the open panel"),
     ("n", "Now: all sets"),
 )
 

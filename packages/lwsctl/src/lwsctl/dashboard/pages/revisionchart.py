@@ -55,8 +55,8 @@ def picture(rollout: Course) -> Safe:
     """Return the picture, with words for screen readers."""
     length = rollout.end - rollout.begin
     words = (
-        f"of {counted(rollout.groups, 'group')} {len(rollout.started)} got the newest revision and {len(rollout.ready)} are ready, "
-        f"from {rollout.begin:%H:%M:%S} to {rollout.end:%H:%M:%S} UTC"
+        f"of {counted(rollout.groups, 'group')}, {len(rollout.started)} were updated to the latest revision and {len(rollout.ready)} are ready, from "
+        f"{rollout.begin:%H:%M:%S} to {rollout.end:%H:%M:%S} UTC"
     )
     drawing = tag(
         "svg",

@@ -39,7 +39,7 @@ from lwsctl.views.reasons import first_problem
 from lwsctl.views.wording import counted, duration
 
 GROUPS: Final = ("Group", "Step", "Revision", "Ready ranks", "Why")
-PLAN: Final = "Steps to come, if groups become ready as expected"
+PLAN: Final = "Next steps, if groups become ready as expected"
 GLYPHS: Final = {
     "done": ("●", "ready"),
     "starting": ("◐", "starting"),
@@ -51,7 +51,7 @@ GLYPHS: Final = {
 MARKS: Final = 1000
 """The maximum of groups that have a mark; the number of further groups is shown after them."""
 
-STEPS: Final = ("Next step", "Groups", "Available meanwhile", "Extra groups")
+STEPS: Final = ("Next step", "Groups", "Available in the meantime", "Extra groups")
 
 
 class LastChange(Struct, frozen=True):
@@ -93,7 +93,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         setheader.frame(address, rendering),
         region("div", "progress", rendering),
         region("div", "cause", rendering),
-        _folded("The last change, which undo reverses", region("div", "change", rendering)),
+        _folded("The last change, which undo reverts", region("div", "change", rendering)),
         _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
         _folded(
             "All groups",
@@ -171,13 +171,10 @@ def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
     if plan is not None:
         limits = plan.budget
         words.append(
-            f"Budget: at most {counted(limits.unavailable, 'group')} unavailable, "
-            f"{counted(limits.surge, 'extra group')}, partition {limits.partition}."
+            f"Limits: at most {counted(limits.unavailable, 'group')} unavailable, {counted(limits.surge, 'extra group')}, partition {limits.partition}."
         )
     if progress.left is not None and not progress.is_paused:
-        words.append(
-            f"The estimate is from the {counted(progress.done, 'group')} that this rollout has done until now."
-        )
+        words.append(f"The estimate is based on the {counted(progress.done, 'group')} that this rollout has completed.")
     return cells.part("rollout-basis", "p", " ".join(words), class_="hint")
 
 
@@ -237,7 +234,7 @@ def _last_change(view: View, facts: PageFacts) -> LastChange | str:
     entries = _entries(view, facts)
     current, before = current_entry(entries), previous_entry(entries)
     if current is None or before is None:
-        return "There is no earlier revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
+        return "There is no previous revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
     try:
         old, new = ({"spec": revision_content(entry)} for entry in (before, current))
     except UnreadableRevisionError as error:
@@ -273,7 +270,7 @@ def _folded(title: str, content: Safe) -> Safe:
 
 
 def _row(group: Group, step: str) -> Fragment:
-    words = f"{GLYPHS[step][0]} {'held by the partition' if step == 'held' else step}"
+    words = f"{GLYPHS[step][0]} {'blocked by the partition' if step == 'held' else step}"
     ready = f"{group.ready_ranks} of {len(group.ranks)}"
     return cells.row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))
 

@@ -36,7 +36,7 @@ WIDE: Final = 16
 LISTED: Final = 6
 """The maximum of groups with a problem that are listed above the matrix, which marks all of them."""
 
-HINT: Final = "Select a rank: its state, its last lines, why it is not ready, and its events are shown here."
+HINT: Final = "Select a rank to show its state, its last log lines, the reason why it is not ready, and its events."
 """The text of the panel without a rank, whose place is reserved, so that nothing moves when it is filled."""
 
 READ_EVERY: Final = 10.0
@@ -173,14 +173,14 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
             width = max((len(group.ranks) for group in view.groups), default=0)
             pieces = {piece.key: piece for piece in facts.before.get("rows", ())}
             rows = [_group_row(picture, group, pieces, edge=edge) for group, edge in _edged(view.groups)]
-            rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
+            rows += [cells.row("more", f"and {view.more} more", "without pods")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
             return ["node", "ranks"], _gathered(view, lambda _, rank: rank.node or "without a node")
         case Arrangement.RACK:
             key = domain_key([view], facts.get(NODES))
             domains = {meta.name(node): meta.labels(node).get(key, "") for node in facts.get(NODES)}
-            unnamed = f"without a label {key}" if key else "no node names its rack"
+            unnamed = f"without a label {key}" if key else "the rack is unknown"
             return [key or "rack", "ranks"], _gathered(view, lambda _, rank: domains.get(rank.node, "") or unnamed)
         case Arrangement.REVISION:
             return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
@@ -224,7 +224,7 @@ def _row(
     key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "", is_ill: bool = False
 ) -> Fragment:
     parts = tuple(map(cells.cell, ranks))
-    edge = f"From here on revision {revision}" if revision else None
+    edge = f"Revision {revision} starts here" if revision else None
     head = tag("th", title.removeprefix("group "), role="rowheader", aria_label=title, title=edge)
     row = tag(
         "tr",

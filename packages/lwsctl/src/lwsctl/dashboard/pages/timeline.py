@@ -39,7 +39,7 @@ from lwsctl.views.wording import counted
 HOUR: Final = timedelta(hours=1)
 MINUTES: Final = 60
 READING: Final = "Events are being read …"
-UNREAD: Final = "Events could not be read, or are too many."
+UNREAD: Final = "Events could not be read, or there are too many."
 
 LISTED: Final = 40
 """The maximum of moments in the list, the newest."""
@@ -148,7 +148,7 @@ def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
     )
     drawing = tag(
         "svg",
-        tag("title", f"{lane.value}: {counted(len(last_hour), 'moment')} in the last hour"),
+        tag("title", f"{lane.value}: {counted(len(last_hour), 'event')} in the last hour"),
         marks,
         viewBox=f"0 0 {MINUTES} 10",
         preserveAspectRatio="none",

@@ -43,7 +43,7 @@ COLORS: Final = 8
 MOST_GROUPS: Final = 10
 """The maximum of further groups of a set that are counted."""
 
-UNKNOWN: Final = "Pods of all namespaces may not be listed, or are too many, so what is free is not known."
+UNKNOWN: Final = "Free amounts are unknown, because pods of all namespaces cannot be listed or there are too many."
 
 
 class Squares(Struct, frozen=True):
@@ -118,7 +118,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         table = tag("table", tag("caption", caption), parts, class_="plain")
         return joined(title, summary, cells.scrolling(table, caption))
     sets = region("select", "sets", rendering, data_go="topology?set=")
-    choice = tag("label", "Where does a further group fit? ", sets)
+    choice = tag("label", "Where does another group fit? ", sets)
     tools = tag("div", region("span", "fit", rendering), choice, class_="tools")
     return joined(
         title,
@@ -194,7 +194,9 @@ def _summary(nodes: Nodes) -> Mapping[str, str]:
 
 def _summary_piece(nodes: Nodes) -> Fragment:
     """Return the totals, and what is not known."""
-    note = "" if nodes.pods is not None else UNKNOWN if nodes.listed else "No nodes, or they may not be listed."
+    note = (
+        "" if nodes.pods is not None else UNKNOWN if nodes.listed else "There are no nodes, or they cannot be listed."
+    )
     entries = [tag("div", tag("dt", name), tag("dd", words)) for name, words in _summary(nodes).items()]
     facts, hint = tag("dl", entries, class_="facts"), tag("p", note, class_="hint") if note else None
     return Fragment("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
@@ -228,7 +230,9 @@ def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -
     if nodes.pods is None:
         return
     if len(colors) > COLORS:
-        yield cells.part("legend/colors", "span", "Each color is a set: point at a node for its sets, or choose a set.")
+        yield cells.part(
+            "legend/colors", "span", "Each color is a set. Point at a node to show its sets, or select a set."
+        )
     entries = {str(key): f"s{color}" for key, color in colors.items()} if len(colors) <= COLORS else {}
     entries |= {"other sets": "dim"} if is_chosen else {}
     for words, color in (entries | {"other pods": "others", "free": "free"}).items():
@@ -327,7 +331,7 @@ def _fit(picture: Picture, view: View, nodes: Nodes) -> Fit:
 
 
 def _fit_words(fitting: Fit) -> Fragment:
-    none = f"No further group fits: {fitting.blocking}"
+    none = f"No other group fits: {fitting.blocking}"
     words = f"{_fits(fitting.number)} in all" if fitting.number else none
     return cells.part("fit-words", "span", words, class_="ready" if fitting.number else "problem")
 

@@ -45,7 +45,7 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
 @cause(
     code="LWS-E040",
     title="no node has the required labels",
-    meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
+    meaning="The nodeSelector or node affinity of the pod template requires labels that no available node has.",
     remedy="Label nodes, add nodes with these labels, or correct the selector.",
 )
 @noted
@@ -80,8 +80,8 @@ NO_NODES_OPEN: Final = Told(
 
 @cause(
     code="LWS-E043",
-    title="nodes accept no pods",
-    meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
+    title="no suitable node is schedulable",
+    meaning="There are no nodes, or all suitable nodes are cordoned (unschedulable).",
     remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
 )
 @noted
@@ -98,17 +98,17 @@ def cordoned(observed: Observed) -> Finding | None:
     if finding is None or not names:
         return finding
     evidence = (*finding.evidence, f"cordoned: {listed(names, NODES_NAMED)}")
-    uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(names[:NODES_NAMED])}"
+    uncordon = f"to use these nodes again: {observed.plain_kubectl} uncordon {' '.join(names[:NODES_NAMED])}"
     return replace(finding, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
 
 
 @cause(
     code="LWS-E118",
-    title="nodes are closed by a condition or a component",
-    meaning="Suitable nodes have a taint of a component. Kubernetes marks nodes that are not ready or short of disk; autoscalers and `lws move` "
-    "mark nodes that are emptied. The component removes its taint by itself.",
+    title="nodes are tainted by Kubernetes or another component",
+    meaning="Suitable nodes have a taint that a component added. Kubernetes taints nodes that are not ready or low on disk space. Autoscalers and `lws move` "
+    "taint nodes that they drain. The component removes the taint automatically.",
     person=Person.ADMINISTRATOR,
-    remedy="Do not tolerate or remove the taint. Repair the node, or wait until its component has finished.",
+    remedy="Do not remove or tolerate the taint. Repair the node, or wait until the component has finished.",
 )
 @noted
 def closed_by_component(observed: Observed) -> Finding | None:

@@ -16,8 +16,8 @@ from lwsctl.views.wording import counted
     code="LWS-E075",
     title="a long-running container exited with code 0",
     meaning="A container exited with code 0. By default, ranks are expected to run until they are stopped.",
-    remedy="Let the program continue to run. For work that ends, set the annotation "
-    f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.',
+    remedy=f'Change the program to run until it is stopped. For batch workloads, set the annotation `{labels.RUN_TO_COMPLETION}: "true"` on the LeaderWorkerSet, '
+    "or use a Job or `lws run --until done`.",
     verdict=Verdict.CRASHING,
 )
 def has_ended(observed: Observed) -> Finding | None:
@@ -43,11 +43,11 @@ def has_ended(observed: Observed) -> Finding | None:
         evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the container of pod {rank.pod} exited with code 0{ranks.others(len(ended))}, and is restarted",
+        sentence=f"the container of pod {rank.pod} exited with code 0{ranks.others(len(ended))} and is restarted",
         evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
-            f"change the program to run until it is stopped; for runs that complete: annotation {labels.RUN_TO_COMPLETION}, or a Job",
+            f"change the program to run until it is stopped; for batch workloads, set annotation {labels.RUN_TO_COMPLETION} or use a Job",
         ),
     )
 

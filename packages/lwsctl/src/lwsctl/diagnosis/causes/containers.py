@@ -94,14 +94,14 @@ def _beside(runs: list[ContainerFailure]) -> list[str]:
         return []
     if terminations.is_order_known(runs):
         return [f"ended later: {', '.join(others)}"]
-    return [f"crashed as well: {', '.join(others)}; which one was the first is not known"]
+    return [f"also crashed: {', '.join(others)}; which one crashed first is unknown"]
 
 
 @cause(
     code="LWS-E070",
     title="a container runs out of memory",
-    meaning="A container used more memory than its limit, or than its node has, and was killed.",
-    remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
+    meaning="A container exceeded its memory limit or the memory of its node, and was killed.",
+    remedy="Increase the memory limit, or reduce the memory usage of the program (batch size, context length, shared memory).",
     verdict=Verdict.CRASHING,
 )
 def out_of_memory(observed: Observed) -> Finding | None:
@@ -111,8 +111,8 @@ def out_of_memory(observed: Observed) -> Finding | None:
     if killed is None:
         return None
     limit = _memory_limit(observed, place_of_run(observed, killed)[1], killed.container)
-    bound = f"its limit of {limit}" if limit else "what its node has"
-    text = f"container {killed.container} of pod {killed.pod} used more memory than {bound}, and was ended (OOMKilled)"
+    bound = f"its memory limit of {limit}" if limit else "the memory of its node"
+    text = f"container {killed.container} of pod {killed.pod} exceeded {bound} and was killed (OOMKilled)"
     return _crash_finding(observed, killed, [killed, *(run for run in runs if run is not killed)], text)
 
 
@@ -126,8 +126,8 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
 @cause(
     code="LWS-E068",
     title="an init container fails",
-    meaning="An init container ends with an error, and the containers after it are not started.",
-    remedy="Read its log, and correct it.",
+    meaning="An init container exits with an error, so the following containers are not started.",
+    remedy="Read the log of the init container, and fix the error.",
     verdict=Verdict.CRASHING,
 )
 def init_fails(observed: Observed) -> Finding | None:
@@ -142,8 +142,8 @@ def init_fails(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E071",
     title="a container crashes",
-    meaning="A program ends with an error. The sentence names the rank that exited first: others often exit because of it.",
-    remedy="Read its last lines and correct the program, its arguments or its environment.",
+    meaning="A container exited with an error. The message contains the rank that exited first, because other ranks often exit as a result.",
+    remedy="Read the last log lines, and correct the program, its arguments or its environment.",
     verdict=Verdict.CRASHING,
 )
 def crashes(observed: Observed) -> Finding | None:
@@ -161,9 +161,9 @@ def crashes(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E074",
-    title="a readiness gate is closed",
-    meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
-    remedy="Check the component that sets that condition, for example a load balancer's controller.",
+    title="a readiness gate is not satisfied",
+    meaning="The containers are ready, but the condition of a readiness gate is not True.",
+    remedy="Check the component that sets the condition, for example a load balancer controller.",
 )
 def gate_is_closed(observed: Observed) -> Finding | None:
     """Find a readiness gate whose condition is not True."""
@@ -174,9 +174,9 @@ def gate_is_closed(observed: Observed) -> Finding | None:
         if closed and meta.is_condition_true(pod, "ContainersReady"):
             return Finding(
                 subject=ranks.subject(rank),
-                sentence=f"readiness gate {', '.join(closed)} of pod {rank.pod} is not open, though its containers are ready",
+                sentence=f"readiness gate {', '.join(closed)} of pod {rank.pod} is not satisfied, although all its containers are ready",
                 evidence=(f"{rank.pod}: {rank.why or 'ContainersReady is True, Ready is False'}",),
-                steps=(f"find out what sets condition {closed[0]}, and why it does not",),
+                steps=(f"find out which component sets condition {closed[0]}, and why it is not True",),
             )
     return None
 
@@ -192,8 +192,8 @@ PROBE: Final = Told(
 @cause(
     code="LWS-E073",
     title="a readiness probe fails",
-    meaning="The program runs, and its readiness probe says that it is not ready.",
-    remedy="Read the log of the rank; check path, port and times of the probe.",
+    meaning="The container is running, but its readiness probe fails.",
+    remedy="Read the log of the rank. Check the path, port and timing of the probe.",
 )
 def unready(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails. This is normal while the rank may still be loading."""
@@ -209,9 +209,9 @@ def unready(observed: Observed) -> Finding | None:
 NO_SANDBOX: Final = Cause(
     code="LWS-E069",
     title="the pod's network cannot be set up",
-    meaning="The kubelet cannot create the sandbox of a pod: the network plug-in or the container runtime fails.",
+    meaning="The kubelet cannot create the pod sandbox, because the network plugin or the container runtime fails.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the network plug-in on that node.",
+    remedy="Check the network plugin on the node.",
     find=Told(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",

@@ -36,26 +36,26 @@ def _contested(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"{meta.name(obj)} is in contention: {quote(newest.message)}",
+        sentence=f"another writer changes {meta.name(obj)}: {quote(newest.message)}",
         evidence=(f"event {newest.reason} of {kind} {meta.name(obj)}",),
         steps=(
             observed.lws(f"events {meta.name(obj)} --warnings"),
-            "stop the other writer, or exclude the field there",
+            "stop the other writer, or exclude the field in its configuration",
         ),
     )
 
 
 @cause(
     code=CODE,
-    title="another writer takes back a field",
+    title="another writer reverts a field",
     meaning=(
-        "The manager wrote the same value ten times within a minute, and another writer changed it each time. Such writers are other managers, policy "
-        "engines, GitOps and autoscalers. The manager now writes it every 30 seconds. The sentence has the field and both writers, from `managedFields`."
+        "The manager wrote the same value ten times within a minute, and another writer changed it each time. Such writers are other managers, policy engines, "
+        "GitOps tools and autoscalers. The manager now writes the value every 30 seconds. The message contains the field and both writers, from `managedFields`."
     ),
     person=Person.ADMINISTRATOR,
     remedy=(
-        "Decide who writes the field. Exclude it in the other writer, for example with `ignoreDifferences` of Argo CD, or remove the second manager. "
-        "Scale the LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
+        "Choose one component that manages the field. Exclude the field in the other component, for example with `ignoreDifferences` in Argo CD, or remove the "
+        "second manager. Scale the LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
     ),
 )
 def field_is_contested(observed: Observed) -> Finding | None:

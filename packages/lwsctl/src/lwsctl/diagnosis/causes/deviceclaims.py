@@ -23,9 +23,9 @@ KINDS: Final = {
 
 @cause(
     code="LWS-E105",
-    title="a claim for devices is not met",
-    meaning="A pod has resourceClaims, and an object that they need does not exist, or no node has the devices free.",
-    remedy="Create the missing object, or free devices of the class.",
+    title="a device claim is not allocated",
+    meaning="An object that the resourceClaims of a pod require does not exist, or no node has free devices.",
+    remedy="Create the missing object, or free devices of this class.",
 )
 def device_claim_is_not_met(observed: Observed) -> Finding | None:
     """Find a pod that waits for its ResourceClaims, and the missing object."""
@@ -43,7 +43,7 @@ def device_claim_is_not_met(observed: Observed) -> Finding | None:
     else:
         lacks = f"no node has free devices for {', '.join(claims(rank))}"
         steps = (
-            f"free devices, or ask for fewer in the claims of {observed.view.name}",
+            f"free devices, or request fewer in the claims of {observed.view.name}",
             observed.kubectl("get resourceclaims"),
             f"{observed.plain_kubectl} get resourceslices,deviceclasses",
         )

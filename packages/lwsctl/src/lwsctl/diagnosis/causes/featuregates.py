@@ -33,14 +33,14 @@ SCHEDULER: Final = "kube-scheduler"
 CONTROLLER_MANAGER: Final = "kube-controller-manager"
 
 SHOWN: Final = {
-    API_SERVER: "dropped the link of a pod to it",
-    SCHEDULER: "placed its pods one by one, and gave it no condition",
-    CONTROLLER_MANAGER: "does not end it, though it is deleted and no pod names it",
+    API_SERVER: "dropped the reference of a pod to it",
+    SCHEDULER: "scheduled its pods individually, and did not set a condition",
+    CONTROLLER_MANAGER: "did not delete it, although no pod refers to it",
 }
 """The visible effect on a PodGroup if a component lacks the gate."""
 
 REMEDIES: Final = {
-    API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and let it serve scheduling.k8s.io",
+    API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and enable the API scheduling.k8s.io",
     SCHEDULER: "start kube-scheduler with --feature-gates=GenericWorkload=true (Kubernetes 1.36: also GangScheduling=true)",
     CONTROLLER_MANAGER: "start kube-controller-manager with --feature-gates=GenericWorkload=true",
 }
@@ -96,14 +96,14 @@ def _is_past(moment: str | None, now: datetime) -> bool:
 
 @cause(
     code="LWS-E055",
-    title="a component of Kubernetes lacks the feature gate of groups",
+    title="a feature gate for gang scheduling is disabled",
     meaning=(
-        "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
-        "first there are no PodGroups. Without the second, pods are placed one by one. Without the third, PodGroups "
-        "that are deleted stay."
+        "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. If it is disabled on kube-apiserver, "
+        "PodGroups do not exist. If it is disabled on kube-scheduler, pods are scheduled individually. If it is disabled on kube-controller-manager, deleted "
+        "PodGroups are not removed."
     ),
     person=Person.ADMINISTRATOR,
-    remedy="Start that component with the gate, or choose another gang scheduler.",
+    remedy="Enable the feature gate on that component, or use another gang scheduler.",
 )
 def lacks_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start completely because a component does not support native groups."""
@@ -116,7 +116,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
                 component = components[name]
                 return Finding(
                     subject=ranks.subject(rank),
-                    sentence=f"group {rank.group} is not started as a whole: {component} lacks the feature gate of native groups",
+                    sentence=f"group {rank.group} is not started as a whole, because the native gang scheduling feature gate is disabled on {component}",
                     evidence=(shown_by(component, name),),
                     steps=(REMEDIES[component],),
                 )
@@ -132,23 +132,22 @@ def _names(pod: JSONObject) -> Iterator[str]:
 PREREQUISITE_STEPS: Final = {
     "APINotAvailable": REMEDIES[API_SERVER],
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
-    "ParentWorkloadNotReady": "create the Workload of the owner, or remove the annotation that delegates to it",
+    "ParentWorkloadNotReady": "create the Workload of the owner, or remove the delegation annotation",
 }
 """The next steps for each reason of the condition. Other reasons name an object."""
 
-OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
+OTHER_STEP: Final = "correct or delete the object in the message; the manager retries automatically"
 
 
 @cause(
     code="LWS-E018",
-    title="what spec.scheduling needs cannot be made",
+    title="the scheduling objects cannot be created",
     meaning=(
-        "A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
-        "Until they exist and are correct, the manager changes no leader."
+        "A LeaderWorkerSet with spec.scheduling requires a Workload before its leaders, and a PodGroup if it is scheduled as a whole. Until they exist and are "
+        "correct, the manager does not change leaders."
     ),
     person=Person.ADMINISTRATOR,
-    remedy="The condition WorkloadSchedulingCreated names the obstacle: an API that is not served, an object of another owner, "
-    "a Workload that was changed.",
+    remedy="Check the condition WorkloadSchedulingCreated. For example, an API is not served, an object has a different owner, or a Workload was changed.",
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose leaders are not changed because its scheduling objects cannot be created."""
@@ -158,7 +157,7 @@ def lacks_prerequisite(observed: Observed) -> Finding | None:
     reason, message = str(condition.get("reason")), ranks.quote(str(condition.get("message")))
     return Finding(
         subject=own(observed),
-        sentence=f"what spec.scheduling needs before the leaders cannot be made: {message}",
+        sentence=f"the scheduling objects that spec.scheduling requires cannot be created: {message}",
         evidence=(f"condition {WORKLOAD_SCHEDULING_CREATED.type}: False, {reason}",),
         steps=(PREREQUISITE_STEPS.get(reason, OTHER_STEP), observed.lws(f"events {observed.view.name} --warnings")),
     )

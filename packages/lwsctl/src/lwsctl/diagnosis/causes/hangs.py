@@ -18,9 +18,9 @@ from lwsctl.views.wording import duration
 @cause(
     code="LWS-E098",
     title="all containers of a pod restart in place",
-    meaning="A container ended with an exit code for which its rules require RestartAllContainers: all containers restart, and the pod is kept.",
-    remedy=f"Wait: the group is recreated if the pod takes longer than the annotation `{labels.IN_PLACE_RESTARTS}` says. "
-    "Without that annotation each such restart recreates the group.",
+    meaning="A container exited with a code for which its restart rules require RestartAllContainers. All containers restart, and the pod is not recreated.",
+    remedy=f"Wait. The group is recreated if the restart exceeds the duration in the annotation `{labels.IN_PLACE_RESTARTS}`. Without this annotation, each such "
+    "restart recreates the group.",
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
@@ -30,7 +30,7 @@ def restarts_in_place(observed: Observed) -> Finding | None:
         if note.since is not None:
             return Finding(
                 subject=ranks.subject(rank),
-                sentence=f"group {group.name} is kept: {recreations.in_place(group, observed.now)}",
+                sentence=f"group {group.name} is not recreated: {recreations.in_place(group, observed.now)}",
                 evidence=(f"{rank.pod}: {rank.state}, annotation {labels.RESTARTED_IN_PLACE}: {note}",),
                 steps=(observed.lws(f"logs {observed.view.name}/{rank.place} --previous"),),
             )
@@ -39,9 +39,11 @@ def restarts_in_place(observed: Observed) -> Finding | None:
         if recreation is not None and not group.is_ready and podstate.ALL_RESTARTED in recreation.failure:
             return Finding(
                 subject=Subject(kind="Pod", name=recreation.failed_pod, group=group.name),
-                sentence=f"pod {recreation.failed_pod} restarted all its containers in place, for which group {group.name} is recreated",
+                sentence=f"pod {recreation.failed_pod} restarted all its containers in place, so group {group.name} is recreated",
                 evidence=(f"group {group.name} {recreations.sentence(recreation, observed.now)}",),
-                steps=(f"to let pods restart in place: annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",),
+                steps=(
+                    f"to allow in-place restarts of pods: annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",
+                ),
                 verdict=Verdict.STUCK,
             )
     return None
@@ -57,12 +59,11 @@ def hung_groups(view: View) -> list[Group]:
     code="LWS-E076",
     title="the group makes no progress",
     meaning=(
-        "All ranks of a group run, and its leader has reported no further step for the time that the annotation "
-        f"`{labels.PROGRESS_TIMEOUT}` gives. The rank that has been silent the longest is named; on a cluster of this machine "
-        "also what it waits for."
+        f"All ranks of a group are running, but the leader has not reported a step within the duration in the annotation `{labels.PROGRESS_TIMEOUT}`. The "
+        "message contains the rank with the oldest output and, on the embedded cluster, what it waits for."
     ),
-    remedy="Look at the rank that is named: its log, its stack (`py-spy dump`, `gdb`). If it waits for another rank, look at that "
-    f"one. With the annotation `{labels.ON_HANG}: recreate` the group is recreated, with the delays of other failures.",
+    remedy="Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. If it waits for another rank, check that rank. With the annotation "
+    f"`{labels.ON_HANG}: recreate`, the group is recreated with the same backoff as after failures.",
 )
 def hangs(observed: Observed) -> Finding | None:
     """Find a group whose ranks run without progress, and name the rank with the oldest progress report."""
@@ -75,7 +76,7 @@ def hangs(observed: Observed) -> Finding | None:
         last = (
             f"its last step was {progress.step}" + (f" of {progress.total}" if progress.total else "")
             if progress
-            else "no step yet"
+            else "it has not reported a step yet"
         )
         return Finding(
             subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
@@ -96,18 +97,17 @@ def hangs(observed: Observed) -> Finding | None:
 def _silent(observed: Observed, rank: SilentRank) -> str:
     waits = f", waits for {rank.waits}" if rank.waits else ""
     idle = devices.idle(ranks.pod(observed.view, rank.pod), observed.now)
-    silence = f"rank {rank.rank} ({rank.pod}): silent for {duration(observed.now - rank.since)}{waits}"
+    silence = f"rank {rank.rank} ({rank.pod}): no output for {duration(observed.now - rank.since)}{waits}"
     return f"{silence}, {idle}" if idle else silence
 
 
 @cause(
     code="LWS-E077",
-    title="the group was stopped at its deadline",
+    title="the group reached its deadline",
     meaning=(
-        "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
-        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group exited with code 0."
+        f"The deadline in the annotation `{labels.COMPLETION_DEADLINE}` passed before the leader of the group exited with code 0."
     ),
-    remedy="Read the log of the leader, if the node has not removed it. A new template starts a new run with a new deadline.",
+    remedy="Read the log of the leader, unless the node has deleted it. A new template starts a new run with a new deadline.",
 )
 def is_late(observed: Observed) -> Finding | None:
     """Find a group that was terminated at the deadline of its LeaderWorkerSet."""
@@ -118,12 +118,12 @@ def is_late(observed: Observed) -> Finding | None:
         deadline = meta.annotations(observed.view.object).get(labels.COMPLETION_DEADLINE, "")
         return Finding(
             subject=Subject(kind="Pod", name=pod, group=group.name),
-            sentence=f"group {group.name} was terminated at its deadline, before its leader exited with code 0",
+            sentence=f"group {group.name} reached its deadline before its leader exited with code 0, and was terminated",
             evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
             steps=(
                 # a node of Kubernetes removes the log with the containers
                 *(() if observed.commands.kubectl else (observed.lws(f"logs {observed.view.name}/{group.name}/0"),)),
-                f"give it more time: annotation {labels.COMPLETION_DEADLINE}, and a new template: "
+                f"to extend the deadline, set annotation {labels.COMPLETION_DEADLINE} and apply a new template: "
                 + observed.lws(f"restart {observed.view.name}"),
             ),
         )

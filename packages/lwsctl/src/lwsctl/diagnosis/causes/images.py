@@ -73,13 +73,13 @@ def image_of(observed: Observed, rank: Rank, container: str) -> str:
 
 INVALID: Final = Cause(
     code="LWS-E062",
-    title="the image's name is not valid",
+    title="the image name is invalid",
     meaning="The image name has an invalid format.",
     remedy="Correct the image in the pod template.",
     find=WaitingContainers(
         frozenset({"InvalidImageName"}),
         r"",
-        '"{image}" of pod {pod} is not the name of an image{others}',
+        '"{image}" of pod {pod} is not a valid image name{others}',
         ("correct the image of container {container} in {template}",),
     ),
 )
@@ -123,13 +123,13 @@ DENIED: Final = Cause(
     title="the registry denies the image",
     meaning="The registry requires credentials, or rejects them. Often the pull secret is missing.",
     person=Person.ADMINISTRATOR,
-    remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
+    remedy="Create the pull secret and reference it in imagePullSecrets, or correct the image. Registries often report a missing image in the same way.",
     find=_find_denied,
 )
 NOT_FOUND: Final = Cause(
     code="LWS-E060",
     title="the image does not exist",
-    meaning="The registry has no image of this name and tag, or none for the platform of the node.",
+    meaning="The registry does not have an image with this name and tag, or has no image for the platform of the node.",
     person=Person.AUTHOR,
     remedy="Correct the image in the pod template, or push it.",
     find=LACKS,
@@ -137,9 +137,9 @@ NOT_FOUND: Final = Cause(
 UNREACHABLE: Final = Cause(
     code="LWS-E059",
     title="the registry cannot be reached",
-    meaning="The node cannot connect to the registry: its name does not resolve, or the connection fails.",
+    meaning="The node cannot connect to the registry, because the registry name does not resolve or the connection fails.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the registry's name, and the network and proxy of the node.",
+    remedy="Check the registry name, and the network and proxy of the node.",
     find=WaitingContainers(
         PULLING,
         r"(?i)no such host|i/o timeout|connection refused|x509|tls|dial tcp|deadline exceeded",
@@ -153,7 +153,7 @@ NOT_PULLED: Final = Cause(
     title="the image cannot be pulled",
     meaning="Pulling the image fails for an unknown reason, or a reason without a separate code.",
     person=Person.AUTHOR,
-    remedy="Follow the message.",
+    remedy="Follow the instructions in the message.",
     find=WaitingContainers(
         PULLING,
         r"",
@@ -167,7 +167,7 @@ NEVER_PULLED: Final = Cause(
     title="the image is not on the node",
     meaning="imagePullPolicy is Never, and the node does not have the image.",
     person=Person.ADMINISTRATOR,
-    remedy="Load the image onto the node, or let it be pulled.",
+    remedy="Load the image onto the node, or change imagePullPolicy.",
     find=WaitingContainers(
         frozenset({"ErrImageNeverPull"}),
         r"",
@@ -198,13 +198,13 @@ NO_PROGRAM: Final = Cause(
     code="LWS-E057",
     title="this machine has no executable for the image",
     meaning="The embedded cluster does not pull images. It runs executables of this machine, and this executable does not exist.",
-    remedy="Install the program, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
+    remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
     find=_find_no_program,
 )
 NO_COMMAND: Final = Cause(
     code="LWS-E065",
-    title="there is no command to run",
-    meaning="Neither the pod template nor the image has a command, or the image does not contain it.",
+    title="the container has no command",
+    meaning="Neither the pod template nor the image specifies a command, or the executable is not in the image.",
     remedy="Set command in the pod template to an executable in the image.",
     find=WaitingContainers(
         START | {"CommandMissing", "CrashLoopBackOff"},
@@ -223,7 +223,7 @@ BAD_CONFIG: Final = Cause(
         CONFIG,
         r"(?P<why>(?:secret|configmap) \S+ not found.*|couldn't find key .+|references non-existent .+|\S+ \S+ has no key .+)",
         "container {container} of pod {pod} cannot be configured{others}: {why}",
-        ("create what is missing in namespace {namespace}: {why}",),
+        ("create the missing object or key in namespace {namespace}: {why}",),
     ),
 )
 NOT_STARTED: Final = Cause(

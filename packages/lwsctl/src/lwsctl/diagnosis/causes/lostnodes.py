@@ -30,7 +30,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
     title="the node does not exist",
     meaning="Pods are bound to a node that no longer exists.",
     person=Person.ADMINISTRATOR,
-    remedy="The cluster removes them later. To remove them now, use `kubectl delete pod --force`.",
+    remedy="The cluster deletes these pods later. To delete them now, use `kubectl delete pod --force`.",
 )
 def node_is_gone(observed: Observed) -> Finding | None:
     """Find pods on a node that no longer exists."""
@@ -45,8 +45,8 @@ def node_is_gone(observed: Observed) -> Finding | None:
         sentence=f"node {rank.node} of pod {rank.pod} no longer exists{ranks.others(len(lost))}",
         evidence=(f"{rank.pod}: spec.nodeName {rank.node}; the Node does not exist",),
         steps=(
-            "wait: the cluster deletes pods of such nodes after a while",
-            f"or at once: {observed.kubectl(f'delete pod {rank.pod} --force --grace-period=0')}",
+            "wait until the cluster deletes the pods of this node",
+            f"or delete the pod now: {observed.kubectl(f'delete pod {rank.pod} --force --grace-period=0')}",
         ),
     )
 
@@ -54,9 +54,10 @@ def node_is_gone(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E051",
     title="the node is not ready",
-    meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
+    meaning="The kubelet of a node does not report its status, or reports that it cannot run pods.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
+    remedy="Repair or restart the node, or delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups "
+    "recover on other nodes automatically.",
 )
 def node_is_not_ready(observed: Observed) -> Finding | None:
     """Find pods on a node whose kubelet does not send heartbeats, or reports that the node is not ready."""
@@ -81,15 +82,15 @@ def _sickness(node: JSONObject | None) -> str:
     ready = meta.find_condition(node, "Ready")
     if ready is None or ready.get("status") == "True":
         return ""
-    message = ranks.quote(str(ready.get("message") or ready.get("reason") or "no reason is given"))
+    message = ranks.quote(str(ready.get("message") or ready.get("reason") or "no reason reported"))
     return f"Ready is {ready.get('status')}: {message}"
 
 
 @cause(
     code="LWS-E052",
     title="a finalizer blocks a pod",
-    meaning="A pod is terminating, and a finalizer blocks that. Its successor cannot be created.",
-    remedy="Find out which component removes that finalizer, and why it does not.",
+    meaning="A pod is terminating, and a finalizer blocks its deletion. The replacement pod cannot be created.",
+    remedy="Find out which component removes the finalizer, and why it has not done so.",
 )
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
@@ -100,9 +101,9 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
             finalizers = ", ".join(names)
             return Finding(
                 subject=ranks.subject(rank),
-                sentence=f"pod {rank.pod} is terminating, and finalizer {finalizers} has blocked that for {duration(late)}",
+                sentence=f"pod {rank.pod} is terminating, and finalizer {finalizers} has blocked its deletion for {duration(late)}",
                 evidence=(f"{rank.pod}: metadata.finalizers: {finalizers}",),
-                steps=(f"find out which component removes {finalizers}, and why it does not",),
+                steps=(f"find out which component removes {finalizers}, and why it has not done so",),
             )
     return None
 
@@ -122,7 +123,7 @@ def does_not_end(observed: Observed) -> Finding | None:
         if late is not None and late >= OVERDUE and not foreground:
             return Finding(
                 subject=ranks.subject(rank),
-                sentence=f"pod {rank.pod} should have ended {duration(late)} ago, and node {rank.node or '(none)'} does not end it",
+                sentence=f"the grace period of pod {rank.pod} expired {duration(late)} ago, but node {rank.node or '(none)'} has not terminated it",
                 evidence=(
                     f"{rank.pod}: deletionTimestamp {meta.metadata(rank.object or {}).get('deletionTimestamp')}",
                 ),
@@ -152,9 +153,9 @@ def ends_slowly(observed: Observed) -> Finding | None:
             continue
         return Finding(
             subject=ranks.subject(rank),
-            sentence=f"pod {rank.pod} has been terminating for {duration(grace + late)} of its grace period of {duration(grace)}; "
-            f"node {rank.node} kills its program in {duration(-late)}",
-            evidence=(f"{rank.pod}: terminating, at the latest until {metadata.get('deletionTimestamp')}",),
+            sentence=f"pod {rank.pod} has been terminating for {duration(grace + late)} (grace period {duration(grace)}); node {rank.node} kills its containers "
+            f"in {duration(-late)}",
+            evidence=(f"{rank.pod}: terminating, until {metadata.get('deletionTimestamp')} at the latest",),
             steps=(
                 observed.lws(f"wait {observed.view.name}"),
                 f"handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in {observed.template}",

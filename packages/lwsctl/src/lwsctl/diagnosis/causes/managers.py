@@ -58,7 +58,7 @@ def unacted(observed: Observed) -> MissedAction | None:
         return None
     obj = observed.view.object
     observed_generation = meta.status(obj).get("observedGeneration", 0)
-    length = f" for {duration(silence)}" if is_dated(obj) else ", and when it was scaled is not recorded"
+    length = f" for {duration(silence)}" if is_dated(obj) else ", and the time of the last scaling is unknown"
     return MissedAction(
         f"the latest spec of {observed.view.name} has not been observed{length}",
         f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
@@ -78,7 +78,7 @@ def unmade(observed: Observed) -> MissedAction | None:
         if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
             sentence = f"the workers of group {group.name} have not been created for {duration(age)}"
             name = groupname.host(leader.object or {})
-            return MissedAction(sentence, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
+            return MissedAction(sentence, f"leader {leader.pod} has a node, but StatefulSet {name} does not exist")
     return None
 
 
@@ -122,7 +122,7 @@ def _silent(
     title="the manager does not run",
     meaning="The Deployment of the manager has no ready replica, so LeaderWorkerSets are not reconciled.",
     person=Person.ADMINISTRATOR,
-    remedy="If the Deployment has 0 replicas, scale it up. Otherwise check the pods of the manager: why they do not start, or are not ready.",
+    remedy="If the Deployment has 0 replicas, scale it up. Otherwise, find out why the pods of the manager do not start or are not ready.",
 )
 def manager_is_down(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
@@ -161,7 +161,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
     title="no manager is the leader",
     meaning="The replicas use a Lease to elect a leader, and the Lease has no holder.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the logs of the manager: it must reach the API server and have permission to write the Lease.",
+    remedy="Check the logs of the manager. It must be able to reach the API server and have permission to write the Lease.",
 )
 def nobody_leads(observed: Observed) -> Finding | None:
     """Find a Lease without a holder, which means that no replica of the manager is active."""
@@ -175,10 +175,10 @@ def nobody_leads(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E005",
-    title="no manager acts on the latest spec",
+    title="no manager has observed the latest spec",
     meaning="The spec was changed, and no manager has observed the change.",
     person=Person.ADMINISTRATOR,
-    remedy="Check that a manager is the leader, and read its logs. If there is none, install it with `lws install`.",
+    remedy="Check that a manager is the leader, and read its logs. If no manager is installed, run `lws install`.",
 )
 def manager_is_silent(observed: Observed) -> Finding | None:
     """Find a change that no controller reconciles, for any reason."""
@@ -187,8 +187,8 @@ def manager_is_silent(observed: Observed) -> Finding | None:
         return None
     are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
     is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
-    evidence = ("there is neither a Deployment nor a Lease of the manager",) if is_absent else ()
-    finding = _silent(observed, undone, "no manager acts", evidence)
+    evidence = ("the manager has neither a Deployment nor a Lease",) if is_absent else ()
+    finding = _silent(observed, undone, "no manager is active", evidence)
     if is_absent or is_dated(observed.view.object):
         return finding
-    return replace(finding, sentence=f"no manager has acted yet: {undone.sentence}", verdict=Verdict.PROGRESSING)
+    return replace(finding, sentence=f"the manager has not reacted yet: {undone.sentence}", verdict=Verdict.PROGRESSING)

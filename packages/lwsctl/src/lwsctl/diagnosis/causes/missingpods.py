@@ -37,15 +37,16 @@ class Shortage(Struct, frozen=True):
         """Return how many pods the StatefulSet has created."""
         replicas = int(meta.spec(self.statefulset).get("replicas", 1))
         pods = min(int(meta.status(self.statefulset).get("replicas", 0)), replicas - self.missing)
-        return f"StatefulSet {meta.name(self.statefulset)} has made {pods} of {counted(replicas, 'pod')}"
+        return f"StatefulSet {meta.name(self.statefulset)} has created {pods} of {counted(replicas, 'pod')}"
 
 
 @cause(
     code="LWS-E106",
     title="a StatefulSet has not created its pods",
-    meaning="A StatefulSet has fewer pods than replicas, and for two minutes its controller has neither made one nor reported an error. "
-    "Its retries come late after many failed syncs. Since Kubernetes 1.36 all retries share ten per second, and each write of a status can cause one.",
-    remedy="Change an annotation of the StatefulSet, so that its controller reconciles it. Read the log of kube-controller-manager.",
+    meaning="A StatefulSet has fewer pods than replicas, and its controller has neither created a pod nor reported an error for two minutes. Its retries are "
+    "delayed after many failed reconciliations. Since Kubernetes 1.36, all retries share a limit of ten per second, and each status write can trigger a "
+    "retry.",
+    remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:
     """Find a StatefulSet with missing pods, although nothing rejects them and it has been inactive for some time."""
@@ -65,7 +66,7 @@ def has_not_made_pods(observed: Observed) -> Finding | None:
         ),
         steps=(
             f"to trigger its controller: {observed.kubectl(annotate)}",
-            "read the log of kube-controller-manager: whether it runs, and what it fails to do",
+            "read the log of kube-controller-manager to find out whether it is running and which errors it reports",
         ),
     )
 
@@ -116,9 +117,9 @@ def unexplained(observed: Observed) -> str:
 @cause(
     code="LWS-E107",
     title="workers wait until previous workers have terminated",
-    meaning="The leader was replaced before the pods of its old workers ended, and they still have the names of the new ones. The manager "
-    "creates the StatefulSet of the workers when the last of them has ended.",
-    remedy="Wait for the grace period of the pods. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
+    meaning="The leader was replaced before the pods of its previous workers terminated, and these pods have the names of the new workers. The manager creates "
+    "the worker StatefulSet after the last of them has terminated.",
+    remedy="Wait until the grace period of the pods expires. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
     verdict=Verdict.PROGRESSING,
 )
 def awaits_old_workers(observed: Observed) -> Finding | None:
@@ -142,9 +143,9 @@ def _awaiting(observed: Observed, group: Group, ending: Sequence[Rank]) -> Findi
     metadata = meta.metadata(rank.object or {})
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"group {group.name}: its new workers wait until old pod {rank.pod} has ended{more}",
+        sentence=f"group {group.name}: its new workers wait until previous pod {rank.pod} has terminated{more}",
         evidence=(
-            f"{rank.pod}: terminating on node {rank.node or '(none)'}, at the latest until {metadata.get('deletionTimestamp')}",
+            f"{rank.pod}: terminating on node {rank.node or '(none)'}, until {metadata.get('deletionTimestamp')} at the latest",
         ),
         steps=(observed.lws(f"wait {observed.view.name}"),),
     )

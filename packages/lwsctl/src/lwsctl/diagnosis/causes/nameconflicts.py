@@ -76,13 +76,13 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
 
 @cause(
     code="LWS-E019",
-    title="a name is used by another owner",
+    title="a name conflicts with another owner",
     meaning=(
-        "Objects of groups are named after the LeaderWorkerSet and the group. Group 1 of `meet` needs a StatefulSet `meet-1`, "
-        "which is also what a LeaderWorkerSet `meet-1` needs. An object of that name exists, and belongs to another owner. "
-        "The same holds for a pod with the name of a rank."
+        "Objects of groups are named after the LeaderWorkerSet and the group. For example, group 1 of `meet` needs a StatefulSet `meet-1`, which a "
+        "LeaderWorkerSet `meet-1` also needs. An object with this name exists and has a different owner. The same applies to a pod with the name of a rank."
     ),
-    remedy="Delete one of the two, or rename one. For a Service: delete it, make it headless (`clusterIP: None`), or let its selector match the pods.",
+    remedy="Delete or rename one of the two. Delete a conflicting Service, make it headless (`clusterIP: None`), or correct its selector so that it matches the "
+    "pods.",
 )
 def name_is_taken(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service with a required name that belongs to a different owner."""
@@ -96,7 +96,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(
                 observed.lws("get"),
-                f"delete the other object, or create {observed.view.name} under a name that none of its groups shares",
+                f"delete the other object, or recreate {observed.view.name} with a name that does not conflict",
             ),
         )
     return _pod_name_is_taken(observed)
@@ -111,11 +111,11 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     name = meta.name(pod)
     return Finding(
         subject=Subject(kind="Pod", name=name),
-        sentence=f'pod {name} of {observed.view.name} cannot be created: pods "{name}" already exists: it {meta.ownership(pod)}',
+        sentence=f'pod {name} of {observed.view.name} cannot be created: pods "{name}" already exists and {meta.ownership(pod)}',
         evidence=(f"pod {name} does not belong to {observed.view.name}",),
         steps=(
             observed.kubectl(f"get pod {name} --show-labels"),
-            f"delete pod {name}, or create it under another name",
+            f"delete pod {name}, or recreate it with another name",
         ),
     )
 
@@ -124,10 +124,10 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     code="LWS-E028",
     title="an object of the LeaderWorkerSet is rejected",
     meaning=(
-        "The API server rejects a Service or a ControllerRevision that the LeaderWorkerSet needs, or another write or deletion of its manager. "
-        "The sentence quotes the API server, or the condition `Progressing`."
+        "The API server rejects a Service, a ControllerRevision or another write or deletion of the manager. The message quotes the API server or the condition "
+        "`Progressing`."
     ),
-    remedy="Remove the reason: a ResourceQuota, an admission policy or a webhook. If no event names it, read the log of the manager.",
+    remedy="Remove the cause, such as a ResourceQuota, an admission policy or a webhook. If no event reports a cause, read the log of the manager.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:
     """Find a Service or revision that the API server rejects, or a reconcile that fails for a different reason."""
@@ -153,7 +153,7 @@ def _failed_reconcile(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"the last reconcile of {observed.view.name} failed: {quote(reconcile_failure_message(obj))}",
+        sentence=f"the last reconciliation of {observed.view.name} failed: {quote(reconcile_failure_message(obj))}",
         evidence=(f"condition Progressing: {RECONCILE_FAILED}",),
         steps=(observed.lws(f"events {observed.view.name} --warnings"), "read the log of the manager"),
     )
@@ -179,11 +179,10 @@ def _refused_revision(observed: Observed) -> Finding | None:
         if hard is not None and used is not None and quantity.parse(used) >= quantity.parse(hard):
             return Finding(
                 subject=Subject(kind=STATEFULSETS.kind, name=names[0]),
-                sentence=f"ResourceQuota {meta.name(quota)} has no room for the ControllerRevision of StatefulSet {names[0]}: "
-                f"{used} of {hard} are used, so it makes no pods",
+                sentence=f"ResourceQuota {meta.name(quota)} blocks the ControllerRevision of StatefulSet {names[0]} ({used} of {hard} used), so no pods are created",
                 evidence=(f"StatefulSet {names[0]} has no status.updateRevision",),
                 steps=(
-                    "raise the quota, or remove other ControllerRevisions of the namespace",
+                    "increase the quota, or delete other ControllerRevisions in the namespace",
                     observed.kubectl(f"describe resourcequota {meta.name(quota)}"),
                 ),
             )

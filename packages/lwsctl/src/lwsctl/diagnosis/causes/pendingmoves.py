@@ -21,8 +21,9 @@ NAMED: Final = 5
 
 @cause(
     code="LWS-E095",
-    title="groups that must leave nodes cannot be moved now",
-    meaning="Groups must leave nodes, but maxUnavailable is 0, and no extra groups are created. With random keys, only updates create extra groups. With indexes, a partition prevents them.",
+    title="groups cannot be moved from their nodes",
+    meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and no extra groups are created. With random keys, only updates create extra "
+    "groups. With index keys, no extra groups are created while a partition is set.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
@@ -37,7 +38,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
         evidence=(_reported(view),),
         steps=(
             f"set {field} to 1 or more, and apply it",
-            f"or at once: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
+            f"or restart the group now: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
         ),
     )
 
@@ -45,8 +46,8 @@ def is_never_moved(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E094",
     title="groups wait to be moved",
-    meaning="Groups must leave nodes that are closed for maintenance. They are moved as a whole, at most as many at once "
-    "as a rollout may replace.",
+    meaning="Groups must be moved from nodes that are closed for maintenance. All pods of a group are moved together, and the rollout limits apply to the "
+    "number of groups.",
     remedy="Wait. If a group is unavailable for a different reason, find out why. `kubectl uncordon` cancels moves that have not started.",
     verdict=Verdict.PROGRESSING,
 )
@@ -59,7 +60,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
     steps = [observed.lws(f"events {view.name}")]
     allowed = allowed_unavailable(view)
     if view.is_updating:
-        waits = "waiting for the deletion of the rollout"
+        waits = "until the rollout replaces them"
     elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
         # where one group is explained, the view has no others
         others = groups_named([group.name for group in unready[:NAMED]]) if unready else "another group"

@@ -24,14 +24,14 @@ Refused: Final = partial(Told, is_missing)
 NAMESPACE_ENDS: Final = Cause(
     code="LWS-E002",
     title="the namespace is being deleted",
-    meaning="Nothing can be created in a namespace that is being deleted.",
+    meaning="Objects cannot be created in a namespace that is being deleted.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait until the namespace is deleted and create it again, or use a different namespace.",
+    remedy="Wait until the namespace is deleted and recreate it, or use a different namespace.",
     find=Refused(
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
         (
-            "wait until namespace {namespace} is deleted and create it again, or use a different namespace",
+            "wait until namespace {namespace} is deleted and recreate it, or use a different namespace",
             "{kubectl} get namespace {namespace} -o yaml",
         ),
     ),
@@ -70,9 +70,9 @@ def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
 @cause(
     code="LWS-E007",
     title="the certificate of a webhook is not trusted",
-    meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
+    meaning="The API server calls an admission webhook and does not trust its certificate, because the certificate has expired or another CA issued it.",
     person=Person.ADMINISTRATOR,
-    remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
+    remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate.",
 )
 def webhook_is_untrusted(observed: Observed) -> Finding | None:
     """Find a webhook whose certificate the API server does not trust."""
@@ -82,9 +82,10 @@ def webhook_is_untrusted(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E008",
     title="a webhook cannot be reached",
-    meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
+    meaning="The API server must call an admission webhook before it stores a pod, but the call fails.",
     person=Person.ADMINISTRATOR,
-    remedy="Start the webhook's server. For the manager's own webhook that is its Deployment: [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
+    remedy="Start the webhook server. The server of the manager's webhook is its Deployment. See [when the manager is "
+    "unavailable](../how-to/when-the-manager-is-away.md).",
 )
 def webhook_is_unreachable(observed: Observed) -> Finding | None:
     """Find a webhook that the API server cannot connect to."""
@@ -96,11 +97,11 @@ DENIED_BY_WEBHOOK: Final = Cause(
     title="a webhook denies the pods",
     meaning="An admission webhook denies a pod. The message quotes the webhook.",
     person=Person.AUTHOR,
-    remedy="Change the pod template as the message requires, or the policy behind the webhook.",
+    remedy="Change the pod template as the message requires, or change the policy of the webhook.",
     find=Refused(
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
         "webhook {webhook} denies pod {pod}{others}: {reason}",
-        ("change {template} as the message requires, or the policy behind webhook {webhook}",),
+        ("change {template} as the message requires, or change the policy of webhook {webhook}",),
     ),
 )
 
@@ -109,7 +110,7 @@ DENIED_BY_POLICY: Final = Cause(
     title="an admission policy denies the pods",
     meaning="A ValidatingAdmissionPolicy of the cluster denies a pod.",
     person=Person.AUTHOR,
-    remedy="Change the pod template as the message requires, or the policy.",
+    remedy="Change the pod template as the message requires, or change the policy.",
     find=Refused(
         r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<reason>.*)",
         "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {reason}",
@@ -120,15 +121,15 @@ DENIED_BY_POLICY: Final = Cause(
 TOO_LONG: Final = Refused(
     r"must be no more than (?P<most>\d+) (?:characters|bytes)",
     "the name {name} is too long: names derived from it exceed {most} characters",
-    ("delete {name} and create it again with a shorter name",),
+    ("recreate {name} with a shorter name",),
 )
 
 
 @cause(
     code="LWS-E011",
     title="the name is too long",
-    meaning="Names and labels of pods contain the name of the LeaderWorkerSet, and are limited to 63 characters.",
-    remedy="Create the LeaderWorkerSet again with a shorter name. If a different object created it, use a shorter name for that object.",
+    meaning="Names and labels of pods contain the LeaderWorkerSet name, and are limited to 63 characters.",
+    remedy="Recreate the LeaderWorkerSet with a shorter name. If a different object created it, use a shorter name for that object.",
 )
 def name_is_too_long(observed: Observed) -> Finding | None:
     """Find pods whose names or labels are too long. The name of a generated set derives from its owner."""
@@ -137,7 +138,7 @@ def name_is_too_long(observed: Observed) -> Finding | None:
         return finding
     kind, name = owner["kind"], owner["name"]
     part = ", or the names of its roles," if kind == DISAGGREGATED_SETS.kind else ""
-    step = f"shorten the name of {kind} {name}{part} and create it again: the name {observed.view.name} is made from it"
+    step = f"shorten the name of {kind} {name}{part} and recreate it, because the name {observed.view.name} is derived from it"
     return replace(finding, steps=(step,))
 
 
@@ -164,7 +165,7 @@ def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
     kind, name = refused["kind"].removesuffix("s"), refused["object"]
     room = finding.sentence.replace(" has no room for pod ", f" has no room for {kind} {name}, which pod ", 1)
     sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)
-    steps = (finding.steps[0], f"raise the quota, or remove other {refused['kind']} of the namespace")
+    steps = (finding.steps[0], f"increase the quota, or delete other {refused['kind']} in the namespace")
     return replace(finding, sentence=sentence, steps=steps)
 
 
@@ -182,7 +183,7 @@ def quota_is_exhausted(observed: Observed) -> Finding | None:
     if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
         return finding
     steps = (
-        "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own limit",
+        "on a cluster of `lws up`, restart it with a larger --max-pods, which is the limit of this quota",
         *finding.steps,
     )
     return replace(finding, steps=steps)
@@ -191,8 +192,8 @@ def quota_is_exhausted(observed: Observed) -> Finding | None:
 QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",
     title="a ResourceQuota requires requests or limits",
-    meaning="A ResourceQuota counts cpu or memory, so every container has to set its requests or limits.",
-    remedy="Set the named requests or limits in the pod template, or create a LimitRange with defaults in the namespace.",
+    meaning="A ResourceQuota limits cpu or memory, so every container must specify requests or limits.",
+    remedy="Set these requests or limits in the pod template, or create a LimitRange with defaults in the namespace.",
     find=Refused(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
@@ -203,7 +204,7 @@ QUOTA_INCOMPLETE: Final = Cause(
 LIMIT_RANGE: Final = Cause(
     code="LWS-E022",
     title="a LimitRange rejects the pods",
-    meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
+    meaning="The requests of a container or pod are outside the range that a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
     find=Refused(
         r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
@@ -216,7 +217,7 @@ POD_SECURITY: Final = Cause(
     code="LWS-E023",
     title="Pod Security rejects the pods",
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
-    remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
+    remedy="Set these securityContext fields in the pod template, or change the level of the namespace.",
     find=Refused(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
         "Pod Security level {level} of namespace {namespace} rejects pod {pod}{others}: {reason}",
@@ -227,9 +228,9 @@ POD_SECURITY: Final = Cause(
 SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
-    meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
+    meaning="On OpenShift, no SecurityContextConstraints that the service account may use admit the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Change securityContext, or grant the service account a SecurityContextConstraint that admits the pod.",
+    remedy="Change securityContext, or grant the service account SecurityContextConstraints that admit the pod.",
     find=Refused(
         r"unable to validate against any security context constraint: (?P<reason>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
@@ -240,7 +241,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
 NO_SERVICE_ACCOUNT: Final = Cause(
     code="LWS-E025",
     title="the service account does not exist",
-    meaning="The pod template names a service account that the namespace does not have.",
+    meaning="The service account in the pod template does not exist in the namespace.",
     remedy="Create the service account, or correct serviceAccountName.",
     find=Refused(
         r"serviceaccount \"(?P<account>[^\"]+)\" not found",
@@ -255,7 +256,7 @@ NO_SERVICE_ACCOUNT: Final = Cause(
 NO_PRIORITY_CLASS: Final = Cause(
     code="LWS-E026",
     title="the priority class does not exist",
-    meaning="The pod template names a PriorityClass that the cluster does not have.",
+    meaning="The PriorityClass in the pod template does not exist in the cluster.",
     remedy="Create the PriorityClass, or correct priorityClassName.",
     find=Refused(
         r"no PriorityClass with name (?P<priority>\S+) was found",
@@ -270,7 +271,7 @@ NO_PRIORITY_CLASS: Final = Cause(
 NO_RUNTIME_CLASS: Final = Cause(
     code="LWS-E027",
     title="the runtime class does not exist",
-    meaning="The pod template names a RuntimeClass that the cluster does not have.",
+    meaning="The RuntimeClass in the pod template does not exist in the cluster.",
     remedy="Create the RuntimeClass, or correct runtimeClassName.",
     find=Refused(
         r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
@@ -284,22 +285,22 @@ NO_RUNTIME_CLASS: Final = Cause(
 
 INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
-    title="the template is not valid",
-    meaning="The API server rejects the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
-    remedy="Correct the named field of the pod template or of the claim templates.",
+    title="the template is invalid",
+    meaning="The API server rejects the StatefulSet or pod that is created from the template, because a field has an invalid value.",
+    remedy="Correct this field of the pod template or of the claim templates.",
     find=Refused(
         r"is invalid: (?P<reason>.*)",
-        "{template} is not valid, so pod {pod} cannot be created{others}: {reason}",
-        ("correct the named field of {name} and apply it again",),
+        "{template} is invalid, so pod {pod} cannot be created{others}: {reason}",
+        ("correct this field of {name} and apply it again",),
     ),
 )
 
 NOT_ALLOWED: Final = Cause(
     code="LWS-E013",
-    title="a controller lacks a permission",
-    meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
+    title="a controller does not have a permission",
+    meaning="The manager or a controller of the cluster does not have permission for a required request.",
     person=Person.ADMINISTRATOR,
-    remedy="Restore the manager's roles: install the running version again.",
+    remedy="Reinstall the running version to restore the roles of the manager.",
     find=Refused(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",
@@ -312,7 +313,7 @@ REFUSED: Final = Cause(
     title="the API server rejects the pods",
     meaning="A pod or StatefulSet is rejected for a reason without a separate code. The message quotes the API server.",
     person=Person.AUTHOR,
-    remedy="Follow the message.",
+    remedy="Follow the instructions in the message.",
     find=Refused(
         r"(?i)fail|forbidden|error|refused|denied|mistake",
         "pod {pod} cannot be created{others}",

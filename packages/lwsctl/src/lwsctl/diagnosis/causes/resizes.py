@@ -18,8 +18,9 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
 @cause(
     code="LWS-E097",
     title="a pod is not resized",
-    meaning="CPU and memory change in place. The API server rejects the change, or the node of a pod has no room now (Deferred), never has room (Infeasible), or failed.",
-    remedy="Free resources on the node, apply other values, or allow the groups to be recreated.",
+    meaning="CPU and memory are resized in place. The API server rejected the resize, the node has insufficient resources now (Deferred) or permanently "
+    "(Infeasible), or the resize failed.",
+    remedy="Free resources on the node, apply different values, or allow the groups to be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
     """Find pods in an in-place update whose resize is rejected, deferred or failed."""
@@ -34,12 +35,12 @@ def not_resized(observed: Observed) -> Finding | None:
     rank, message = refusals[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} does not get the CPU and memory of the new revision{ranks.others(len(refusals))}",
+        sentence=f"pod {rank.pod} was not resized to the CPU and memory of the new revision{ranks.others(len(refusals))}",
         evidence=(f"{rank.pod}: {ranks.quote(message)}",),
         steps=(
             f"{observed.commands.lws} nodes",
-            f"apply other values to {observed.view.name}, or the previous values: the pods are kept",
-            f"have its groups recreated: annotation {labels.IN_PLACE} IfPossible, for values that no node can provide",
+            f"apply different values or the previous values to {observed.view.name}; the pods are not recreated",
+            f"to recreate groups for values that no node can provide: annotation {labels.IN_PLACE} IfPossible",
         ),
     )
 
@@ -65,4 +66,4 @@ def _refused(observed: Observed, leader: Rank) -> str:
         for warning in sorted(warnings, key=lambda warning: warning.last)
         if warning.message.startswith("Cannot resize pod")
     ]
-    return words[-1] if words else "its resize was rejected"
+    return words[-1] if words else "the resize was rejected"

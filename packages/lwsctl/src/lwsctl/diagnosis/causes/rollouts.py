@@ -37,7 +37,7 @@ def allowed_unavailable(view: View) -> int:
 
 @cause(
     code="LWS-E085",
-    title="the partition holds the rollout",
+    title="the partition blocks the rollout",
     meaning="Groups below the partition of the rollout strategy keep the previous revision.",
     remedy="Lower the partition to continue the rollout.",
     verdict=Verdict.PROGRESSING,
@@ -50,7 +50,7 @@ def held_by_partition(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"partition {partition} holds the rollout: {updated_groups(view.updated, view.desired, view.up_to_date)}",
+        sentence=f"partition {partition} blocks the rollout: {updated_groups(view.updated, view.desired, view.up_to_date)}",
         evidence=(
             f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
             f"status.updatedReplicas: {view.up_to_date}",
@@ -65,8 +65,9 @@ def held_by_partition(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="The maximum of groups is unavailable, so no further group is replaced. Groups of an older revision that are not ready are replaced first, unless a partition is set.",
-    remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
+    meaning="The maximum number of groups is unavailable, so no more groups are replaced. Groups of previous revisions that are not ready are replaced first, "
+    "unless a partition is set.",
+    remedy="Find out why these groups are not ready, or increase maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
 def blocked_by_group(observed: Observed) -> Finding | None:
@@ -85,11 +86,11 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     word = "group" if len(waiting) == 1 else "groups"
     return Finding(
         subject=own(observed),
-        sentence=f"the rollout waits for {word} {group_names} to be ready: no more than {allowed} may be unavailable",
+        sentence=f"the rollout waits for {word} {group_names} to be ready; at most {allowed} may be unavailable",
         evidence=(updated_groups(view.updated, view.desired, view.up_to_date),),
         steps=(
             observed.lws(f"explain {view.name}/{waiting[0].name}"),
-            "otherwise raise spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply it",
+            "otherwise increase spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply it",
         ),
     )
 
@@ -97,7 +98,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E088",
     title="the leaders make no progress",
-    meaning="Leaders with random keys are created by a Deployment, and its deadline has passed without any progress.",
+    meaning="A Deployment creates leaders with random keys, and it exceeded its progress deadline.",
     remedy="Find out why its new pods are not created or not ready, or undo the change.",
 )
 def makes_no_progress(observed: Observed) -> Finding | None:
@@ -108,20 +109,21 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     name = observed.view.name
     return Finding(
         subject=Subject(kind="Deployment", name=name),
-        sentence=f"the leaders of {name} make no progress within the deadline of their Deployment",
+        sentence=f"the leader Deployment of {name} exceeded its progress deadline",
         evidence=(f"Deployment {name}: {masked(condition.get('message') or condition['reason'])}",),
         steps=(
             observed.kubectl(f"describe deployment {name}"),
-            f"take the change back: {observed.lws(f'rollout undo {name}')}",
+            f"to undo the change: {observed.lws(f'rollout undo {name}')}",
         ),
     )
 
 
 @cause(
     code="LWS-E089",
-    title="a rollout was taken for a change of the size",
-    meaning="The Deployment of leaders with random keys got the size of its only ReplicaSet with pods between two steps of a rollout. The Deployment controller of Kubernetes then waits for ever to have scaled it.",
-    remedy="Scale it up by one, and down again.",
+    title="the Deployment controller treats a rollout as scaling",
+    meaning="The Deployment of leaders with random keys was scaled during a rollout, to the size of its only ReplicaSet with pods. The Deployment controller "
+    "then waits indefinitely for the scaling.",
+    remedy="Increase the replicas by one, and reduce them again.",
 )
 def stays_between_two_steps(observed: Observed) -> Finding | None:
     """Find a rollout that the Deployment controller confuses with a scale change (docs/adr/0017)."""
@@ -139,7 +141,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     larger = f"scale {view.name} --replicas {view.desired + 1}"
     return Finding(
         subject=Subject(kind="Deployment", name=view.name),
-        sentence=f"the Deployment controller does not roll out {view.name}: it was scaled between two steps of the rollout",
+        sentence=f"the Deployment controller does not continue the rollout of {view.name}, because it was scaled during the rollout",
         evidence=(f"Deployment {view.name}: {view.desired} leaders are ready, none at the latest revision",),
         steps=(observed.lws(larger), f"then {observed.lws(f'scale {view.name} --replicas {view.desired}')}"),
     )
@@ -148,7 +150,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E092",
     title="a rollout is in progress",
-    meaning="Groups are being replaced or added without a problem.",
+    meaning="Groups are being replaced or added, and no problem was found.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
@@ -160,7 +162,7 @@ def goes_on(observed: Observed) -> Finding | None:
     if view.is_updating:
         text = f"a rollout is in progress: {updated_groups(view.updated, view.desired, view.up_to_date)}"
     elif not observed.unready and not groupmoves.is_moving(view):
-        text = f"{view.ready} of {counted(view.desired, 'group')} ready by the status, and all pods are"
+        text = f"status: {view.ready} of {counted(view.desired, 'group')} ready; all pods are ready"
     else:
         return None
     return Finding(
@@ -173,8 +175,8 @@ def goes_on(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E090",
-    title="it is being deleted",
-    meaning="The LeaderWorkerSet is being deleted, and its pods are terminating; or the DisaggregatedSet is, and its parts are.",
+    title="the object is being deleted",
+    meaning="The LeaderWorkerSet or DisaggregatedSet is being deleted, and its pods are terminating.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
@@ -188,16 +190,16 @@ def is_deleting(observed: Observed) -> Finding | None:
         left = counted(sum(rank.object is not None for rank in observed.view.ranks), "pod")
     return Finding(
         subject=own(observed),
-        sentence=f"{observed.view.name} is being deleted; {left} left",
+        sentence=f"{observed.view.name} is being deleted; {left} remaining",
         steps=(observed.lws(f"wait {observed.view.name} --for=delete"),),
     )
 
 
 @cause(
     code="LWS-E096",
-    title="groups may be updated in place only",
-    meaning="The annotation `in-place` is `Only`, and a field differs that is not the image of a container. Such groups keep the older revision.",
-    remedy="Undo the change, or set the annotation to `IfPossible`, so that these groups are recreated.",
+    title="groups can only be updated in place",
+    meaning="The annotation `in-place` is `Only`, and a field other than a container image changed. These groups remain at the previous revision.",
+    remedy="Undo the change, or set the annotation to `IfPossible` to recreate these groups.",
 )
 def is_not_in_place(observed: Observed) -> Finding | None:
     """Find a rollout that is blocked because it must update in place, but a field besides images differs."""
@@ -216,11 +218,11 @@ def is_not_in_place(observed: Observed) -> Finding | None:
         if field:
             return Finding(
                 subject=own(observed),
-                sentence=f"the rollout is held at group {group.name}: {field} differs, and is not the image of a container",
+                sentence=f"the rollout stops at group {group.name}, because {field} changed, which is not a container image",
                 evidence=(f"metadata.annotations[{labels.IN_PLACE}]: {InPlace.ONLY}",),
                 steps=(
                     f"to recreate such groups: {observed.kubectl(f'annotate lws {view.name} {labels.IN_PLACE}={InPlace.IF_POSSIBLE} --overwrite')}",
-                    f"or take the change back: {observed.lws(f'rollout undo {view.name}')}",
+                    f"or undo the change: {observed.lws(f'rollout undo {view.name}')}",
                 ),
             )
     return None

@@ -47,10 +47,10 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     code="LWS-E100",
     title="a worker StatefulSet was scaled",
     meaning=(
-        "The StatefulSet of a group's workers has another number of replicas than the size of the group needs. The manager "
-        "creates it once, and never changes its size: programs see more or fewer ranks than they were started for."
+        "The replicas of a worker StatefulSet do not match the group size. The manager sets them only when it creates the StatefulSet, so programs have more or "
+        "fewer ranks than expected."
     ),
-    remedy="Scale the StatefulSet back, or restart the group. To change the size of groups, change `size`.",
+    remedy="Scale the StatefulSet back, or restart the group. To change the group size, change `size`.",
 )
 def workers_were_scaled(observed: Observed) -> Finding | None:
     """Find a worker StatefulSet whose replicas do not match the group size."""
@@ -59,8 +59,8 @@ def workers_were_scaled(observed: Observed) -> Finding | None:
         return Finding(
             subject=Subject(kind="StatefulSet", name=scaled.statefulset, group=scaled.group.name),
             sentence=(
-                f"StatefulSet {scaled.statefulset} has {counted(scaled.workers, 'replica')}, and group {scaled.group.name} "
-                f"of {view.name} needs {scaled.needed}: somebody scaled it"
+                f"StatefulSet {scaled.statefulset} has {counted(scaled.workers, 'replica')}, but group {scaled.group.name} of {view.name} needs {scaled.needed}, "
+                "because the StatefulSet was scaled"
             ),
             evidence=(f"size {scaled.needed + 1} of leader {scaled.leader}",),
             steps=(

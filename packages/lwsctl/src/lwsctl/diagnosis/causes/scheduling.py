@@ -74,12 +74,12 @@ def short_of(resource: str) -> Find:
                 *(
                     (by_component.step.format(node=closed[0], kubectl=observed.plain_kubectl),)
                     if closed and by_component
-                    else (f"if it may run on {closed[0]}: let {observed.template} tolerate that taint",)
+                    else (f"to use node {closed[0]}, add a toleration for its taint to {observed.template}",)
                     if closed
                     else ()
                 ),
                 *simulating(observed, rank, name),
-                f"add nodes with {name}, free some, or let {observed.template} request less",
+                f"add nodes with {name}, free some, or reduce the requests in {observed.template}",
                 f"{observed.commands.lws} nodes",
             ),
         )
@@ -91,8 +91,8 @@ def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
     """Return why a node with sufficient resources does not accept the pod."""
     entry = nodetaints.known(taint)
     if entry is None:
-        return f"node {name} has, with a taint that it does not tolerate: {taint_text(taint)}"
-    return f"{nodetaints.meaning(entry, observed.nodes[name])}, and would have enough"
+        return f"node {name} has enough, but the pod does not tolerate its taint: {taint_text(taint)}"
+    return f"{nodetaints.meaning(entry, observed.nodes[name])}, but would have enough"
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
         return ()
     if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
-        more = "start the cluster with more: --gpus N; if they are real, --gpus host:N lets N containers share each"
+        more = "start the cluster with more GPUs (--gpus N); for real GPUs, use --gpus host:N to share each GPU between N containers"
         return (more,) if name == GPU else ()
     try:
         amount = amount_text(demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO))
@@ -133,12 +133,12 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         if largest < request:
             return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} too little)"
         if observed.running is None:
-            return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)}, and too much of it is in use"
+            return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)}, but most of it is in use"
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
     if most >= request:  # another rule excludes the nodes that have it
-        return f": it requests {amount_text(request, name)}; of the nodes that it may use, none has that much free"
+        return f": it requests {amount_text(request, name)}, and no suitable node has this amount free"
     return f": it requests {amount_text(request, name)}, at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} too little)"
 
 
@@ -186,7 +186,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
 @cause(
     code="LWS-E041",
     title="no topology domain is free",
-    meaning="Each group has a topology domain of its own, such as a rack, and other groups occupy all of them.",
+    meaning="Each group uses a dedicated topology domain, such as a rack, and other groups use all of them.",
     remedy="Add nodes in another domain, or reduce the number of groups.",
 )
 @noted
@@ -206,7 +206,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
         )
     holders = _holders(observed, key)
     domains = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
-    occupancy = f"held are {listed(domains, HOLDERS_NAMED)}" if domains else "which group holds which is not known"
+    occupancy = f"held are {listed(domains, HOLDERS_NAMED)}" if domains else "which group uses which domain is unknown"
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {occupancy}",
@@ -227,7 +227,7 @@ def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str)
     """Return the finding that no node has the required topology labels."""
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"no node has the label {', '.join(keys)}, which {where} names, so pod {rank.pod} fits nowhere",
+        sentence=f"pod {rank.pod} cannot be scheduled, because no node has the label {', '.join(keys)} that {where} requires",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
             f"label the nodes of each domain: {observed.plain_kubectl} label nodes NODE {keys[0]}=VALUE",
@@ -267,9 +267,9 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 
 @cause(
     code="LWS-E087",
-    title="there is no room for the surge of a rollout",
-    meaning="With maxUnavailable 0 a rollout first creates an additional group. There is no room for one.",
-    remedy="Make room for one more group, or allow one to be unavailable.",
+    title="insufficient resources for the surge of a rollout",
+    meaning="With maxUnavailable 0, a rollout first creates an extra group, but the resources are insufficient for it.",
+    remedy="Free resources for one more group, or allow one group to be unavailable.",
 )
 @noted
 def no_surge_room(observed: Observed) -> Finding | None:
@@ -285,55 +285,55 @@ def no_surge_room(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(first),
         sentence=(
-            f"the rollout needs an additional group first (maxUnavailable {strategy.get('maxUnavailable')}), "
-            f"and pod {first.pod} of group {first.group} fits on no node"
+            f"the rollout must first create an extra group (maxUnavailable {strategy.get('maxUnavailable')}), but pod {first.pod} of group {first.group} does "
+            "not fit on any node"
         ),
         evidence=(f"{first.pod}: {ranks.quote(first.why)}",),
         steps=(
-            "make room for one more group, or set maxUnavailable to 1: then groups are replaced without an additional one",
+            "free resources for one more group, or set maxUnavailable to 1 to replace groups without an extra group",
         ),
     )
 
 
 ACCELERATORS: Final = Cause(
     code="LWS-E035",
-    title="too few accelerators",
+    title="insufficient accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add or free nodes with that resource, or request less. Check the device plugin if nodes should have it.",
+    remedy="Add nodes with this resource, free some of it, or request less. If nodes should have the resource, check the device plugin.",
     find=noted(short_of("extended")),
 )
 MEMORY: Final = Cause(
     code="LWS-E037",
-    title="too little memory",
+    title="insufficient memory",
     meaning="No node has enough unrequested memory for a pod.",
     remedy="Add or free nodes, or request less.",
     find=noted(short_of("memory")),
 )
 CPU: Final = Cause(
     code="LWS-E036",
-    title="too little cpu",
-    meaning="No node has enough unrequested cpu for a pod.",
+    title="insufficient cpu",
+    meaning="No node has enough unrequested CPU for a pod.",
     remedy="Add or free nodes, or request less.",
     find=noted(short_of("cpu")),
 )
 STORAGE: Final = Cause(
     code="LWS-E048",
-    title="too little ephemeral storage",
+    title="insufficient ephemeral storage",
     meaning="No node has enough unrequested ephemeral storage for a pod.",
     remedy="Add or free nodes, or request less.",
     find=noted(short_of("ephemeral-storage")),
 )
 TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
-    title="nodes are full of pods",
-    meaning="A node accepts a limited number of pods, whatever they request.",
+    title="the nodes have reached their pod limit",
+    meaning="A node accepts a limited number of pods, regardless of their requests.",
     person=Person.ADMINISTRATOR,
     remedy="Add nodes, or remove pods.",
     find=noted(
         Told(
             is_unscheduled,
             r"Too many pods",
-            "nodes accept no further pod, so {pod} waits{others}",
+            "no node accepts more pods, so {pod} is pending{others}",
             ("{anywhere} nodes",),
         )
     ),
@@ -341,16 +341,16 @@ TOO_MANY_PODS: Final = Cause(
 SPREAD_TEXT: Final = Told(
     is_unscheduled,
     r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
-    "{rule} leave no node for pod {pod}{others}",
+    "no node satisfies the {rule} of pod {pod}{others}",
     ("relax the constraint in {template}, or add nodes in other domains",),
 )
 
 
 @cause(
     code="LWS-E042",
-    title="spread or (anti-)affinity leaves no node",
-    meaning="The running pods, and the pod template's affinity or topologySpreadConstraints, leave no node.",
-    remedy="If no node has the label that the constraint names, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
+    title="no node satisfies the spread or affinity rules",
+    meaning="No node satisfies the affinity or topologySpreadConstraints of the pod template and of the running pods.",
+    remedy="If no node has the label in topologyKey, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
 )
 @noted
 def spread(observed: Observed) -> Finding | None:
@@ -365,14 +365,14 @@ def spread(observed: Observed) -> Finding | None:
 
 PORTS: Final = Cause(
     code="LWS-E047",
-    title="the host port is taken",
-    meaning="The pod template requests a host port, and other pods use it on every suitable node.",
+    title="the host port is in use",
+    meaning="The pod template requests a host port, and other pods use this port on all suitable nodes.",
     remedy="Remove hostPort, or add nodes.",
     find=noted(
         Told(
             is_unscheduled,
             r"free ports",
-            "no node has the requested host port free for pod {pod}{others}",
+            "the requested host port is in use on all nodes that could run pod {pod}{others}",
             ("remove hostPort from {template}",),
         )
     ),
@@ -380,9 +380,9 @@ PORTS: Final = Cause(
 UNSCHEDULABLE: Final = Cause(
     code="LWS-E049",
     title="no node is suitable",
-    meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
+    meaning="The scheduler finds no node for a reason without a separate code. The message quotes the scheduler.",
     person=Person.AUTHOR,
-    remedy="Follow the message.",
+    remedy="Follow the instructions in the message.",
     find=noted(
         Told(
             is_unscheduled,

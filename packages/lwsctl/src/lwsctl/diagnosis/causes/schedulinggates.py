@@ -36,9 +36,9 @@ def gates(rank: Rank) -> list[str]:
 @cause(
     code="LWS-E030",
     title="Kueue has not admitted the group",
-    meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
+    meaning="Kueue does not start the pods of a group until its queue has quota for the whole group.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait for quota, raise it, or read the Workload, which names what does not fit. An admission check that is pending, such as a "
+    remedy="Wait for quota, increase the quota, or check the Workload, which lists the missing resources. A pending admission check, such as a "
     "ProvisioningRequest for nodes, is progress.",
 )
 def awaits_queue(observed: Observed) -> Finding | None:
@@ -56,7 +56,7 @@ def awaits_queue(observed: Observed) -> Finding | None:
     checks = [
         check for workload in observed.get(QUEUED_WORKLOADS) if _waits(workload, rank) for check in _checks(workload)
     ]
-    reason = messages[0] if messages else "no Workload of the group is known"
+    reason = messages[0] if messages else "the Workload of the group does not exist"
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others(len(gated))} (queue {queue or 'none'}): {reason}",
@@ -84,7 +84,7 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     if meta.name(workload) != own or (condition is None and meta.is_condition_true(workload, "Admitted")):
         return ""
     if condition is not None:
-        return f"Workload {own} is finished: delete it, so that Kueue creates a new one"
+        return f"Workload {own} is finished; delete it, so that Kueue creates a new one"
     if checks := _checks(workload):
         texts = [
             f"admission check {check.get('name')} is {check.get('state')}: {ranks.quote(str(check.get('message') or 'no message'))}"
@@ -92,15 +92,15 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
         ]
         return f"Workload {own} has quota, and {'; '.join(texts)}"
     reservation = meta.find_condition(workload, "QuotaReserved") or {}
-    text = ranks.quote(str(reservation.get("message") or "it waits in its queue"))
+    text = ranks.quote(str(reservation.get("message") or "it is waiting in its queue"))
     return f"Workload {meta.name(workload)}: {text}"
 
 
 @cause(
     code="LWS-E031",
-    title="a scheduling gate holds the pods",
-    meaning="The pods have scheduling gates. No scheduler places them before all gates are removed.",
-    remedy="Find out which component removes the gate. A gate in the pod template has to be removed there.",
+    title="a scheduling gate blocks the pods",
+    meaning="The pods have scheduling gates. The scheduler ignores them until all gates are removed.",
+    remedy="Find out which component removes the gate. If the gate is in the pod template, remove it there.",
 )
 def is_gated(observed: Observed) -> Finding | None:
     """Find pods whose scheduling gates must be removed by another component."""
@@ -108,10 +108,10 @@ def is_gated(observed: Observed) -> Finding | None:
     if not gated:
         return None
     names = ", ".join(gates(gated[0]))
-    search = f"find out which component removes scheduling gate {names}, and why it does not"
+    search = f"find out which component removes scheduling gate {names}, and why it has not done so"
     return Finding(
         subject=ranks.subject(gated[0]),
-        sentence=f"pod {gated[0].pod}{ranks.others(len(gated))} is held by scheduling gate {names}",
+        sentence=f"scheduling gate {names} blocks pod {gated[0].pod}{ranks.others(len(gated))}",
         evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}", *_unreadable(gated)[:3]),
         steps=(f"{observed.commands.lws} doctor" if names == labels.REPLACEMENT_GATE else search,),
     )
@@ -129,7 +129,7 @@ def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
 def _unreadable(gated: list[Rank]) -> list[str]:
     """Return the invalid node selector terms, which match no node, so that the built-in gate is not removed."""
     return [
-        f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node fulfils this term"
+        f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node matches this term"
         for rank in gated
         for term in placement.read_node_terms(meta.spec(rank.object or {})) or ()
         if term.error
@@ -138,10 +138,10 @@ def _unreadable(gated: list[Rank]) -> list[str]:
 
 @cause(
     code="LWS-E032",
-    title="there is no room for the whole group",
-    meaning="A gang scheduler starts a group only if all required pods fit at once.",
+    title="insufficient resources for the whole group",
+    meaning="A gang scheduler starts a group only if all required pods fit at the same time.",
     person=Person.ADMINISTRATOR,
-    remedy="Make room for the whole group, or make the group smaller.",
+    remedy="Free resources for the whole group, or reduce the group size.",
 )
 def gang_is_incomplete(observed: Observed) -> Finding | None:
     """Find a group that its gang scheduler does not start, and the state of its PodGroup."""
@@ -152,7 +152,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
                     name = f"{kind.kind} {meta.name(pod_group)}"
                     return Finding(
                         subject=ranks.subject(rank),
-                        sentence=f"group {rank.group} is not started as a whole by {provider.name}: {reason}",
+                        sentence=f"{provider.name} does not start group {rank.group} as a whole: {reason}",
                         evidence=(f"{name}: {reason}", f"{rank.pod}: {ranks.quote(rank.why)}"),
                         steps=(
                             observed.kubectl(f"describe {kind.group_resource} {meta.name(pod_group)}"),
@@ -188,7 +188,7 @@ def _lacks(podgroup: JSONObject) -> str:
         return ranks.quote(refused[-1])
     if not phase or phase in STARTED:
         return ""
-    return f"phase {phase}" + (f", {least} pods must fit at once" if least else "")
+    return f"phase {phase}" + (f", {least} pods must fit at the same time" if least else "")
 
 
 def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
@@ -204,8 +204,8 @@ def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
 
 @cause(
     code="LWS-E033",
-    title="the named scheduler does not act",
-    meaning="The pod template names a scheduler, and no scheduler of that name acts on this cluster.",
+    title="the scheduler in schedulerName is not running",
+    meaning="The pod template specifies a scheduler, and no scheduler with this name is active in the cluster.",
     remedy="Start that scheduler, or correct schedulerName.",
 )
 def unknown_scheduler(observed: Observed) -> Finding | None:
@@ -218,18 +218,18 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
     rank, age, scheduler = ignored_ranks[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"no scheduler called {scheduler} has acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
-        evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, and no condition PodScheduled",),
+        sentence=f"no scheduler named {scheduler} has processed pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
+        evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, no condition PodScheduled",),
         steps=(f"start scheduler {scheduler}, or correct schedulerName in {observed.template}",),
     )
 
 
 @cause(
     code="LWS-E034",
-    title="the scheduler does not act",
-    meaning="Pods are pending, and the scheduler has not tried to place them.",
+    title="the scheduler is not running",
+    meaning="Pods are pending, and the scheduler has not tried to schedule them.",
     person=Person.ADMINISTRATOR,
-    remedy="Check that kube-scheduler runs and leads.",
+    remedy="Check that kube-scheduler is running and is the leader.",
 )
 def no_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not process."""
@@ -239,7 +239,7 @@ def no_scheduler(observed: Observed) -> Finding | None:
     rank, age = ignored_ranks[0]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"the scheduler has not acted on pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
+        sentence=f"the scheduler has not processed pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
         evidence=(f"{rank.pod} has no condition PodScheduled",),
         steps=(
             f"{observed.commands.lws} doctor",

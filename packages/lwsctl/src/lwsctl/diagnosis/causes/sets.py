@@ -26,10 +26,10 @@ REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DO
 
 @cause(
     code="LWS-E016",
-    title="a role's scaler belongs to another owner",
+    title="the scaler of a role has a different owner",
     meaning=(
-        "A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
-        "and role. An object of that name exists that the set does not own, so the role keeps its groups."
+        "A role with scaling mode External reads its number of groups from a DisaggregatedSetRoleScaler named after the set and the role. An object with this "
+        "name exists that the set does not own, so the number of groups is not changed."
     ),
     remedy="If the object is not needed, delete it, so that the set creates its own. Otherwise rename the role.",
 )
@@ -48,11 +48,11 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
         kind = ROLE_SCALERS.kind
         return Finding(
             subject=Subject(kind=kind, name=name),
-            sentence=f"role {role} cannot be scaled: {kind} {name} exists already and does not belong to {set_view.name}",
+            sentence=f"role {role} cannot be scaled, because {kind} {name} exists and does not belong to {set_view.name}",
             evidence=(f"{kind} {name} {whose}",),
             steps=(
                 f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
-                f"else give the role another name, or scaling mode {ScalingMode.STATIC}",
+                f"otherwise rename the role, or set its scaling mode to {ScalingMode.STATIC}",
             ),
         )
     return None
@@ -61,8 +61,8 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="An object of the DisaggregatedSet is rejected, or its name belongs to a different owner. The message quotes the API server.",
-    remedy="Remove the cause: a quota, an admission webhook, an invalid value, or an object of a different owner with this name.",
+    meaning="The API server rejects an object of the DisaggregatedSet, or the name of the object belongs to a different owner. The message quotes the API server.",
+    remedy="Remove the cause, such as a quota, an admission webhook, an invalid value, or an object of a different owner with this name.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:
     """Find an object that cannot be written for the set, or a reconcile that fails for a different reason."""
@@ -88,7 +88,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=own(observed),
-        sentence=f"the last reconcile of {set_view.name} failed: {quote(reconcile_failure_message(set_view.object))}",
+        sentence=f"the last reconciliation of {set_view.name} failed: {quote(reconcile_failure_message(set_view.object))}",
         evidence=tuple(_status_facts(set_view.object)),
         steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
     )
@@ -97,7 +97,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E093",
     title="a DisaggregatedSet is in progress",
-    meaning="Its LeaderWorkerSets are healthy, but the set is not complete: a rollout is in progress, or roles lack groups.",
+    meaning="Its LeaderWorkerSets are healthy, but the DisaggregatedSet is not complete, because a rollout is in progress or roles have too few groups.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
@@ -107,13 +107,11 @@ def set_goes_on(observed: Observed) -> Finding | None:
     if set_view is None or set_view.is_settled:
         return None
     if set_view.is_updating and set_view.updated >= set_view.desired:
-        text = (
-            f"a rollout of {set_view.name} ends: all groups are updated, and those of older revisions are being deleted"
-        )
+        text = f"the rollout of {set_view.name} is finishing: all groups are updated, and the groups of older revisions are being deleted"
     elif set_view.is_updating:
-        text = f"a rollout of {set_view.name} is under way: {set_view.updated} of {counted(set_view.desired, 'group')} updated"
+        text = f"a rollout of {set_view.name} is in progress: {set_view.updated} of {counted(set_view.desired, 'group')} updated"
     else:
-        text = f"not all roles of {set_view.name} have their groups yet: {', '.join(map(str, set_view.roles))} ready"
+        text = f"not all roles of {set_view.name} have all of their groups: {', '.join(map(str, set_view.roles))} ready"
     return Finding(
         subject=own(observed),
         sentence=text,

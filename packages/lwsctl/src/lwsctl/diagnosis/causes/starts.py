@@ -48,7 +48,7 @@ def warming(observed: Observed, rank: Rank) -> Verdict:
 @cause(
     code="LWS-E083",
     title="ranks cannot find each other by name",
-    meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
+    meaning="The headless Service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
     remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
 )
 def names_do_not_resolve(observed: Observed) -> Finding | None:
@@ -70,12 +70,12 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
         elif spec.get("clusterIP") != HEADLESS:
             why, verdict = "is not headless", warming(observed, rank) if is_used else None
         elif not spec.get("publishNotReadyAddresses"):
-            why = "publishes only ranks that are ready"
+            why = "publishes only ready ranks"
         else:
             continue
         return Finding(
             subject=Subject(kind="Service", name=name, group=rank.group),
-            sentence=f"ranks cannot find each other: Service {name} {why}, so the name of pod {rank.pod} does not resolve",
+            sentence=f"ranks cannot resolve each other, because Service {name} {why} and the name of pod {rank.pod} does not resolve",
             evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
             verdict=verdict,
             steps=(
@@ -94,9 +94,9 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
 
 @cause(
     code="LWS-E082",
-    title="the leader is not ready, though its workers are",
-    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never connect.",
-    remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
+    title="the leader is not ready, although its workers are",
+    meaning="All workers are ready, and the leader is running but not ready. Often it waits for ranks that never connect.",
+    remedy="Read the log of the leader. Check the group size, the address, the ports and the network policies.",
 )
 def rendezvous(observed: Observed) -> Finding | None:
     """Find a leader that runs but is not ready, although all its workers are ready."""
@@ -108,7 +108,7 @@ def rendezvous(observed: Observed) -> Finding | None:
         up = counted(len(workers), "worker")
         return Finding(
             subject=ranks.subject(leader),
-            sentence=f"leader {leader.pod} runs and is not ready, while its {up} {'is' if len(workers) == 1 else 'are'}",
+            sentence=f"leader {leader.pod} is running but not ready, although its {up} {'is' if len(workers) == 1 else 'are'}",
             evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
             verdict=warming(observed, leader),
             steps=(
@@ -122,7 +122,7 @@ def rendezvous(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E084",
     title="workers wait for their leader to be ready",
-    meaning="With startupPolicy LeaderReady workers are created only after their leader is ready.",
+    meaning="With startupPolicy LeaderReady, workers are created only after their leader is ready.",
     remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
 )
 def awaits_leader(observed: Observed) -> Finding | None:
@@ -184,13 +184,13 @@ def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
         return (removal,)
     if EVICTED not in recreation.failure:
         return ()
-    return (f"{recreation.failed_pod} was evicted, for example by a node drain: the group starts on other nodes",)
+    return (f"{recreation.failed_pod} was evicted, for example by a node drain; the group starts on other nodes",)
 
 
 @cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
-    meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
+    meaning="A group failed again soon after it was recreated, and is recreated after a delay. The delay increases up to five minutes.",
     remedy="Read the log of the failed pod. A corrected template is rolled out immediately.",
     verdict=Verdict.PROGRESSING,
 )
@@ -207,7 +207,7 @@ def backs_off(observed: Observed) -> Finding | None:
             statement=f"group {group.name} {recreations.sentence(plain, observed.now)}",
             sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
             evidence=(
-                f"recreation {recreation.count} in a row, due {timestamps.render(recreation.due)}",
+                f"consecutive recreation {recreation.count}, due {timestamps.render(recreation.due)}",
                 *_eviction(observed, recreation),
             ),
             steps=(
@@ -221,9 +221,9 @@ def backs_off(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E079",
     title="the restart limit is reached",
-    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
-    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`. Nodes of Kubernetes "
-    "remove the logs of pods that ended; `lws history` has them if the manager records failures.",
+    meaning="A group failed more often than maxGroupRestarts allows. It was terminated, and its pods are kept for diagnosis.",
+    remedy="Read the log of the failed pod and fix the error, or restart the group with `lws recover`. Kubernetes nodes delete the logs of terminated pods. If "
+    "failure recording is enabled, `lws history` shows them.",
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
     """Find a group that has no remaining restarts, and whose pods are kept for diagnosis."""
@@ -234,7 +234,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
         why = (
             recreations.sentence(recreation, observed.now)
             if recreation
-            else "is exhausted: its pods are kept for diagnosis"
+            else "has no remaining restarts, and its pods are kept for diagnosis"
         )
         return Finding(
             subject=Subject(kind="Pod", name=recreation.failed_pod if recreation else leader.pod, group=group.name),
@@ -252,8 +252,8 @@ def budget_is_spent(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E081",
     title="a group was recreated after a failure",
-    meaning="A pod of the group failed; the group was recreated. It starts, or has been ready for less than a minute since.",
-    remedy="Wait. If it fails again, the cause is shown while the failed pod exists.",
+    meaning="A pod failed, and its group was recreated. The group is starting, or has been ready for less than a minute.",
+    remedy="Wait. If the group fails again, the cause is shown while the failed pod exists.",
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
@@ -261,14 +261,14 @@ def was_recreated(observed: Observed) -> Finding | None:
     for group, recreation, subject in _recreated(observed):
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
         if recreation.done and not (group.is_condemned or is_over):
-            state = "is ready again, and must stay so" if group.is_ready else "starts again"
+            state = "is ready again, but not for long enough" if group.is_ready else "starts again"
             run, plain = _recorded(observed, recreation)
             return Finding(
                 subject=subject,
                 recorded=run,
                 statement=f"group {group.name} {state}: {recreations.sentence(plain, observed.now)}",
                 sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
-                evidence=(f"recreation {recreation.count} in a row", *_eviction(observed, recreation)),
+                evidence=(f"consecutive recreation {recreation.count}", *_eviction(observed, recreation)),
                 steps=_advice(observed, group, recreation),
             )
     return None
@@ -277,7 +277,7 @@ def was_recreated(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E091",
     title="ranks are starting",
-    meaning="Pods are being created and started, and there is no error.",
+    meaning="Pods are being created and started, and no error was found.",
     remedy="Wait.",
     verdict=Verdict.STARTING,
 )

@@ -37,9 +37,10 @@ def own(observed: Observed) -> Subject:
 @cause(
     code="LWS-E001",
     title="a finalizer blocks the deletion",
-    meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks that.",
+    meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks the deletion.",
     person=Person.ADMINISTRATOR,
-    remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
+    remedy="Find out which component removes the finalizer, and why it has not done so. Remove the finalizer yourself only if the component was removed "
+    "permanently.",
 )
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose deletion is blocked only by finalizers of other components."""
@@ -53,22 +54,23 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
         subject=own(observed),
         sentence=f"{observed.view.name} has been terminating for {duration(since)}, blocked by finalizer {names}",
         evidence=(f"metadata.finalizers: {names}",),
-        steps=(f"find out which component removes {names}, and why it does not",),
+        steps=(f"find out which component removes {names}, and why it has not done so",),
     )
 
 
 @cause(
     code="LWS-E056",
-    title="a field cannot be read",
-    meaning="The manager cannot read a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It retries and changes nothing in the meantime.",
-    remedy="Correct the field. An annotation or label that the manager writes can be removed: counts of restarts then begin at 0.",
+    title="a field cannot be parsed",
+    meaning="The manager cannot parse a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It retries, and does not change the object "
+    "in the meantime.",
+    remedy="Correct the field. You can remove an annotation or label that the manager writes. Restart counts then start at 0.",
 )
 def field_is_unreadable(observed: Observed) -> Finding | None:
     """Find a field that the manager cannot parse, from the object itself or from the manager's event."""
     view = observed.view
     if observed.of_set is not None or meta.is_deleting(view.object):
         return None
-    why, evidence = unreadable_leaderworkerset(view.object), "the object as stored"
+    why, evidence = unreadable_leaderworkerset(view.object), "the stored object"
     if not why:
         warnings = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
         events = [warning for warning in warnings if warning.reason == unreadable_event.reason]
@@ -102,9 +104,9 @@ def last_change(obj: JSONObject) -> str:
 @cause(
     code="LWS-E006",
     title="the installed CRD is older than lws",
-    meaning="The CustomResourceDefinition on the server lacks fields that this version has; the server drops them.",
+    meaning="The CustomResourceDefinition on the server does not have fields that this version supports, so the server drops them.",
     person=Person.ADMINISTRATOR,
-    remedy="Install the manager and its CRDs in the version of this command: `lws install`.",
+    remedy="Install the manager and its CRDs in the version of this command with `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
     """Find an installed CRD that lacks fields of this version, so that the API server drops them."""
@@ -117,7 +119,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=Subject(kind="CustomResourceDefinition", name=name),
-        sentence=f"the CRD of LeaderWorkerSets is older than this lws: fields are dropped, such as {missing[0]}",
+        sentence=f"the CRD of LeaderWorkerSets is older than this lws, so fields such as {missing[0]} are dropped",
         evidence=(f"CustomResourceDefinition {name} has no {', '.join(missing[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
@@ -140,8 +142,8 @@ def _properties(schema: JSONObject) -> JSONObject:
 
 @cause(
     code="LWS-E014",
-    title="no controller acts on a StatefulSet",
-    meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
+    title="no controller reconciles a StatefulSet",
+    meaning="A StatefulSet was changed, and the StatefulSet controller of the cluster has not observed the change.",
     person=Person.ADMINISTRATOR,
     remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
 )
@@ -155,13 +157,13 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
         if observed_generation < meta.generation(statefulset) and age is not None and age >= BUSY:
             return Finding(
                 subject=Subject(kind="StatefulSet", name=meta.name(statefulset)),
-                sentence=f"the StatefulSet controller has not acted on StatefulSet {meta.name(statefulset)} for {duration(age)}",
+                sentence=f"the StatefulSet controller has not observed StatefulSet {meta.name(statefulset)} for {duration(age)}",
                 evidence=(
                     f"metadata.generation {meta.generation(statefulset)}, status.observedGeneration {observed_generation}",
                 ),
                 steps=(
                     observed.kubectl(f"describe statefulset {meta.name(statefulset)}"),
-                    "check that kube-controller-manager runs and is not overloaded",
+                    "check that kube-controller-manager is running and is not overloaded",
                 ),
             )
     return None
@@ -170,8 +172,8 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E015",
     title="the revision of a group is missing",
-    meaning="Workers are created from the ControllerRevision of their leader, and it was deleted.",
-    remedy="Delete the leader pod: the group is recreated from a revision that exists.",
+    meaning="Workers are created from the ControllerRevision of their leader, but it was deleted.",
+    remedy="Delete the leader pod, so that the group is recreated from an existing revision.",
 )
 def revision_is_missing(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted, so that its workers cannot be created."""

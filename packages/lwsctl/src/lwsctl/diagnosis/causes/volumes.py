@@ -30,19 +30,19 @@ PATIENCE: Final = timedelta(minutes=2)
 PROVISIONING: Final = (
     (
         r"(?i)ResourceExhausted|quota|limit exceeded|LimitExceeded",
-        "the cloud quota is exceeded: increase it, delete unused volumes, or request less storage",
+        "increase the cloud quota, delete unused volumes, or request less storage, because the cloud quota is exceeded",
     ),
     (
         r"(?i)access ?mode|MULTI_NODE",
-        "the StorageClass does not support the access mode: use a different class or different accessModes",
+        "use a different StorageClass or different accessModes, because the StorageClass does not support the access mode",
     ),
     (
         r"(?i)PermissionDenied|Unauthorized|AccessDenied|403",
-        "the storage driver lacks a cloud permission: grant it the role in its documentation",
+        "grant the storage driver the cloud role in its documentation, because a permission is missing",
     ),
     (
         r"(?i)InvalidArgument|invalid|unsupported",
-        "the storage driver rejects the size or a parameter: correct the claim or the parameters of its StorageClass",
+        "correct the claim or the parameters of its StorageClass, because the storage driver rejects the size or a parameter",
     ),
 )
 """The next steps for the message of a storage driver that cannot create a volume."""
@@ -51,7 +51,7 @@ PROVISIONING: Final = (
 @cause(
     code="LWS-E044",
     title="a volume claim is not bound",
-    meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
+    meaning="A pod uses a PersistentVolumeClaim that is not bound to a volume.",
     remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
 )
 def claim_is_pending(observed: Observed) -> Finding | None:
@@ -63,14 +63,14 @@ def claim_is_pending(observed: Observed) -> Finding | None:
     name = next((claim for claim in claims(rank) if _is_pending(observed, claim)), next(iter(claims(rank)), "unknown"))
     why, age = _why_pending(observed, name), observed.since(rank.created)
     refusal = next((step for pattern, step in PROVISIONING if re.search(pattern, why)), "")
-    may_come = not (why.startswith("there is no") or refusal) and age is not None and age < PATIENCE
+    may_come = not (why.endswith("does not exist") or refusal) and age is not None and age < PATIENCE
     return Finding(
         subject=ranks.subject(rank),
         verdict=Verdict.PROGRESSING if may_come else None,
         sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
-            refusal or f"make the StorageClass or a volume for claim {name}, or correct its class and size",
+            refusal or f"create the StorageClass or a volume for claim {name}, or correct its class and size",
             observed.kubectl(f"describe pvc {name}"),
             f"{observed.plain_kubectl} get storageclasses,pv",
         ),
@@ -92,7 +92,7 @@ def _why_pending(observed: Observed, name: str) -> str:
     claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
     if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:
-        return f"there is no StorageClass {storage_class}"
+        return f"StorageClass {storage_class} does not exist"
     warnings = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
     if warnings:
         return ranks.quote(max(warnings, key=lambda warning: warning.last).message)
@@ -104,16 +104,16 @@ def _why_pending(observed: Observed, name: str) -> str:
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
     title="the volume is on another node",
-    meaning="The volume of a claim can be used on certain nodes only, and these do not accept the pod.",
+    meaning="The volume of a claim can only be used on certain nodes, and these nodes do not accept the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Free the nodes that have the volume, or delete the claim if its data can be lost.",
+    remedy="Free resources on the nodes with the volume, or delete the claim if its data can be lost.",
     find=Told(
         is_unscheduled,
         r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
         "the volumes of pod {pod} are bound to nodes that do not accept it{others}",
         (
             "{anywhere} nodes",
-            "free the nodes that have the volume, or delete the claim if its data can be lost",
+            "free resources on the nodes with the volume, or delete the claim if its data can be lost",
             "{kubectl} get pvc,pv -o wide",
         ),
     ),
@@ -121,7 +121,7 @@ VOLUME_ELSEWHERE: Final = Cause(
 NO_CLAIM: Final = Cause(
     code="LWS-E046",
     title="a volume claim does not exist",
-    meaning="The pod template names a PersistentVolumeClaim that the namespace does not have, or that is being deleted.",
+    meaning="The PersistentVolumeClaim in the pod template does not exist in the namespace, or is being deleted.",
     remedy="Create the claim, or correct claimName.",
     find=Told(
         is_unscheduled,
@@ -133,16 +133,16 @@ NO_CLAIM: Final = Cause(
 MOUNTS: Final = (
     (
         r"(?i)attachment limit|maximum number of (?:disks|volumes)|maximum count|attach(?:ed|ment)? .{0,40}exceed",
-        "node {node} has as many volumes as it can attach: use fewer volumes for each pod, or nodes that can attach more",
+        "use fewer volumes for each pod, or nodes that can attach more, because node {node} has reached its volume limit",
     ),
     (
         r"driver name (?P<driver>\S+) not found in the list of registered CSI drivers",
-        "the storage driver does not run on node {node}: check its DaemonSet",
+        "check the DaemonSet of the storage driver, which does not run on node {node}",
     ),
-    (r"(?i)access denied by server|permission denied", "permit access from node {node} on the volume server"),
+    (r"(?i)access denied by server|permission denied", "allow access from node {node} on the volume server"),
     (
         r"(?i)connection (?:refused|timed out)|no route to host",
-        "check that node {node} reaches the server of the volume",
+        "check that node {node} can reach the volume server",
     ),
 )
 """The next steps for the message of a failed attach or mount operation."""
@@ -164,7 +164,7 @@ CANNOT_MOUNT: Final = Told(
 @cause(
     code="LWS-E064",
     title="a volume cannot be mounted",
-    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
+    meaning="The kubelet cannot attach or mount a volume, because a Secret or ConfigMap is missing or the storage driver fails.",
     remedy="Create the missing object, or check the storage driver.",
 )
 def cannot_mount(observed: Observed) -> Finding | None:
@@ -192,8 +192,8 @@ ATTACHED: Final = re.compile(
 @cause(
     code="LWS-E116",
     title="a volume is attached to another node",
-    meaning="The claim of a pod is ReadWriteOnce: one node at a time can attach its volume. Another pod uses it on another node, or the node "
-    "of an earlier pod has not released it.",
+    meaning="The claim of a pod is ReadWriteOnce, so only one node at a time can attach its volume. Another pod uses it on another node, or the node of a "
+    "previous pod has not released it.",
     person=Person.AUTHOR,
     remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
 )
@@ -216,8 +216,8 @@ def attached_elsewhere(observed: Observed) -> Finding | None:
         if match["pods"]
         else ""
     )
-    share = f"let the ranks share a claim with accessModes ReadWriteMany or ReadOnlyMany, or give each its own: volumeClaimTemplates in place of claim {claim}"
-    release = f"wait until node of the earlier pod has released it, or find out why not: {observed.plain_kubectl} get volumeattachments"
+    share = f"use a shared claim with accessModes ReadWriteMany or ReadOnlyMany, or replace claim {claim} with volumeClaimTemplates so that each rank has a claim"
+    release = f"wait until the node of the previous pod releases the volume, or find out why it does not: {observed.plain_kubectl} get volumeattachments"
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"claim {claim} of pod {rank.pod} is {modes}, and its volume is attached to another node{ranks.others(len(waiting))}{by}",

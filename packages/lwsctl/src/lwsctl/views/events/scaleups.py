@@ -59,7 +59,7 @@ def _answer(event: WarningEvent) -> NodeRequest | None:
     match = pattern.search(event.message)
     if match is None and event.reason == "FailedScheduling":
         return None
-    why = (match["why"] if match else event.message) or "it knows no group of nodes for the pod"
+    why = (match["why"] if match else event.message) or "no node group is suitable for the pod"
     return NodeRequest(component=component, what=why, last=event.last, is_refused=True)
 
 

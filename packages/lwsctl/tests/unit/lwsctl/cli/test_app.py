@@ -27,7 +27,7 @@ from lwsctl.views.selection import Selection
         (["gett"], 2, "No such command 'gett', did you mean \"get\"?"),
         (["hlep"], 2, "No such command 'hlep', did you mean \"help\"?"),
         (["help", "gett"], 2, "No such command 'gett', did you mean \"get\"?"),
-        (["help", "get", "web"], 2, "lws get has no subcommands: omit 'web'"),
+        (["help", "get", "web"], 2, "lws get has no subcommands; remove 'web'"),
         (["get", "--nmespace", "prod"], 2, "No such option '--nmespace'. Did you mean '--namespace'?"),
         (["rollout", "status", "web", "--kubecnfig=x"], 2, "Did you mean '--kubeconfig'?"),
         (["get", "--all-namespace"], 2, "Did you mean '--all-namespaces'?"),
@@ -35,19 +35,19 @@ from lwsctl.views.selection import Selection
         (
             ["get", "--local=prod"],
             1,
-            "the embedded cluster prod does not run (none is running); start it with `lws up prod`",
+            "the embedded cluster prod is not running (no cluster is running); use `lws up prod` to start it",
         ),
-        (["up", "one", "--local=two"], 2, "cluster one and --local=two select different clusters: specify one of them"),
-        (["down", "one", "--all"], 2, "--all stops all clusters: omit the name"),
-        (["clusters", "--context", "x"], 2, "omit -n, --kubeconfig and --context"),
+        (["up", "one", "--local=two"], 2, "cluster one and --local=two select different clusters; specify one of them"),
+        (["down", "one", "--all"], 2, "--all stops all clusters; remove the name"),
+        (["clusters", "--context", "x"], 2, "remove -n, --kubeconfig and --context"),
         (["get", "web/x"], 2, "is not a rank"),
         (["apply", "-f", "/no/such/file.yaml"], 1, "/no/such/file.yaml: no such file or directory"),
         (["get", "--kubeconfig", "/no/such/config"], 1, "/no/such/config"),
-        (["get", "--local=never-started"], 1, "does not run"),
+        (["get", "--local=never-started"], 1, "is not running"),
         (["get", "--local", "--context", "x"], 2, "omit"),
         (["delete"], 2, "specify either names or manifests"),
-        (["get", "-nprod", "--local=one", "-o=view", "--not-ready"], 1, "the embedded cluster one does not run"),
-        (["get", "web", "-o", "json", "-n=prod", "--local=one"], 1, "the embedded cluster one does not run"),
+        (["get", "-nprod", "--local=one", "-o=view", "--not-ready"], 1, "the embedded cluster one is not running"),
+        (["get", "web", "-o", "json", "-n=prod", "--local=one"], 1, "the embedded cluster one is not running"),
         (["logs", "web", "--grep", "--local", "--kubeconfig=/no/such/config"], 1, "/no/such/config"),
         (["rollout", "status", "web", "-o", "--local", "--local=one"], 2, "'--local' is not 'json'"),
         (["wait", "web", "--for", "x"], 2, "--for=x"),
@@ -109,8 +109,8 @@ LWS = f"{sys.executable} -m lwsctl.cli"
         (f"{LWS} version > /dev/full", 1, "No space left on device\n"),
         (f"{LWS} version 2>&-", 0, ""),
         (f"{LWS} scale web 2>&-", 2, ""),
-        (f"{LWS} apply -f - <&-", 1, "error: no objects in standard input: a manifest needs apiVersion, kind and metadata.name\n"),
-        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input:1: not valid YAML: not UTF-8 text at byte 3\n"),
+        (f"{LWS} apply -f - <&-", 1, "error: no objects in standard input; a manifest requires apiVersion, kind and metadata.name\n"),
+        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input:1: invalid YAML: not UTF-8 text at byte 3\n"),
         (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
     ],
     ids=["closed", "full", "no errors", "nowhere to say it", "no input", "not text", "ascii"],
@@ -271,4 +271,4 @@ def test_local_option_without_an_equals_sign_is_noted(
         assert app.run(["get", "--local", "web"]) == errors.FAILED
     told = capsys.readouterr().err
     assert told.count("note: ") == 1
-    assert "the cluster two is addressed by `--local=two`" in told
+    assert "use `--local=two` to select the cluster two" in told

@@ -32,10 +32,13 @@ def there(namespaces: Sequence[str]) -> Response:
     ("response", "more"),
     [
         (there([]), ""),
-        (there(["prod", "prod"]), " There are some in prod: use -n to select a namespace, or -A for all namespaces."),
+        (
+            there(["prod", "prod"]),
+            " LeaderWorkerSets exist in prod; use -n to select a namespace, or -A for all namespaces.",
+        ),
         (
             there("fedcba"),
-            " There are some in a, b, c, d and 2 more: use -n to select a namespace, or -A for all namespaces.",
+            " LeaderWorkerSets exist in a, b, c, d and 2 more; use -n to select a namespace, or -A for all namespaces.",
         ),
         (failure(403, "Forbidden", "no"), ""),
     ],
@@ -65,14 +68,14 @@ def named(*names: str) -> Response:
 @pytest.mark.parametrize(
     ("name", "names", "elsewhere", "more"),
     [
-        ("web", [], [], "(there: none)"),
-        ("wbe", ["api", "web"], [], '(there: api, web), did you mean "web"?'),
-        ("web", ["api"], ["prod"], "(there: api); it is in prod: use -n to select it"),
+        ("web", [], [], "(existing: none)"),
+        ("wbe", ["api", "web"], [], '(existing: api, web), did you mean "web"?'),
+        ("web", ["api"], ["prod"], "(existing: api); it exists in prod; use -n to select it"),
         (
             "zz",
             [f"s{at:03}" for at in range(300)],
             [],
-            f"(there: {', '.join(f's{at:03}' for at in range(10))} and 290 more)",
+            f"(existing: {', '.join(f's{at:03}' for at in range(10))} and 290 more)",
         ),
     ],
     ids=["nothing there", "misspelled", "in another namespace", "of many"],
@@ -87,21 +90,21 @@ def test_unknown_name_message_lists_existing_names(
 
 def test_not_found_message_works_without_cluster_permissions() -> None:
     said = not_found("web", named("api"), failure(403, "Forbidden", "no"))
-    assert said.endswith("(there: api)")
+    assert said.endswith("(existing: api)")
 
 
 @pytest.mark.parametrize(
     ("pod", "more"),
     [
-        (answer(200, {"metadata": {"name": "api-0-1", "labels": POD_LABELS}}), "; pod api-0-1 is called api/0/1 here"),
+        (answer(200, {"metadata": {"name": "api-0-1", "labels": POD_LABELS}}), "; use api/0/1 for pod api-0-1"),
         (answer(200, {"metadata": {"name": "api-0-1"}}), ""),
         (failure(404, "NotFound", "no"), ""),
     ],
     ids=["of a set", "of others", "gone"],
 )
 def test_pod_name_gets_the_path_of_its_rank(pod: Response, more: str) -> None:
-    assert not_found("api-0-1", named("api"), there([]), pod).endswith(f"(there: api){more}")
+    assert not_found("api-0-1", named("api"), there([]), pod).endswith(f"(existing: api){more}")
 
 
 def test_name_of_another_kind_gets_the_command_that_lists_it() -> None:
-    assert not_found("nodes", named("api"), there([])).endswith("(there: api); `lws nodes` lists nodes")
+    assert not_found("nodes", named("api"), there([])).endswith("(existing: api); use `lws nodes` to list nodes")

@@ -160,7 +160,7 @@ def test_slow_reader_gets_the_newest_view_or_an_error(
     assert run(read(newest_only=False)) == [0, 1, 2]
     monkeypatch.setattr(asyncclient, "MOST_LINES", 2)
     assert run(read(newest_only=True)) == [2]
-    with pytest.raises(LogError, match="2 lines wait to be read: read faster"):
+    with pytest.raises(LogError, match="2 unread lines; read faster"):
         run(read(newest_only=False))
 
 

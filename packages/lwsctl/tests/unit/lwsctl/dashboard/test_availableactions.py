@@ -39,7 +39,7 @@ def test_group_offers_to_recover_only_when_it_is_exhausted() -> None:
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        ({"verb": "scale", "groups": "0"}, "All groups end (4)"),
+        ({"verb": "scale", "groups": "0"}, "All 4 groups are deleted"),
         ({"verb": "scale", "groups": "3"}, "1 group of 4 end"),
         ({"verb": "scale", "groups": "4"}, ""),
         ({"verb": "scale", "groups": "9"}, ""),

@@ -49,7 +49,7 @@ async def test_patience_grows_until_a_slow_server_answers() -> None:
         async with live(model), model.looking(), asyncio.timeout(600):
             transport.seconds = 1.5 * PATIENCE
             await model.until(lambda: model.picture.trouble or None)
-            assert f"no answer within {PATIENCE:g} s" in model.picture.trouble
+            assert f"no response within {PATIENCE:g} s" in model.picture.trouble
             await model.until(lambda: model.picture.trouble == "" or None)
 
 
@@ -96,7 +96,7 @@ async def test_failed_picture_is_marked_as_out_of_date() -> None:
             assert model.picture.views == good.views
             assert model.picture.answered == good.now
             shown = str((await hub.channel(address)).shown)
-            assert "the state cannot be shown, so this is out of date: RecursionError" in shown
+            assert "the state is outdated, because it cannot be rendered: RecursionError" in shown
             assert f"{good.now:%H:%M:%S}" in shown
             model.everything = everything
             model.paint()
@@ -114,6 +114,6 @@ async def test_failed_page_is_marked_as_out_of_date() -> None:
             model.picture = replace(model.picture, views=[7])
             after = (await hub.channel(address)).shown
             assert after["progressing"] == before["progressing"] != []
-            assert "this page cannot be shown, so it is out of date: AttributeError" in after["trouble"][0].html
+            assert "this page is outdated, because it cannot be rendered: AttributeError" in after["trouble"][0].html
             model.paint()
             assert (await hub.channel(address)).shown["trouble"] == []

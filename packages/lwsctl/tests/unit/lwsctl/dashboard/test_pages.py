@@ -81,7 +81,7 @@ def test_most_urgent_set_comes_first_with_its_cause() -> None:
 
 def test_sets_with_one_cause_are_one_entry() -> None:
     views = [web(ready=False, metadata={"name": f"w{number}"}) for number in range(6)]
-    diagnoses = {view.key: replace(STUCK, target=view.name, title="too little cpu") for view in views}
+    diagnoses = {view.key: replace(STUCK, target=view.name, title="insufficient cpu") for view in views}
     (cause,) = rendered(picture(*views, diagnoses=diagnoses), PageKind.NOW)["problems"]
     assert "<strong>Too little cpu</strong>" in cause.html
     assert cause.says == "6 sets: LWS-E036: Too little cpu"
@@ -287,7 +287,7 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
     shown = page_of(address).render(found, address, PageFacts())
     assert [piece.key for piece in shown["rows"]] == ["r/prefill", "r/decode"]
     prefill = shown["rows"][0].html
-    assert "1 of 2 groups of the newest revision ready" in prefill
+    assert "1 of 2 groups at the latest revision ready" in prefill
     assert 'title="Group split-0-old-prefill/0: to come"' in prefill
     assert 'title="Group split-0-new-prefill/0: done"' in prefill
     assert 'href="sets/default/split-0-old-prefill/rollout"' in prefill
@@ -427,9 +427,9 @@ def test_topology_names_the_nodes_that_block_a_group() -> None:
     nodes = [of(f"n{index}", small) for index in range(5)] + [of("cordoned", big), of("held", big)]
     nodes[5]["spec"] = {"unschedulable": True}
     (words, _) = fits_of(asking({"cpu": "4"}, size=2), nodes, [pod("other", "held", cpu="6")])
-    assert words == "No further group fits: cpu: held, n0, n1 and 3 more; taint: cordoned"
+    assert words == "No other group fits: cpu: held, n0, n1 and 3 more; taint: cordoned"
     (words, _) = fits_of(asking({"cpu": "5"}, size=2), [of("only", big)])
-    assert words == "No further group fits: the nodes with space are too few, or in taken domains"
+    assert words == "No other group fits: too few nodes have enough space, or their domains are in use"
 
 
 def test_topology_shows_zones_next_to_racks() -> None:
@@ -511,7 +511,7 @@ def test_ranks_are_grouped_by_racks_of_their_nodes() -> None:
     shown = rendered(found, PageKind.SET, facts={NODES: nodes}, arrangement=Arrangement.RACK)
     assert [piece.key for piece in shown["rows"]] == ["g/r1", "g/without a label topology.kubernetes.io/rack"]
     unknown = rendered(found, PageKind.SET, arrangement=Arrangement.RACK)
-    assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
+    assert [piece.key for piece in unknown["rows"]] == ["g/the rack is unknown"]
 
 
 def test_equal_failures_are_one_row() -> None:

@@ -110,5 +110,5 @@ def test_last_change_omits_values_of_variables() -> None:
     assert ".env[TOKEN].value: changed" in shown
     assert "two" not in shown
     alone = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions[1:]}), "change")
-    assert "There is no earlier revision." in alone
+    assert "There is no previous revision." in alone
     assert "could not be read" in html(rendered(found, PageKind.ROLLOUT), "change")

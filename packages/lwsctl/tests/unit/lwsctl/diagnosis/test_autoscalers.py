@@ -48,7 +48,7 @@ def test_added_nodes_are_stuck_after_the_patience() -> None:
     assert told(situation, 850).verdict is Verdict.PROGRESSING
     late = told(situation, 900)
     assert (late.code, late.verdict, late.patience) == ("LWS-E035", Verdict.STUCK, None)
-    assert "cluster-autoscaler began to add nodes (gpu-pool-a 0 to 2 of at most 8) 15m ago" in late.sentence
+    assert "cluster-autoscaler started to add nodes (gpu-pool-a 0 to 2 of at most 8) 15m ago" in late.sentence
     hasty = replace(situation, commands=Commands(node_patience=timedelta(seconds=30)))
     assert told(hasty).code == "LWS-E035"
 
@@ -73,7 +73,7 @@ FAILURES = {
 def test_refusal_of_the_autoscaler_is_named_with_its_remedy(message: str) -> None:
     found = told(awaiting_node(autoscaler("NotTriggerScaleUp", message)))
     assert (found.code, found.verdict) == ("LWS-E035", Verdict.STUCK)
-    assert "; cluster-autoscaler adds no node: " in found.sentence
+    assert "; cluster-autoscaler did not add a node: " in found.sentence
     assert REFUSALS[message] in found.steps[0]
 
 
@@ -124,7 +124,7 @@ def test_refusal_of_karpenter_is_named_with_its_remedy(reason: str) -> None:
     refusal = event("Pod", "web-0", "FailedScheduling", f"Failed to schedule pod, {reason}", seconds=20)
     found = told(awaiting_node(karpenter("Nominated", "Pod should schedule on: nodeclaim/a", 200), refusal))
     assert (found.code, found.verdict) == ("LWS-E035", Verdict.STUCK)
-    assert "adds no node: " in found.sentence
+    assert "did not add a node: " in found.sentence
     assert DECLINES[reason] in found.steps[0]
 
 

@@ -29,7 +29,7 @@ def told(situation: Observed) -> Diagnosis:
 def test_refused_devices_are_named_after_the_pod_was_replaced() -> None:
     found = told(refused_by_kubelet("UnexpectedAdmissionError", DEVICES))
     assert (found.code, found.verdict) == ("LWS-E110", "progressing")
-    text = "the kubelet of node node-7 rejected pod web-0 (UnexpectedAdmissionError): it requests 8 nvidia.com/gpu, and the kubelet has 6 available"
+    text = "the kubelet of node node-7 rejected pod web-0 (UnexpectedAdmissionError): it requests 8 nvidia.com/gpu, but only 6 are available on the node"
     assert found.sentence == text
     assert "restart the device plugin of node node-7" in found.steps[0]
     assert told(refused_by_kubelet("UnexpectedAdmissionError", DEVICES, 3)).verdict == "stuck"
@@ -39,9 +39,9 @@ def test_refused_devices_are_named_after_the_pod_was_replaced() -> None:
     ("reason", "message", "words"),
     [
         ("UnexpectedAdmissionError", "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, which is unexpected", "its devices are not healthy"),
-        ("UnexpectedAdmissionError", "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: rpc error: code = Unknown, which is unexpected", "the device plugin gives it no devices"),
-        ("TopologyAffinityError", "Resources cannot be allocated with Topology locality", "no NUMA node has all of its devices"),
-        ("SMTAlignmentError", "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2", "its CPUs are not whole cores"),
+        ("UnexpectedAdmissionError", "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: rpc error: code = Unknown, which is unexpected", "the device plugin did not allocate devices to it"),
+        ("TopologyAffinityError", "Resources cannot be allocated with Topology locality", "no NUMA node has enough devices"),
+        ("SMTAlignmentError", "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2", "its CPU request does not consist of full cores"),
         ("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector", "no longer has the labels"),
         ("OutOfcpu", "Node didn't have enough resource: cpu, requested: 4000, used: 6000, capacity: 8000", "it requests 4000 cpu, and 6000 of 8000 are in use"),
         ("OutOfnvidia.com/gpu", "Node didn't have enough resource: nvidia.com/gpu, requested: 8, used: 8, capacity: 8", "it requests 8 nvidia.com/gpu"),
@@ -76,10 +76,10 @@ def test_volume_of_a_node_that_is_gone_is_released_first() -> None:
 @pytest.mark.parametrize(
     ("message", "step"),
     [
-        ('AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = ResourceExhausted desc = maximum number of volumes attached', "node node-0 has as many volumes"),
-        ('MountVolume.MountDevice failed for volume "pvc-1" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name pd.csi.example.com not found in the list of registered CSI drivers', "the storage driver does not run on node node-0"),
-        ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: access denied by server while mounting 10.0.0.1:/models', "permit access from node node-0 on the volume server"),
-        ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: Connection timed out', "reaches the server of the volume"),
+        ('AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = ResourceExhausted desc = maximum number of volumes attached', "node node-0 has reached its volume limit"),
+        ('MountVolume.MountDevice failed for volume "pvc-1" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name pd.csi.example.com not found in the list of registered CSI drivers', "check the DaemonSet of the storage driver"),
+        ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: access denied by server while mounting 10.0.0.1:/models', "allow access from node node-0 on the volume server"),
+        ('MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32 mount.nfs: Connection timed out', "can reach the volume server"),
     ],
 )  # fmt: skip
 def test_failed_attachment_has_the_remedy_of_its_message(message: str, step: str) -> None:
@@ -106,7 +106,7 @@ def test_quota_of_the_cloud_is_not_a_missing_class() -> None:
     found = told(over_quota())
     assert (found.code, found.verdict) == ("LWS-E044", "stuck")
     assert "Quota 'SSD_TOTAL_GB' exceeded" in found.sentence
-    assert found.steps[0].startswith("the cloud quota is exceeded: increase it")
+    assert found.steps[0].startswith("increase the cloud quota")
     assert "make the StorageClass" not in " ".join(found.steps)
 
 
@@ -114,7 +114,7 @@ def test_injected_sidecar_has_no_advice_about_the_template() -> None:
     found = told(injected_sidecar())
     assert (found.code, found.verdict) == ("LWS-E111", "starting")
     assert found.sentence.startswith(
-        "injected container istio-proxy of pod web-0 is not ready, and the program waits for it: Startup probe failed"
+        "injected container istio-proxy of pod web-0 is not ready, and the other containers wait for it: Startup probe failed"
     )
     assert found.steps[0] == "lws -n prod logs web/0/0 -c istio-proxy"
     assert "startupProbe" not in " ".join(found.steps)

@@ -15,7 +15,7 @@ HOOK = "error during container init: error running prestart hook #0: exit status
 
 MESSAGES = [
     (CONFIG, 'container has runAsNonRoot and image will run as root (pod: "a_b(c)", container: main)', "LWS-E112", "set runAsUser to a nonzero value"),
-    (CONFIG, 'container has runAsNonRoot and image has non-numeric user (vllm), cannot verify user is non-root (pod: "a_b(c)", container: main)', "LWS-E112", "the number of user vllm"),
+    (CONFIG, 'container has runAsNonRoot and image has non-numeric user (vllm), cannot verify user is non-root (pod: "a_b(c)", container: main)', "LWS-E112", "the numeric ID of user vllm"),
     (CONFIG, "container's runAsUser breaks non-root policy (pod: a, container: main): runAsNonRoot", "LWS-E112", "set runAsUser"),
     (CREATE, 'failed to create containerd container: cannot load seccomp profile "/var/lib/kubelet/seccomp/profiles/gpu.json": open /var/lib/kubelet/seccomp/profiles/gpu.json: no such file or directory', "LWS-E112", "/var/lib/kubelet/seccomp"),
     (CREATE, 'failed to generate security options for container: failed to generate seccomp security options for container: unable to load local profile "/var/lib/kubelet/seccomp/gpu.json": open /var/lib/kubelet/seccomp/gpu.json: no such file or directory', "LWS-E112", "RuntimeDefault"),
@@ -24,24 +24,24 @@ MESSAGES = [
     (RUN, SHIM + HOOK + "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown", "LWS-E113", "repair the driver"),
     (RUN, 'failed to create containerd task: failed to create shim task: OCI runtime create failed: unable to retrieve OCI runtime error (open /run/containerd/io.containerd.runtime.v2.task/k8s.io/1/log.json: no such file or directory): exec: "nvidia-container-runtime": executable file not found in $PATH: unknown', "LWS-E113", "NVIDIA container toolkit"),
     (RUN, "failed to create containerd task: failed to create shim task: fork/exec /usr/bin/nvidia-container-runtime: no such file or directory: unknown", "LWS-E113", "NVIDIA container toolkit"),
-    (CREATE, 'failed to generate container "1" spec: failed to generate spec: lstat /dev/infiniband/uverbs0: no such file or directory', "LWS-E113", "load the driver of /dev/infiniband/uverbs0"),
-    (CREATE, 'Error response from daemon: error gathering device information while adding custom device "/dev/kfd": no such file or directory', "LWS-E113", "load the driver of /dev/kfd"),
+    (CREATE, 'failed to generate container "1" spec: failed to generate spec: lstat /dev/infiniband/uverbs0: no such file or directory', "LWS-E113", "load the driver for /dev/infiniband/uverbs0"),
+    (CREATE, 'Error response from daemon: error gathering device information while adding custom device "/dev/kfd": no such file or directory', "LWS-E113", "load the driver for /dev/kfd"),
     (CREATE, "failed to create containerd container: CDI device injection failed: unresolvable CDI devices k8s.gpu.nvidia.com/device=gpu-0", "LWS-E113", "CDI specification"),
     (CONFIG, 'failed to create subPath directory for volumeMount "models" of container "main"', "LWS-E114", "correct subPath of volumeMount models"),
     (CONFIG, 'failed to prepare subPath for volumeMount "models" of container "main"', "LWS-E114", "correct subPath of volumeMount models"),
     (RUN, SHIM + 'error during container init: error mounting "/var/lib/kubelet/pods/1/volumes/x" to rootfs at "/etc/passwd": mount src=x, dst=/etc/passwd: not a directory: unknown: Are you trying to mount a directory onto a file (or vice-versa)?', "LWS-E114", "correct mountPath"),
     (RUN, SHIM + 'error during container init: chdir to cwd ("/workspace") set in config.json failed: no such file or directory: unknown', "LWS-E114", "correct workingDir"),
     (RUN, SHIM + "error during container init: mkdir /etc/passwd: not a directory: unknown", "LWS-E114", "correct workingDir"),
-    (CONFIG, 'container "main" declares no port named "http"; name a port it declares', "LWS-E117", "declare a port of that name"),
-    (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec', "LWS-E117", "on Kubernetes, gRPC probes work"),
+    (CONFIG, 'container "main" declares no port named "http"; name a port it declares', "LWS-E117", "declare a port with this name"),
+    (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec', "LWS-E117", "gRPC probes work"),
     (RUN, SHIM + 'exec: "vllm": executable file not found in $PATH: unknown', "LWS-E065", "correct command of container main"),
     (RUN, SHIM + 'error during container init: exec: "/opt/serve": stat /opt/serve: no such file or directory: unknown', "LWS-E065", "correct command"),
     (RUN, SHIM + 'exec: "/data/run.sh": permission denied: unknown', "LWS-E065", "correct command"),
     (RUN, "exec /start.sh: no such file or directory", "LWS-E065", "correct command"),
     (CREATE, "container create failed: executable file `vllm` not found in $PATH: No such file or directory", "LWS-E065", "correct command"),
     (CREATE, "no command specified", "LWS-E065", "correct command"),
-    (CONFIG, 'secret "hf-token" not found', "LWS-E066", 'create what is missing in namespace prod: secret "hf-token" not found'),
-    (CONFIG, "couldn't find key token in Secret prod/hf", "LWS-E066", "create what is missing"),
+    (CONFIG, 'secret "hf-token" not found', "LWS-E066", 'create the missing object or key in namespace prod: secret "hf-token" not found'),
+    (CONFIG, "couldn't find key token in Secret prod/hf", "LWS-E066", "create the missing object"),
     (CREATE, "context deadline exceeded", "LWS-E067", "lws -n prod describe web/0/0"),
     (CREATE, 'failed to reserve container name "main_web-0": name "main_web-0" is reserved for "1"', "LWS-E067", "lws -n prod describe web/0/0"),
     (CONFIG, "an admission plug-in of the runtime refused the container", "LWS-E067", "lws -n prod describe web/0/0"),
@@ -84,7 +84,7 @@ def test_missing_runtime_handler_is_not_a_fault_of_the_network(message: str) -> 
         )
     )
     assert found.code == "LWS-E113"
-    assert "does not know runtime handler nvidia" in found.sentence
+    assert "has no runtime handler nvidia" in found.sentence
 
 
 def test_failed_start_hook_is_named_with_its_container() -> None:

@@ -65,7 +65,9 @@ def test_stored_values_that_creation_would_reject_are_named() -> None:
 
     assert whole.verdict is Verdict.HEALTHY
     (line,) = whole.evidence
-    assert line == f'stored, but rejected at creation: {path}: Invalid value: "25%": must not be 0 when `maxSurge` is 0'
+    assert (
+        line == f'stored, but invalid for new objects: {path}: Invalid value: "25%": must not be 0 when `maxSurge` is 0'
+    )
     assert path in whole.steps[0]
     assert told(observed(pods, of=scaled), "web/0").evidence == ()
 
@@ -76,7 +78,7 @@ def test_memory_above_a_limit_that_is_not_enforced_is_named() -> None:
     heavy["status"]["conditions"].append({"type": "MemoryLimitExceeded", "status": "True", "message": message})
     found = told(observed([heavy, ready(0, 1)], of=lws(status=AVAILABLE)))
     assert found.verdict is Verdict.HEALTHY
-    assert found.evidence == (f"pod web-0: {message}: a node would kill it (OOMKilled)",)
+    assert found.evidence == (f"pod web-0: {message} (a node would kill it with OOMKilled)",)
 
 
 def test_unreadable_stored_budget_is_named() -> None:
@@ -96,7 +98,7 @@ def test_name_that_is_too_long_names_the_owner_to_rename() -> None:
 
     assert finding.code == "LWS-E011"
     assert finding.steps[0].startswith(
-        "shorten the name of DisaggregatedSet split, or the names of its roles, and create"
+        "shorten the name of DisaggregatedSet split, or the names of its roles, and recreate"
     )
 
 
@@ -151,7 +153,7 @@ def test_fastest_crash_is_named_as_uncertain_after_many_restarts() -> None:
     found = told(observed([looping(0, 4, 9), looping(1, 4, 1), looping(2, 3, 0)], of=lws(1, 3)))
     assert found.subject is not None
     assert found.subject.name == "web-0-1"
-    assert found.evidence[-1] == ("crashed as well: web-0, web-0-2; which one was the first is not known")
+    assert found.evidence[-1] == ("also crashed: web-0, web-0-2; which one crashed first is unknown")
 
 
 @pytest.mark.parametrize(("code", "kind"), [("LWS-E003", DEPLOYMENTS), ("LWS-E004", LEASES)])
@@ -265,7 +267,7 @@ def test_cordoned_nodes_are_named_with_the_command_to_uncordon() -> None:
     found = told(situation)
     assert found.code == "LWS-E043"
     assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more"
-    uncordon = "if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5"
+    uncordon = "to use these nodes again: kubectl uncordon node-1 node-2 node-3 node-4 node-5"
     assert found.steps == (uncordon, "lws nodes")
 
 
@@ -292,9 +294,9 @@ def test_shortage_reports_what_is_not_known() -> None:
     message = "0/1 nodes are available: 1 Insufficient cpu."
     nodes = {NODES: [node(allocatable={"cpu": "8"})]}
     assert told(pending(message, spec=asks)).sentence.endswith(": it requests 4")
-    assert told(pending(message, spec=asks, objects=nodes)).sentence.endswith("has 8, and too much of it is in use")
+    assert told(pending(message, spec=asks, objects=nodes)).sentence.endswith("has 8, but most of it is in use")
     free = told(pending(message, spec=asks, objects=nodes, running=[]))
-    assert free.sentence.endswith("of the nodes that it may use, none has that much free")
+    assert free.sentence.endswith("and no suitable node has this amount free")
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,7 @@ def test_local_nodes_with_too_few_gpus_can_share_them() -> None:
     steps = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps
     assert (
         steps[0]
-        == "start the cluster with more: --gpus N; if they are real, --gpus host:N lets N containers share each"
+        == "start the cluster with more GPUs (--gpus N); for real GPUs, use --gpus host:N to share each GPU between N containers"
     )
 
 
@@ -352,9 +354,9 @@ def test_taint_on_a_free_node_is_named() -> None:
     nodes = {NODES: [node(allocatable={"example.com/gpu": "8"}, taints=taints)]}
     found = told(pending(message, spec=asks, objects=nodes, running=[]))
     assert found.sentence.endswith(
-        "none has that much free; node node-0 has, with a taint that it does not tolerate: team=blue:NoSchedule"
+        "no suitable node has this amount free; node node-0 has enough, but the pod does not tolerate its taint: team=blue:NoSchedule"
     )
-    assert found.steps[0] == "if it may run on node-0: let the template of web tolerate that taint"
+    assert found.steps[0] == "to use node node-0, add a toleration for its taint to the template of web"
     tolerating = told(
         pending(message, spec=asks | {"tolerations": [{"operator": "Exists"}]}, objects=nodes, running=[])
     )
@@ -379,7 +381,7 @@ def test_young_set_does_not_lack_its_service() -> None:
     assert told(observed([young], {SERVICES: []})).code != "LWS-E083"
     wrong = [{"metadata": {"name": "web"}, "spec": {"clusterIP": "10.0.0.1"}}]
     found = told(observed([young], {SERVICES: wrong}))
-    assert found.sentence.endswith("Service web is not headless, so the name of pod web-0 does not resolve")
+    assert found.sentence.endswith("Service web is not headless and the name of pod web-0 does not resolve")
     assert found.verdict is Verdict.STUCK
 
 
@@ -404,7 +406,7 @@ def test_resize_that_the_api_server_rejects_is_quoted() -> None:
         )
     )
     assert (found.code, found.evidence[0]) == ("LWS-E097", f"web-0: {said}")
-    assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: its resize was rejected"
+    assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: the resize was rejected"
 
 
 def test_waiting_rollout_is_mentioned_next_to_the_cause() -> None:

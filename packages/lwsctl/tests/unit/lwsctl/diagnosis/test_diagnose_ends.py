@@ -94,7 +94,7 @@ def test_advice_refers_to_the_failed_run_while_restarting(pods: list[JSONObject]
     situation = recreated([ready(0, 0), *pods], of=UNMAPPED_LWS, failure=FAILED_AT_START)
     found = told(replace(situation, commands=HERE))
     assert found.code == "LWS-E071"
-    assert "image app:1 is not mapped" in found.steps[0]
+    assert "map the image with --image app:1=DIR" in found.steps[0]
     assert found.steps[1] == "lws --local -n prod logs web/0/1 -c main --previous"
 
 
@@ -161,7 +161,7 @@ DELETED = {"deletionTimestamp": ago(1)}
 
 MOMENTS: dict[str, list[JSONObject]] = {
     "no pod is there": [],
-    "it is being deleted": [placed(metadata=DELETED), placed(0, 1, metadata=DELETED)],
+    "the object is being deleted": [placed(metadata=DELETED), placed(0, 1, metadata=DELETED)],
     "only the leader was created": [pod(made=1)],
     "it is being placed": [pod(made=1), pod(0, 1, made=1)],
     "it loads": [placed(made=5, status=UNREADY), placed(0, 1, made=5, status=UNREADY)],
@@ -281,12 +281,12 @@ def test_refused_liveness_probe_is_compared_with_the_ports() -> None:
 def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
     found = told(running(container(restarts=1, terminated=ended(code))))
     assert found.sentence == f"container main of pod web-0 crashed with exit code {code} (Error, killed by {signal})"
-    memory = ", or from the kernel if node node-0 was out of memory (dmesg there)" if code == 137 else ""
+    memory = ", or by the kernel if node node-0 was out of memory (see dmesg)" if code == 137 else ""
     came = f"{signal} was sent by a user, or because the container was stopped{memory}"
-    assert found.steps[0] == f"{came}; no probe ends this container"
+    assert found.steps[0] == f"{came}; it has no liveness or startup probe"
     spec = {"containers": [{"name": "main", "livenessProbe": {"periodSeconds": 5}}]}
     found = told(running(container(restarts=1, terminated=ended(code)), spec=spec))
-    assert found.steps[0] == f"{came}, or from its liveness probe: lws -n prod events web/0/0 --warnings"
+    assert found.steps[0] == f"{came}, or because of its liveness probe: lws -n prod events web/0/0 --warnings"
 
 
 @pytest.mark.parametrize(
@@ -295,17 +295,17 @@ def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
         (
             2,
             "host://",
-            "if it lacks a file or program: image ring is not mapped, so it ran in the root file system of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
+            "if a file or executable is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring, because images without a mapping run in the root file system of this machine",
         ),
         (
             127,
             "host://",
-            "if it lacks a file or program: image ring is not mapped, so it ran in the root file system of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
+            "if a file or executable is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring, because images without a mapping run in the root file system of this machine",
         ),
         (
             127,
             "docker.io/ring",
-            "exit code 127 means that an executable was not found: image ring lacks it, or it is not on PATH there",
+            "exit code 127 means that an executable was not found in image ring, or is not on PATH",
         ),
         (2, "docker.io/ring", "lws -n prod logs web/0/0"),
         (1, "host://", "lws -n prod logs web/0/0"),
@@ -322,7 +322,7 @@ def test_missing_file_advice_starts_with_the_image(code: int, image: str, said: 
 
 @pytest.mark.parametrize("obstacle", FailureReason)
 def test_rendezvous_exit_code_is_explained(obstacle: FailureReason) -> None:
-    means = f"exit code {obstacle.value} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
+    means = f"exit code {obstacle.value} of the rendezvous means that {obstacle.words}; {obstacle.advice}"
     command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
     assert told(running(container(terminated=ended(obstacle.value)), spec=command)).steps[0] == means
     said = ended(obstacle.value, message="rendezvous: did not meet the leader")
@@ -388,7 +388,7 @@ def test_explain_names_a_drain_when_a_pod_was_evicted(due: float) -> None:
             leader="web-0-uid" if due > 0 else "another",
         )
     )
-    assert "web-0-1 was evicted, for example by a node drain: the group starts on other nodes" in found.evidence
+    assert "web-0-1 was evicted, for example by a node drain; the group starts on other nodes" in found.evidence
 
 
 def test_record_of_another_rank_does_not_explain_a_rank() -> None:

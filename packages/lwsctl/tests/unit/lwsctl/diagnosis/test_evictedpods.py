@@ -28,7 +28,7 @@ MESSAGES = {
     "The node was low on resource: ephemeral-storage. Threshold quantity: 10737418240, available: 9Gi. Container main was "
     "using 60Mi, request is 0, has larger consumption of ephemeral-storage. ": "request ephemeral-storage in the template of web (it used 60Mi, and requested 0)",
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ": "request the memory that",
-    "The node had condition: [DiskPressure]. ": "relieve the node of DiskPressure",
+    "The node had condition: [DiskPressure]. ": "free resources on the node (DiskPressure)",
 }
 """Messages of the kubelet, and words of the remedy."""
 
@@ -39,7 +39,7 @@ STARTING = [pod(made=1), pod(0, 1, made=1)]
 def test_evicted_pod_is_explained_after_it_was_replaced(message: str) -> None:
     found = told(recreated(STARTING, failure=f"deleted: Evicted: {message.strip()}"))
     assert (found.code, found.verdict) == ("LWS-E054", Verdict.CRASHING)
-    assert found.sentence == f"pod web-0-1 was ended, the kubelet evicted it: {message.strip()}"
+    assert found.sentence == f"pod web-0-1 was terminated, the kubelet evicted it: {message.strip()}"
     assert any(MESSAGES[message] in step for step in found.steps)
 
 
@@ -52,7 +52,7 @@ def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) 
     ]
     found = told(observed(STARTING, {CORE_EVENTS: events}))
     assert (found.code, found.verdict) == ("LWS-E054", verdict)
-    assert "pod web-0 was ended 20s ago, the kubelet evicted it: Pod ephemeral local storage" in found.sentence
+    assert "pod web-0 was terminated 20s ago, the kubelet evicted it: Pod ephemeral local storage" in found.sentence
 
 
 def test_old_or_explained_eviction_is_not_the_cause() -> None:

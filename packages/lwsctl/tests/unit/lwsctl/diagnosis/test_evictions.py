@@ -24,11 +24,19 @@ ONE_AWAY = WHOLE[:2]
 @pytest.mark.parametrize(
     ("budget", "pods", "why"),
     [
-        ("1", ONE_AWAY, "; its evictions wait: web/2 is away, and no more than 1 group may be"),
-        ("1", WHOLE[:1], "; its evictions wait: web/1, web/2 are away, and no more than 1 group may be"),
+        ("1", ONE_AWAY, "; its eviction is delayed, because web/2 is not ready and at most 1 group may be unavailable"),
+        (
+            "1",
+            WHOLE[:1],
+            "; its eviction is delayed, because web/1, web/2 are not ready and at most 1 group may be unavailable",
+        ),
         ("2", ONE_AWAY, ""),
-        ("rollout", ONE_AWAY, "; its evictions wait: web/2 is away, and no more than 1 group may be"),
-        ("0", WHOLE, f"; it cannot be evicted: {labels.DISRUPTION_BUDGET} is 0"),
+        (
+            "rollout",
+            ONE_AWAY,
+            "; its eviction is delayed, because web/2 is not ready and at most 1 group may be unavailable",
+        ),
+        ("0", WHOLE, f"; it cannot be evicted, because {labels.DISRUPTION_BUDGET} is 0"),
         ("1", WHOLE, ""),
         ("off", ONE_AWAY, ""),
         (None, ONE_AWAY, ""),
@@ -41,7 +49,7 @@ def test_ready_group_explains_why_it_cannot_be_evicted(
 
 
 @pytest.mark.parametrize(
-    ("least", "why"), [(1, "; its evictions wait: web/2 is away"), (0, "")], ids=["closed", "open"]
+    ("least", "why"), [(1, "; its eviction is delayed, because web/2 is not ready"), (0, "")], ids=["closed", "open"]
 )
 def test_group_budget_explains_what_the_manager_permits(least: int, why: str) -> None:
     def budget(group: int, least: int) -> JSONObject:

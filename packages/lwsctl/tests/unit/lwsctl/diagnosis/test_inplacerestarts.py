@@ -48,7 +48,7 @@ def test_recreated_group_gets_advice_to_tolerate_restarts(failure: str) -> None:
     is_for_it = failure == WHY
     assert (found.code == "LWS-E098") is is_for_it
     if is_for_it:
-        assert "pod web-0-1 restarted all its containers in place, for which group 0 is recreated" in found.sentence
+        assert "pod web-0-1 restarted all its containers in place, so group 0 is recreated" in found.sentence
         assert labels.IN_PLACE_RESTARTS in found.steps[0]
 
 

@@ -91,7 +91,7 @@ def test_scale_of_a_moment_ago_is_not_stuck(entry: JSONObject) -> None:
 def test_undated_scale_without_any_manager_is_stuck() -> None:
     told = diagnose(scaled(SCALED, deployments=[], leases=[]), Selection("web"))
     assert (told.code, told.verdict) == ("LWS-E005", Verdict.STUCK)
-    assert "when it was scaled is not recorded" in told.sentence
+    assert "the time of the last scaling is unknown" in told.sentence
 
 
 def test_dated_scale_is_stuck_after_the_silence() -> None:

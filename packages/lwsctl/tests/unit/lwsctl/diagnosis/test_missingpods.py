@@ -26,7 +26,7 @@ def test_missing_pods_are_named_for_set_group_and_rank() -> None:
 
 def test_pods_may_be_missing_for_a_while() -> None:
     assert cause(missing_workers(110)).code == "LWS-E091"
-    assert cause(missing_workers(130)).sentence == "group 1: its StatefulSet web-1 has made 0 of 3 pods for 2m10s"
+    assert cause(missing_workers(130)).sentence == "group 1: its StatefulSet web-1 has created 0 of 3 pods for 2m10s"
 
 
 def test_status_written_lately_counts_as_a_change() -> None:
@@ -55,7 +55,7 @@ def test_refused_pods_have_their_own_cause() -> None:
 
 def test_missing_leader_is_named_with_its_statefulset() -> None:
     situation = observed([ready(), ready(1)], {STATEFULSETS: [statefulset("web", 3, 300, 3)]}, of=lws(3, 1))
-    assert cause(situation).sentence == "group 2: its StatefulSet web has made 2 of 3 pods for 5m"
+    assert cause(situation).sentence == "group 2: its StatefulSet web has created 2 of 3 pods for 5m"
     assert cause(situation, "web/2").sentence == cause(situation).sentence
 
 
@@ -65,7 +65,7 @@ def test_all_statefulsets_without_their_pods_are_evidence() -> None:
     pods = [*situation.view.pods, placed(2, made=240)]
     both = cause(observed(pods, {STATEFULSETS: statefulsets}, of=lws(3, 4, status=UPDATING)))
     assert both.sentence.endswith("(and 1 more StatefulSet)")
-    assert both.evidence[1] == "group 2: StatefulSet web-2 has made 0 of 3 pods; last change 4m ago"
+    assert both.evidence[1] == "group 2: StatefulSet web-2 has created 0 of 3 pods; last change 4m ago"
 
 
 def test_old_workers_are_awaited_only_without_new_ones() -> None:

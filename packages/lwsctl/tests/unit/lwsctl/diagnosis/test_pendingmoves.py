@@ -32,7 +32,7 @@ def waits(*pods: JSONObject, status: Any = MOVING, nodes: tuple[JSONObject, ...]
         ("groups 1-2 of web on closed node node-7 wait to be moved (1 group at a time)", ON_IT, {}),
         ("groups 1-2 of web on closed node node-7 wait to be moved (waiting for group 0 to be ready)", ON_IT[1:], {}),
         (
-            "groups 1-2 of web on closed node node-7 wait to be moved (waiting for the deletion of the rollout)",
+            "groups 1-2 of web on closed node node-7 wait to be moved (until the rollout replaces them)",
             ON_IT,
             {"status": UPDATING},
         ),

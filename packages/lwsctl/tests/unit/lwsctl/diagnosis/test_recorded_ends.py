@@ -159,7 +159,7 @@ def test_slow_end_names_grace_period_and_end() -> None:
     assert (found.code, found.verdict) == ("LWS-E121", Verdict.PROGRESSING)
     assert (
         found.sentence
-        == "pod web-0 has been terminating for 45s of its grace period of 10m; node node-0 kills its program in 9m15s"
+        == "pod web-0 has been terminating for 45s (grace period 10m); node node-0 kills its containers in 9m15s"
     )
     quick = {"deletionTimestamp": ago(-25), "deletionGracePeriodSeconds": 30}
     assert told(observed([placed(metadata=quick), ready(0, 1)])).code != "LWS-E121"

@@ -46,13 +46,13 @@ def test_rollout_with_only_old_groups_left_is_ending() -> None:
     found = told(of_set(parts=[*PARTS, part("prefill", "old")], status=counts))
     assert (
         found.sentence
-        == "a rollout of web ends: all groups are updated, and those of older revisions are being deleted"
+        == "the rollout of web is finishing: all groups are updated, and the groups of older revisions are being deleted"
     )
 
 
 def test_deleted_set_reports_what_is_left() -> None:
     found = told(of_set(parts=PARTS, status=DONE, metadata={"deletionTimestamp": ago(1)}))
-    assert headline(found) == "web is progressing: LWS-E090: web is being deleted; 2 LeaderWorkerSets left"
+    assert headline(found) == "web is progressing: LWS-E090: web is being deleted; 2 LeaderWorkerSets remaining"
 
 
 def test_set_without_an_active_controller_is_explained() -> None:

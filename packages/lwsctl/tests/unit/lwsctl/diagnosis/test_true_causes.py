@@ -49,11 +49,11 @@ def taint(key: str) -> JSONObject:
     [
         ("node.kubernetes.io/unreachable", "node node-0 does not report", "repair or restart node node-0"),
         ("node.kubernetes.io/not-ready", "node node-0 is not ready", "repair or restart node node-0"),
-        ("node.kubernetes.io/disk-pressure", "node node-0 has too little free disk", "free disk on node node-0"),
-        ("node.kubernetes.io/memory-pressure", "has too little free memory", "free memory"),
-        ("node.kubernetes.io/pid-pressure", "has too many processes", "end processes"),
+        ("node.kubernetes.io/disk-pressure", "node node-0 is low on disk space", "free disk space on node node-0"),
+        ("node.kubernetes.io/memory-pressure", "is low on memory", "free memory"),
+        ("node.kubernetes.io/pid-pressure", "has too many processes", "stop processes"),
         ("node.kubernetes.io/unschedulable", "node node-0 is cordoned", "kubectl uncordon node-0"),
-        (labels.MOVING, "kept free by `lws move`", "wait until the move has ended"),
+        (labels.MOVING, "is reserved by `lws move`", "wait until the move has finished"),
         ("ToBeDeletedByClusterAutoscaler", "being removed by cluster-autoscaler", "wait for another node"),
         ("karpenter.sh/disrupted", "being replaced by Karpenter", "wait for its replacement"),
     ],
@@ -78,7 +78,7 @@ def test_node_that_would_have_enough_is_closed_by_its_condition() -> None:
     message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s)."
     found = told(pending(message, spec=GPUS, objects={NODES: [big]}, running=[]))
     assert found.code == "LWS-E035"
-    assert "node node-0 does not report, and would have enough" in found.sentence
+    assert "node node-0 does not report, but would have enough" in found.sentence
     assert "tolerate" not in " ".join(found.steps)
 
 
@@ -87,7 +87,7 @@ def test_topology_key_without_nodes_is_named() -> None:
     message = "0/4 nodes are available: 4 node(s) didn't match pod affinity rules."
     found = told(pending(message, of=of, objects={NODES: [node(labels={"zone": "a"})]}))
     assert found.code == "LWS-E041"
-    assert "no node has the label cloud.google.com/gke-nodepool, which annotation" in found.sentence
+    assert "no node has the label cloud.google.com/gke-nodepool that annotation" in found.sentence
     assert found.steps[0].endswith("kubectl label nodes NODE cloud.google.com/gke-nodepool=VALUE")
     assert "reduce" not in " ".join(found.steps)
 
@@ -110,7 +110,7 @@ def test_constraint_with_an_unknown_key_is_named(spec: JSONObject) -> None:
     )
     found = told(pending(message, spec=spec, objects={NODES: [node(labels={"zone": "a"})]}))
     assert found.code == "LWS-E042"
-    assert "no node has the label rack, which topologyKey in the template of web names" in found.sentence
+    assert "no node has the label rack that topologyKey in the template of web requires" in found.sentence
     known = told(pending(message, spec=spec, objects={NODES: [node(labels={"rack": "a"})]}))
     assert known.sentence.startswith("pod topology spread constraints leave no node")
 
@@ -123,7 +123,7 @@ def test_quota_of_statefulsets_is_not_room_for_a_pod() -> None:
     found = told(refused(text))
     assert found.code == "LWS-E020"
     assert found.sentence.startswith("ResourceQuota few has no room for statefulset web, which pod web-0 needs")
-    assert found.steps[1] == "raise the quota, or remove other statefulsets of the namespace"
+    assert found.steps[1] == "increase the quota, or delete other statefulsets in the namespace"
 
 
 def test_missing_pull_secret_is_the_cause_of_a_denial() -> None:

@@ -30,14 +30,14 @@ def pod(*gates: str, queue: str = "", **spec: Any) -> JSONObject:
     ("held", "words"),
     [
         (pod(), ""),
-        (pod("kueue.x-k8s.io/admission", queue="team"), "waits for quota of queue team (Kueue)"),
+        (pod("kueue.x-k8s.io/admission", queue="team"), "waits for quota in queue team (Kueue)"),
         (pod("kueue.x-k8s.io/admission"), "waits for quota (Kueue)"),
-        (pod("kueue.x-k8s.io/topology", queue="team"), "waits for Kueue to choose its node"),
+        (pod("kueue.x-k8s.io/topology", queue="team"), "waits until Kueue selects its node"),
         (pod(labels.GANG_GATE), "waits until all 4 pods of its group fit on the nodes"),
         (pod("example.com/a"), "waits for the scheduling gate example.com/a"),
         (
             pod(schedulingGroup={"podGroupName": "web-0-a"}),
-            "waits for PodGroup web-0-a: all pods of the group are bound together, or none",
+            "waits for PodGroup web-0-a, whose pods are scheduled together",
         ),
         (pod(schedulingGroup={"podGroupName": "web-0-a"}, nodeName="n"), ""),
     ],
@@ -50,7 +50,7 @@ def test_pending_pod_names_what_it_waits_for(held: JSONObject, words: str) -> No
 def test_quota_is_reported_first() -> None:
     held = pod(labels.GANG_GATE, "kueue.x-k8s.io/topology", "kueue.x-k8s.io/admission", queue="team")
 
-    assert held_back(held) == "waits for quota of queue team (Kueue)"
+    assert held_back(held) == "waits for quota in queue team (Kueue)"
 
 
 def test_scheduler_message_replaces_the_group_reason() -> None:
@@ -65,4 +65,4 @@ def test_scheduler_message_replaces_the_group_reason() -> None:
 def test_gated_rank_shows_state_and_reason() -> None:
     rank = groups.rank_of(pod("kueue.x-k8s.io/admission", queue="team"))
 
-    assert (rank.state, rank.why) == ("SchedulingGated", "waits for quota of queue team (Kueue)")
+    assert (rank.state, rank.why) == ("SchedulingGated", "waits for quota in queue team (Kueue)")

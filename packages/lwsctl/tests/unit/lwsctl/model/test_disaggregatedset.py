@@ -123,7 +123,7 @@ def test_missing_parts_are_listed_with_the_first_reason() -> None:
     assert unmetconditions.for_condition(shown, "Available", "True") == (
         "condition Available is False; split-0-new-prefill-1 is not created yet"
     )
-    assert unmetconditions.for_deletion(shown) == "it is still there"
+    assert unmetconditions.for_deletion(shown) == "it still exists"
 
 
 def test_document_has_disaggregated_sets_when_there_are_any() -> None:

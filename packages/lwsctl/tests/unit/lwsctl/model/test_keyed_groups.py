@@ -112,9 +112,9 @@ def test_plan_reports_that_the_order_is_open() -> None:
     changed = after["spec"]["leaderWorkerTemplate"] | {"workerTemplate": template}
     after = after | {"spec": after["spec"] | {"leaderWorkerTemplate": changed}}
     told = applyforecast.lines(applyforecast.foresee(view(before, two().pods), after))
-    assert "a new revision: the Deployment controller replaces all groups, in an order of its own; at most" in told[-1]
+    assert "a new revision: the Deployment controller replaces all groups in any order; at most" in told[-1]
     told = applyforecast.lines(applyforecast.foresee(view(before, two().pods), lws(3)))
-    assert told[-1] == "no new revision: 3 groups of 2 pods wanted"
+    assert told[-1] == "no new revision: 3 groups of 2 pods desired"
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool
     failed = placed(ready=True, status=running(1, ended(3, since + 1) | {"startedAt": ago(since + 6)}, since))
     view = observed_of([failed, ready(0, 1)]).view
     missing_text = unmetconditions.for_lasting(view, NOW, timedelta(seconds=least))
-    assert missing_text == ("group 0 of web failed, and has not been ready for long enough since" if lacks else None)
+    assert missing_text == ("group 0 of web failed, and has not been ready for long enough" if lacks else None)
     assert unmetconditions.for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None
 
 

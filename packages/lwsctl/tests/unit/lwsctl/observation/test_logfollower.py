@@ -261,7 +261,7 @@ async def test_a_removed_log_is_reported_once_when_its_run_ended() -> None:
     kubelet = Kubelet([([], "lost")])
     assert await ended(kubelet, Informers(Store(pod(running=False)))) == (
         0,
-        ["web-0 (Pending): its node no longer has its log"],
+        ["web-0 (Pending): its node has deleted its log"],
     )
 
 

@@ -20,7 +20,7 @@ async def lines(text: bytes) -> list[bytes]:
 @pytest.mark.parametrize("text", [REMOVED, UNLINKED])
 async def test_message_of_a_kubelet_is_not_a_line(text: bytes) -> None:
     """A kubelet that has removed the containers of a kept pod answers with 200 and its error."""
-    with pytest.raises(LogError, match="its node no longer has its log"):
+    with pytest.raises(LogError, match="its node has deleted its log"):
         await lines(text)
 
 

@@ -88,7 +88,7 @@ def test_empty_values_are_no_change_and_others_shown_as_json() -> None:
 def test_equal_template_rolls_nothing() -> None:
     assert applyforecast.lines(applyforecast.foresee(at_rest(), OLD)) == [
         "web: unchanged",
-        "no group is created or removed",
+        "no group is created or deleted",
     ]
 
 
@@ -118,7 +118,7 @@ def test_paused_rollout_holds_all_groups() -> None:
     )
     told = applyforecast.lines(applyforecast.foresee(at_rest(), paused))
     assert told[-1].startswith(
-        "no group is created or removed; 3 groups would keep the old revision (the rollout is paused)"
+        "no group is created or deleted; 3 groups would remain at the old revision (the rollout is paused)"
     )
 
 
@@ -140,7 +140,7 @@ def test_long_plans_are_truncated_as_text_and_complete_as_json() -> None:
 def test_endless_rollout_is_reported() -> None:
     found = applyforecast.foresee(at_rest(), NEW)
     stuck = replace(found, forecast=replace(found.forecast, is_stuck=True))
-    assert any("it would not end by itself" in line for line in applyforecast.lines(stuck))
+    assert any("it would not complete" in line for line in applyforecast.lines(stuck))
 
 
 def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> View:
@@ -161,16 +161,16 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
         "  step 3: group 0; 2 available",
     ]
     assert (
-        "no restart left: group 0, passed over and outside maxUnavailable until replaced; read why it failed before:"
+        "no remaining restarts: group 0, skipped and not counted in maxUnavailable until replaced; for the cause of the failure:"
         " lws explain web"
     ) in told
-    assert not any("would not end by itself" in line for line in told)
+    assert not any("would not complete" in line for line in told)
     assert applyforecast.document(found)["exhaustedGroups"] == [0]
 
 
 def test_exhausted_group_stays_when_nothing_rolls() -> None:
     """The group also stays below a partition, and is deleted when it is scaled down (N-RB-5, N-RB-6)."""
-    stays = "no restart left: group 1, which would stay terminated; to recover it: lws recover web"
+    stays = "no remaining restarts: group 1, which would remain terminated; to recover: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
     assert stays in applyforecast.lines(applyforecast.foresee(exhausted_at(1), OLD))
@@ -303,7 +303,7 @@ def test_first_field_that_needs_recreation_is_named() -> None:
     field = "spec.leaderWorkerTemplate.size"
     for new, expected in ((scheduled, "spec.scheduling"), (way(larger, "IfPossible"), field)):
         found = applyforecast.foresee(at_rest(way(OLD, "IfPossible")), new)
-        assert f"in place: 0 pods: {expected} cannot change in a pod that runs" in applyforecast.lines(found)
+        assert f"in place: 0 pods, because {expected} of a running pod cannot change" in applyforecast.lines(found)
         assert applyforecast.document(found)["notInPlace"] == expected
         assert len(applyforecast.document(found)["steps"]) == 3
 
@@ -312,7 +312,7 @@ def test_such_a_field_holds_the_rollout_under_policy_only() -> None:
     larger = way(builders.leaderworkerset_object(image="app:2", replicas=3, size=2), "Only")
     found = applyforecast.foresee(at_rest(way(OLD, "Only")), larger)
     assert applyforecast.lines(found)[-2:] == [
-        "no group is created or removed; 3 groups would keep the old revision",
-        "in place: impossible, and the rollout is held: spec.leaderWorkerTemplate.size cannot change in a pod that runs",
+        "no group is created or deleted; 3 groups would remain at the old revision",
+        "in place: impossible, so the rollout stops, because spec.leaderWorkerTemplate.size of a running pod cannot change",
     ]
     assert applyforecast.document(found)["heldGroups"] == 3

@@ -60,6 +60,6 @@ def test_outlook_lists_moving_and_staying_groups() -> None:
 def test_staying_pods_are_counted_by_owner() -> None:
     pods = [pod(), pod("ReplicaSet"), pod("DaemonSet"), pod("Node", **{drainforecast.MIRROR: "x"})]
     assert drainforecast.staying(pods) == (
-        "2 pods of no group that moves (`kubectl drain` ends them), 1 pod of DaemonSets, 1 pod of the node itself"
+        "2 pods that are not moved (`kubectl drain` evicts them), 1 pod of DaemonSets, 1 pod of the node itself"
     )
     assert drainforecast.staying([]) == ""

@@ -147,7 +147,7 @@ def test_bound_volume_keeps_a_group_on_its_node() -> None:
 def test_pods_with_a_lower_priority_give_way() -> None:
     low = foreign("low", "b", cpu="4", priority=-5)
     found = moved(group_of(LWS, "a", "a"), NODES[:2], off={"a"}, others=[low])
-    assert str(found) == "it fits on b (2 pods) in place of pods with a lower priority"
+    assert str(found) == "it fits on b (2 pods) after preemption of pods with a lower priority"
     never = group_of(LWS, "a", "a", preemptionPolicy="Never")
     assert moved(never, NODES[:2], off={"a"}, others=[low]).why_nowhere == "cpu: b"
 
@@ -165,7 +165,7 @@ def test_exclusive_group_needs_a_domain_without_a_group() -> None:
 def test_exclusive_group_does_not_span_domains() -> None:
     racks = [node("a", rack="r1"), node("b", "1", rack="r2"), node("c", "1", rack="r3")]
     found = moved(group_of(EXCLUSIVE, "a", "a"), racks, off={"a"}, lws=EXCLUSIVE)
-    assert found.why_nowhere == "the nodes with space are too few, or in taken domains"
+    assert found.why_nowhere == "too few nodes have enough space, or their domains are in use"
 
 
 SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=4)

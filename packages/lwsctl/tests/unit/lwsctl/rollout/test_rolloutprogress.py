@@ -48,7 +48,7 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
     found = measured("old!", "old", "new!", "new")
     assert rolloutprogress.line(found) == (
         "web: 1/4 groups updated, 1 starting;"
-        " exhausted: group 0, to be replaced without counting towards maxUnavailable;"
+        " exhausted: group 0, replaced without counting in maxUnavailable;"
         " exhausted: group 2; to recover: lws recover web; about 6m left"
     )
     assert rolloutprogress.document(found)["exhaustedGroups"] == [0, 2]
@@ -83,7 +83,7 @@ def test_groups_below_the_partition_are_held_and_not_awaited() -> None:
     found = measured("old", "new", partition=1, updating=False)
     assert found.is_complete
     assert (found.wanted, found.held) == (1, 1)
-    assert rolloutprogress.line(found).endswith("the partition holds 1 group")
+    assert rolloutprogress.line(found).endswith("the partition blocks 1 group")
 
 
 def test_bar_is_full_when_everything_is_held() -> None:

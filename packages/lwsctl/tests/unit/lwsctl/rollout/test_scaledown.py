@@ -46,7 +46,7 @@ def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
     assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
     assert told("web", found) == [
         "web: group 4 goes: not ready",
-        "web: group 3 goes, ready: groups with an index go from the highest",
+        "web: group 3 is deleted although ready, because groups with an index are deleted in descending order",
         "web: group 1 stays, not ready",
     ]
 
@@ -62,7 +62,7 @@ def test_exhausted_groups_are_listed_separately() -> None:
     found = scaledown.foresee(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
     assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
     assert told("web", found) == [
-        "web: groups 2-3 go, ready: groups with an index go from the highest",
+        "web: groups 2-3 are deleted although ready, because groups with an index are deleted in descending order",
         "web: group 1 stays, not ready",
         "web: group 0 stays, not ready, and not recreated",
     ]
@@ -85,4 +85,4 @@ def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
     assert found.others == -1
     (line,) = told("keyed", found)
     assert line.startswith("keyed: 1 of groups ")
-    assert line.endswith(" goes: not ready, and Kubernetes deletes such first")
+    assert line.endswith(" is deleted because Kubernetes deletes unready groups first")

@@ -20,5 +20,5 @@ def test_sentence_names_no_first_rank_if_it_is_unknown() -> None:
         ranks=ranks,
     )
     assert sentence(episode, datetime(2026, 1, 1, 0, 1, tzinfo=UTC)) == (
-        "group 0 failed 60s ago, which rank failed first is not known (pod web-0-1: app: exit code 3)"
+        "group 0 failed 60s ago; the rank that failed first is unknown (pod web-0-1: app: exit code 3)"
     )

@@ -31,7 +31,7 @@ HANG = Hang(
     ranks=(SilentRank(pod="web-0-1", uid="u", rank=1, since=NOW - timedelta(minutes=11), waits="the disk"),),
 )
 BAR = "[#####---------------] step 120 of 480 (25 %), loss 2.1, 2m left"
-SILENT = "no progress for 10m: web-0-1 is silent for 11m and waits for the disk"
+SILENT = "no progress for 10m: web-0-1 has no output for 11m and waits for the disk"
 
 
 def shown(conditions: dict[str, str] | None = None, asks: dict[str, str] | None = None, **leader: str) -> View:
@@ -63,7 +63,7 @@ def test_hang_names_idle_gpus() -> None:
     hanging = shown({"Available": "True"}, {labels.PROGRESS_TIMEOUT: "5m"}, HANG=progressannotations.render_hang(HANG))
     watched = idle(hanging)
     finding = diagnose(Observed(view=watched, now=NOW), Selection("web"))
-    assert "rank 1 (web-0-1): silent for 11m, waits for the disk, GPU idle for 10m" in finding.evidence
+    assert "rank 1 (web-0-1): no output for 11m, waits for the disk, GPU idle for 10m" in finding.evidence
 
 
 def test_progress_bar_and_remaining_time_use_the_annotation() -> None:
@@ -116,14 +116,14 @@ def test_completed_set_is_healthy_with_completed_ranks() -> None:
 
 def test_wait_for_completion_reports_what_is_missing() -> None:
     check, asks = unmetconditions.parse("done"), {labels.RUN_TO_COMPLETION: "true"}
-    assert check(None) == "it is gone"
-    assert (check(shown()) or "").startswith("it does not run to completion: it lacks the annotation")
+    assert check(None) == "it no longer exists"
+    assert (check(shown()) or "").startswith("it does not run to completion, because the annotation")
     assert check(shown(asks=asks, PROGRESS=progressannotations.render(SAID))) == (
         "0 of 1 group complete; group 0 at step 120 of 480"
     )
     assert check(shown(asks=asks)) == "0 of 1 group complete; not ended: 0/0, 0/1 (Init:0/0)"
     late = check(shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded"))
-    assert late == "0 of 1 group complete; ended at the deadline: 0"
+    assert late == "0 of 1 group complete; stopped at the deadline: 0"
     lost = shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded")
     assert Failures(limit=9).verdict([lost]) == "web: group 0 not complete at the deadline"
     assert not all_done([lost])

@@ -113,7 +113,7 @@ def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str
 
 @pytest.mark.parametrize(
     ("counted", "said"),
-    [(1, ""), (0, "the status of web is behind its pods: of these 1 group is ready")],
+    [(1, ""), (0, "the status of web is outdated: according to its pods, 1 group is ready")],
 )
 def test_status_with_another_ready_count_is_behind_its_pods(counted: int, said: str) -> None:
     pods = [builders.ready(), builders.ready(0, 1), placed(1), placed(1, 1)]
@@ -125,8 +125,8 @@ def test_status_with_another_ready_count_is_behind_its_pods(counted: int, said: 
     [
         (27, ""),
         (473, ""),
-        (0, "the status of big is behind its pods: of these 27 and 473 groups have the same revision"),
-        (12, "the status of big is behind its pods: of these 27 and 473 groups have the same revision"),
+        (0, "the status of big is outdated: according to its pods, 27 and 473 groups have the same revision"),
+        (12, "the status of big is outdated: according to its pods, 27 and 473 groups have the same revision"),
     ],
 )
 def test_status_with_another_updated_count_is_behind_its_pods(up_to_date: int, said: str) -> None:

@@ -47,7 +47,7 @@ LOADING = pod(
             pod(containerStatuses=[status(waiting=NO_SECRET)]),
             'no log yet (CreateContainerConfigError): main: secret "a" not found',
         ),
-        (LOADING, "no log yet (Init:0/1); its init container has one: -c load"),
+        (LOADING, "no log yet (Init:0/1); to read the log of its init container: -c load"),
     ],
 )
 def test_container_that_never_ran_has_a_reason(of: dict[str, Any], reason: str) -> None:

@@ -62,6 +62,6 @@ async def check_cluster(target: Target) -> list[CheckResult]:
         async with target.session() as session:
             facts = await observe(session)
     except (KubeError, CommandError) as error:
-        fix = "select a cluster with --context, --kubeconfig or --local, or start a local cluster: `lws up`"
+        fix = "select a cluster with --context, --kubeconfig or --local, or start a local cluster with `lws up`"
         return [CheckResult("LWS-D100", Level.ERROR, "server", str(error), fix)]
     return [*installationchecks.findings(facts, SystemClock().now())]

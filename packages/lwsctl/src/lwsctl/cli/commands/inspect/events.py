@@ -68,7 +68,7 @@ def command(
     jsonpath and custom-columns print API objects, as in kubectl.
     """
     if watches and form not in DOCUMENTS:
-        raise UsageError(f"-o {form} prints events once: omit --watch")
+        raise UsageError(f"-o {form} prints events once; remove --watch")
     request = EventsRequest(targets.parse(name), form, warnings, length)
     asyncio.run(watch(target, request) if watches else show(target, request))
 
@@ -88,7 +88,7 @@ async def show(target: Target, request: EventsRequest) -> None:
     elif events:
         say(*eventlines.table(events, SystemClock().now()))
     else:
-        click.echo(f"No events of {request.selection}.", err=True)
+        click.echo(f"{request.selection} has no events.", err=True)
 
 
 def documented(event: EventValue, form: str) -> str:

@@ -26,7 +26,7 @@ SORTS: Final = {
     "gpu": rankusage.GPU,
     "gpu-memory": rankusage.GPU_MEMORY,
 }
-MISSING_API: Final = "the cluster does not serve pod metrics (metrics.k8s.io): install metrics-server"
+MISSING_API: Final = "the cluster does not provide pod metrics (metrics.k8s.io); install metrics-server"
 
 
 @click.command("top")

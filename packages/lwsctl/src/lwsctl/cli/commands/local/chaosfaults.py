@@ -116,7 +116,7 @@ def listing(target: Target) -> None:
     async def act(session: Session) -> None:
         items = (await faults(session.client, "GET"))["items"]
         rows = [(fault["kind"], " ".join(fault["targets"]) or "-", f"{fault['secondsLeft']:.0f}s") for fault in items]
-        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no faults."]))
+        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no active faults."]))
 
     target.run(act)
 
@@ -128,7 +128,7 @@ def undo(target: Target) -> None:
 
     async def act(session: Session) -> None:
         await faults(session.client, "DELETE")
-        say("All faults have ended.")
+        say("All faults have stopped.")
 
     target.run(act)
 
@@ -151,7 +151,7 @@ def play(
                 steps = plan(playing.ranks)
                 if not steps:
                     raise CommandError(
-                        f"no ranks in namespace {session.namespace}, or the duration is too short: no fault was injected"
+                        f"no fault was injected, because namespace {session.namespace} has no ranks or the duration is too short"
                     )
                 probing = tasks.create_task(playing.probe(probe)) if probe else None
                 await playing.run(steps, settle, followed)
@@ -179,7 +179,7 @@ def _load(path: Path) -> Any:
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise UsageError(f"{path}: is larger than {LARGEST_FILE >> 20} MiB, the limit for a storm")
+        raise UsageError(f"{path} is larger than {LARGEST_FILE >> 20} MiB, the limit for a storm")
     try:
         return yamltext.load(content, unique_keys=True)
     except yamltext.YamlError as error:

@@ -80,7 +80,7 @@ def command(target: Target, form: str | None) -> None:
     elif clusters:
         say(*output.table(HEADER, [cluster.row(SystemClock().now()) for cluster in clusters]))
     else:
-        click.echo("There is no local cluster. Start one with `lws up`.", err=True)
+        click.echo("There are no local clusters. Start one with `lws up`.", err=True)
 
 
 async def read(directories: Sequence[ClusterDirectory]) -> list[ClusterRow]:

@@ -24,11 +24,11 @@ from lwsctl.cli.views.progress import ProgressLine
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects are kept unless --delete is set."""
     if every and (name or target.local):
-        raise UsageError("--all stops all clusters: omit the name")
+        raise UsageError("--all stops all clusters; remove the name")
     own = target.cluster_name(name)
     directories = clusters(deletes=deletes) if every else [clusterdirectories.place(own)]
     if not directories:
-        click.echo("There is no cluster to delete." if deletes else "No cluster runs.")
+        click.echo("There are no clusters to delete." if deletes else "No clusters are running.")
     for place in directories:
         end(place, timeout, deletes=deletes)
 
@@ -47,10 +47,10 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
         place.remove()
         click.echo(f"Cluster {name} {'stopped and ' if was_running else ''}deleted.")
     elif was_running or place.is_cluster:
-        click.echo(f"Cluster {name} {'stopped' if was_running else 'does not run'}.")
+        click.echo(f"Cluster {name} {'stopped' if was_running else 'is not running'}.")
     else:
         there = [directory.name for directory in clusterdirectories.all_places() if directory.is_cluster]
-        click.echo(f"Cluster {name} does not exist (there: {', '.join(there) or 'none'}){hint(name, there)}")
+        click.echo(f"Cluster {name} does not exist (existing: {', '.join(there) or 'none'}){hint(name, there)}")
 
 
 def stop(place: ClusterDirectory, timeout: float) -> bool:
@@ -72,14 +72,14 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
             if place.pid() is None:  # it has ended meanwhile
                 return False
             raise CommandError(
-                f"{place.lock}: names process {pid}, which is not the cluster {place.name}: no process was stopped; "
-                f"`fuser {place.lock}` shows which process holds it"
+                f"no process was stopped, because process {pid} in {place.lock} is not the cluster {place.name}; use `fuser {place.lock}` to find the process "
+                "that holds it"
             )
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not ended(process, timeout):
             signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods with it
             if not ended(process, 10):
-                raise TimedOutError(f"process {pid} of cluster {place.name} does not end")
+                raise TimedOutError(f"process {pid} of cluster {place.name} does not exit")
     finally:
         progress.clear()
         os.close(process)

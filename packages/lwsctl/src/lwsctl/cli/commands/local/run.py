@@ -109,18 +109,18 @@ def command(target: Target, /, **options: Any) -> int:
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
     run_options = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
     if run_options.timeout is not None and run_options.until is None:
-        raise UsageError("--timeout needs --until ready or --until done")
+        raise UsageError("--timeout requires --until ready or --until done")
     documents = ordered(sources.load())
     followed = [document for document in documents if document.object["kind"] in FOLLOWED]
     if not followed:
-        raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {sources}: there is nothing to run")
+        raise CommandError(f"{sources} contain neither a LeaderWorkerSet nor a DisaggregatedSet to run")
     for document in followed:
         if not document.object["metadata"].get("name"):
             raise CommandError(
                 f"{document.place}: metadata.name: Required value: lws run does not support generateName"
             )
         if run_options.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
-            raise UsageError(f"{document.place}: a DisaggregatedSet does not complete: use --until ready")
+            raise UsageError(f"{document.place}: a DisaggregatedSet does not complete; use --until ready")
     return start(Run(cluster, run_options, target.namespace or "default"), documents)
 
 
@@ -144,7 +144,10 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
             return asyncio.run(run(plan, place, assumed))
     except Exception:
         if place.has_record:
-            say(f"recorded: `lws {place.words} history` lists the failures, with the last lines of each rank", err=True)
+            say(
+                f"use `lws {place.words} history` to show the recorded failures with the last log lines of each rank",
+                err=True,
+            )
         raise
     finally:
         place.keep_record()
@@ -213,7 +216,8 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     }
     if not options.until:
         screen.note(
-            f"running until Ctrl-C, or until {', '.join(followed.key.name for followed in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
+            f"running until Ctrl-C is pressed or {', '.join(followed.key.name for followed in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted "
+            "(use --until to exit earlier)"
         )
     try:
         async with following(
@@ -306,7 +310,7 @@ async def first_end(
 async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
     """Delete the sets and follow the logs until their pods are deleted, to show the last output of ranks."""
     parts.screen.note(
-        f"stopping: ranks get {LAST_WORDS:g} s to exit and are then killed; press Ctrl-C again to kill them now"
+        f"stopping; ranks have {LAST_WORDS:g} s to exit before they are killed; press Ctrl-C again to kill them now"
     )
 
     async def delete(resource: Resource, key: ObjectKey) -> None:

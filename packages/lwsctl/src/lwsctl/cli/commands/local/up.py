@@ -66,7 +66,7 @@ def command(
     fresh = bool(options.pop("defaults"))
     typed = collect(options)
     if AUTO in (typed.nodes, typed.gpus_per_node):
-        raise UsageError("--nodes auto and --gpus auto need a manifest: lws run -f … --nodes auto --gpus auto")
+        raise UsageError("--nodes auto and --gpus auto require a manifest: lws run -f … --nodes auto --gpus auto")
     previous = None if fresh else savedoptions.load(place)
     settings = savedoptions.combine(typed, typed_names(ctx), previous)
     again = savedoptions.difference(settings, typed)
@@ -158,7 +158,7 @@ class Reporter:
 def invitation(place: ClusterDirectory) -> list[str]:
     """Return the options that select the cluster."""
     return [
-        f"Cluster {place.name} is up. Use it with `lws … {place.words}`, or point any Kubernetes client to it:",
+        f"Cluster {place.name} is running. Use it with `lws … {place.words}`, or with any Kubernetes client:",
         f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
     ]
 
@@ -170,15 +170,14 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     current = savedoptions.load(place) or ClusterOptions()
     if words := refusals(start, typed, current):
         raise CommandError(
-            f"cluster {place.name} runs ({pid}) without {shlex.join(words)}; to use that, stop it and start it again: "
-            f"`lws down {place.name}`, then this command"
+            f"cluster {place.name} is running ({pid}) without {shlex.join(words)}; to change this, run `lws down {place.name}` and then this command again"
         )
-    click.echo(f"Cluster {place.name} runs already ({pid}).")
+    click.echo(f"Cluster {place.name} is already running ({pid}).")
     images = imagemappings.added(current, start.typed)
     if images != current.images:
         savedoptions.save(place, replace(current, images=images))
         for name, directory in start.typed.images:
-            click.echo(f"Image {name} is mapped to {directory} now: containers that start later use it.")
+            click.echo(f"Image {name} is now mapped to {directory} for new containers.")
     click.echo("\n".join(invitation(place)[1:]))
 
 
@@ -221,7 +220,7 @@ def start_detached(start: Start) -> None:
     if not is_ready:
         code = process.wait()
         why = "\n".join(reported) or tail(place)
-        raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(its log: {place.log})")
+        raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(log: {place.log})")
     click.echo("\n".join([*start.notes, *reported]))
 
 

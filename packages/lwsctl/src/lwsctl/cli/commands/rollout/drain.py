@@ -79,7 +79,7 @@ class Drain(Struct):
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
             return f"{self._named}: not cordoned, nothing was changed"
-        return f"{', '.join(opened)} uncordoned: groups that have not moved stay, and moved groups do not return"
+        return f"{', '.join(opened)} uncordoned; groups that have moved do not return"
 
     async def run(self, timeout: float) -> str:
         """Cordon the nodes, and return when no group is left. Raise an error if groups will not be moved."""
@@ -99,7 +99,7 @@ class Drain(Struct):
         except TimeoutError as error:
             remaining = _words_of(_groups_by_set(_pods(pods)))
             raise TimedOutError(
-                f"{self._named} not empty after {timeout:g} s: {remaining} there; {self._state}"
+                f"{self._named} not empty after {timeout:g} s: {remaining} remaining; {self._state}"
             ) from error
         except asyncio.CancelledError:
             self._progress.clear()
@@ -152,7 +152,7 @@ class Drain(Struct):
     @property
     def _state(self) -> str:
         lws = self.session.lws
-        return f"cordoned as before: `{lws} drain {self._words}` goes on, `{lws} drain {self._words} --cancel` opens"
+        return f"still cordoned: `{lws} drain {self._words}` continues, `{lws} drain {self._words} --cancel` uncordons"
 
 
 def _on(node: JSONObject) -> str:
@@ -195,7 +195,7 @@ def _refusal(lws: JSONObject) -> str:
     unless = (
         ""
         if setting == MOVES_ON
-        else f"unless the manager moves by default: set its annotation {labels.MOVE_OFF_CLOSED_NODES} to {MOVES_ON}"
+        else f"unless the manager moves groups by default, set annotation {labels.MOVE_OFF_CLOSED_NODES} to {MOVES_ON}"
     )
     return groupmoves.refusal(lws) or unless
 
@@ -204,15 +204,12 @@ def _why(view: View, by_set: GroupsBySet) -> str:
     """Return why a LeaderWorkerSet's groups stay."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
-        return f"{groups_named(over)} exhausted or complete: kept until recovered or deleted"
+        return f"{groups_named(over)} exhausted or complete; not moved until recovered or deleted"
     if why := groupmoves.refusal(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
-        return "the manager does not move groups: `maintenance: {enable: true}` is missing in its configuration, or it is down"
-    return (
-        f"the manager does not move them: set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and"
-        " `maintenance: {enable: true}` in its configuration"
-    )
+        return "the manager does not move groups, because it is down or its configuration does not contain `maintenance: {enable: true}`"
+    return f"the manager does not move them; set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and `maintenance: {{enable: true}}` in its configuration"
 
 
 @click.command("drain")

@@ -35,7 +35,7 @@ from lwsctl.rollout.relocation import Relocation, relocate
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
 
-UNKNOWN: Final = "the new nodes are unknown, because you may not list nodes or pods in all namespaces"
+UNKNOWN: Final = "the new nodes are unknown, because you are not permitted to list nodes or pods in all namespaces"
 
 
 class GroupMove(Struct):
@@ -62,36 +62,36 @@ class GroupMove(Struct):
         group = next(group for group in view.groups if group.name == selection.group)
         leader = group.ranks[0]
         if leader.object is None or leader.index or group.is_over:
-            raise CommandError(f"{selection} has no leader that could be replaced: nothing was moved")
+            raise CommandError(f"nothing was moved, because {selection} has no leader that can be replaced")
         if why := groupmoves.obstacle(view.object):
-            raise CommandError(f"{selection} cannot be moved: {why}; `{session.lws} restart {selection}` recreates it")
+            raise CommandError(
+                f"{selection} cannot be moved: {why}; use `{session.lws} restart {selection}` to recreate it"
+            )
         nodes = frozenset(rank.node for rank in group.ranks if rank.node and node in ("", rank.node))
         for rank in _tolerant(group, nodes):
             raise CommandError(
-                f"pod {rank.pod} tolerates the taint {labels.MOVING}, so it could be placed on {rank.node} again: nothing was"
-                " moved; remove the toleration from the template"
+                f"nothing was moved, because pod {rank.pod} tolerates the taint {labels.MOVING} and could return to {rank.node}; remove the toleration from the "
+                "template"
             )
         cluster = await clustercapacity.read(session, [group]) if nodes else None
         outlook = relocate(view.object, group, nodes, cluster) if cluster else None
         if outlook and outlook.why_nowhere and not is_forced:
             raise CommandError(
-                f"{selection} was not moved, {outlook}; `--force` moves it, and it then waits for a node"
+                f"{selection} was not moved, because {outlook}; use `--force` to move it anyway, and it will wait for a node"
             )
         return cls(session, selection, leader, nodes, node, outlook)
 
     @property
     def _elsewhere(self) -> str:
         where = f"pod on {self.off}" if self.off else "node yet"
-        return f"{self.selection} has no {where}: nothing was moved"
+        return f"nothing was moved, because {self.selection} has no {where}"
 
     def preview(self) -> str:
         """Return which nodes the group would leave, and on which nodes it would fit."""
         if not self.nodes:
             return self._elsewhere
         where = f"; {self.outlook or UNKNOWN}"
-        return (
-            f"{self.selection}: pod {self.leader.pod} and its workers would leave {self._named}{where}\n{setchange.DRY}"
-        )
+        return f"{self.selection}: pod {self.leader.pod} and its workers would be moved from {self._named}{where}\n{setchange.DRY}"
 
     async def run(self, timeout: float) -> str:
         """Annotate the leader. Return when the recreated group is ready."""
@@ -108,14 +108,14 @@ class GroupMove(Struct):
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
-                f"{self.selection} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; no taint and no mark is left"
+                f"{self.selection} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; the taint and the annotation were removed"
             ) from error
         finally:
             self._progress.clear()
         if not is_placed:
             raise CommandError(
-                f"the manager does not move {self.selection}: enable `maintenance` in its configuration;"
-                f" `{self.session.lws} restart {self.selection}` recreates it where the scheduler places it"
+                f"the manager does not move {self.selection}; enable `maintenance` in its configuration, or use `{self.session.lws} restart {self.selection}` to "
+                "recreate it on any node"
             )
         return f"{self.selection} moved off {self._named}"
 
@@ -146,9 +146,9 @@ class GroupMove(Struct):
             is_going = meta.is_deleting(old.object or {})
             if not is_going and not groupmoves.is_moving(view) and asyncio.get_running_loop().time() > latest:
                 return False
-            self._progress.show(f"{self.selection}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
+            self._progress.show(f"{self.selection}: {'ends' if is_going else 'waiting for its turn'}{reasons(view)}")
             return None
-        self._progress.show(f"{self.selection}: waits for nodes{reasons(view)}")
+        self._progress.show(f"{self.selection}: waiting for nodes{reasons(view)}")
         groups = list(self._successors(view))
         return True if groups and not view.more and all(rank.node for group in groups for rank in group.ranks) else None
 
@@ -185,7 +185,7 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     "node",
     default="",
     metavar="NODE",
-    help="Move the group only if one of its pods runs on this node, and only away from this node.",
+    help="Move the group only if one of its pods runs on this node, and only from this node.",
 )
 @click.option("--force", "is_forced", is_flag=True, help="Move the group even if it does not fit on other nodes.")
 @dry_run_option("Show the current and the new nodes of the group without persisting changes.")

@@ -50,15 +50,15 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
         obj = await rollouttargets.writable(session, name)
         if groupname.is_hash_set(obj):
             raise CommandError(
-                f"the rollout of {name} cannot be paused: a pause is a partition, and groups with random keys have none;"
-                f" to take a change back: `{session.lws} rollout undo {name}`"
+                f"the rollout of {name} cannot be paused, because a pause sets a partition and groups with random keys do not support it; to undo a change: "
+                f"`{session.lws} rollout undo {name}`"
             )
         statefulset = await rollouttargets.leaders_of(session.client, obj)
         patch = patches.pausing(await targets.view_of(session, obj), statefulset)
         if patch is None:
-            return f"{name} is paused already"
+            return f"{name} is already paused"
         groups = counted(await _write(session, obj, patch, is_trial=is_trial), "group")
-        return f"{name} paused: {groups} held by the partition{DRY if is_trial else ''}"
+        return f"{name} paused; the partition blocks {groups}{DRY if is_trial else ''}"
 
     return await rollouttargets.persistently(attempt)
 
@@ -72,7 +72,7 @@ async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
         if patch is None:
             return f"{name} is not paused"
         partition = await _write(session, obj, patch, is_trial=is_trial)
-        note = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
+        note = f"; the partition still blocks {counted(partition, 'group')}" if partition else ""
         return f"{name} resumed{note}{DRY if is_trial else ''}"
 
     return await rollouttargets.persistently(attempt)

@@ -45,8 +45,8 @@ async def recover(session: Session, selection: Selection, *, is_trial: bool = Fa
         group for group in view.groups if group.is_exhausted and selection.group is None
     ]
     if not exhausted:
-        what = "has no exhausted group" if selection.group is None else "is not exhausted"
-        raise CommandError(f"{selection} {what}: nothing was changed")
+        what = "has no exhausted groups" if selection.group is None else "is not exhausted"
+        raise CommandError(f"{selection} {what}; nothing was changed")
     for group in exhausted:
         await _annotate(session, group, is_trial=is_trial)
     word = "group" if len(exhausted) == 1 else "groups"

@@ -53,6 +53,8 @@ async def change(session: Session, name: str) -> Change:
         patch = patches.restarting(obj, SystemClock().now())
     except patches.PausedError as error:
         raise CommandError(
-            f"{error}: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
+            f"nothing was changed, because {error}; resume it first with `{session.lws} rollout resume {name}`"
         ) from error
-    return Change(lws=obj, done=f"{name} restarts: `{session.lws} rollout status {name}` follows it", patch=patch)
+    return Change(
+        lws=obj, done=f"{name} is restarting; use `{session.lws} rollout status {name}` to follow it", patch=patch
+    )

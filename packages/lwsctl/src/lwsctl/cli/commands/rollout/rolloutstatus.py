@@ -145,7 +145,7 @@ class RolloutWait(ABC):
             async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
                 end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
-            raise TimedOutError(f"not done after {timeout:g} s: {self.line}{await self._reason()}") from error
+            raise TimedOutError(f"not complete after {timeout:g} s: {self.line}{await self._reason()}") from error
         finally:
             self._progress.clear()
         if not end.is_done:
@@ -258,12 +258,12 @@ class SetFollower(RolloutWait):
     async def document(self) -> JSONObject:
         """Raise an error, because `lws get` prints machine-readable DisaggregatedSets."""
         raise UsageError(
-            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o view` shows its rollout"
+            f"{self._key.name} is a DisaggregatedSet; use `{self._session.lws} get {self._key.name} -o view` to show its rollout"
         )
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
-        return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'the rollout is done'}"
+        return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'the rollout is complete'}"
 
     def check(self) -> End | None:
         """Return the end, or None while the rollout continues."""
@@ -275,7 +275,7 @@ class SetFollower(RolloutWait):
             self._progress.show(self.line)
             return None
         if not lacking:
-            return End(f"{self._key.name}: the rollout is done; {counted(view.ready, 'group')} ready")
+            return End(f"{self._key.name}: the rollout is complete; {counted(view.ready, 'group')} ready")
         if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
             return self._stuck()
         self._progress.show(self.line)
@@ -283,6 +283,8 @@ class SetFollower(RolloutWait):
 
 
 def _conclusion(progress: rolloutprogress.RolloutProgress) -> str:
-    note = f"; the partition holds {counted(progress.held, 'group')}" if progress.held else ""
+    note = f"; the partition blocks {counted(progress.held, 'group')}" if progress.held else ""
     paused = "; paused" if progress.is_paused else ""
-    return f"{progress.name}: the rollout is done: {counted(progress.done, 'group')} updated and ready{note}{paused}"
+    return (
+        f"{progress.name}: the rollout is complete: {counted(progress.done, 'group')} updated and ready{note}{paused}"
+    )

@@ -38,15 +38,15 @@ REMEDIES: Final = (
     (r"(?i)quota|vcpulimit", "raise the quota of the cloud account, or use a machine type that still has quota"),
     (
         r"(?i)out of resources|capacity|stockout|pool_exhausted",
-        "the cloud provider has no such machines: allow a different zone, machine type or capacity type, or wait",
+        "allow a different zone, machine type or capacity type, or wait, because the cloud provider has no capacity for these machines",
     ),
     (
         r"in backoff after failed scale-up",
-        "the cloud provider rejected a node: read the log of {component} and the errors of the node group (quota, capacity)",
+        "read the log of {component} and the errors of the node group (quota, capacity), because the cloud provider rejected a node",
     ),
     (
         r"Insufficient ([^\s,.]+)",
-        "new nodes would be too small: add a node group with a larger machine type, or request less",
+        "add a node group with a larger machine type, or request less, because new nodes would be too small",
     ),
     (r"taint", "add a toleration for the taint of the node group to {template}"),
     (
@@ -59,7 +59,7 @@ REMEDIES: Final = (
 REMEMBERED: Final = timedelta(minutes=20)
 """The period in which the deletion of a pod together with its node may explain the state of its group."""
 
-OTHERWISE: Final = "read the log of {component} to find out why it adds no node for this pod"
+OTHERWISE: Final = "read the log of {component} to find out why it does not add a node for this pod"
 
 
 def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
@@ -78,8 +78,8 @@ def nominated(observed: Observed) -> set[str]:
 @cause(
     code="LWS-E108",
     title="nodes are being added",
-    meaning="An autoscaler (cluster-autoscaler, Karpenter) is adding nodes for pods of the group, as its event on the pod says. "
-    "That takes minutes. If no node came after 15 minutes (`--node-patience`), the reason of the scheduler is the cause.",
+    meaning="According to an event on a pod, an autoscaler (cluster-autoscaler, Karpenter) is adding nodes for the group. This takes several minutes. If no "
+    "node is added within 15 minutes (`--node-patience`), the scheduler's reason is reported as the cause.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
     patience=NODE_PATIENCE,
@@ -96,7 +96,7 @@ def nodes_are_added(observed: Observed) -> Finding | None:
         sentence=f"{added_text(request, observed.now)} for pod {rank.pod}{ranks.others(len(known))}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *_claims(observed, request)),
         steps=(
-            f"wait: without a node {duration(_patience(observed) - _age(observed, request))} from now, the group counts as stuck",
+            f"wait; if no node is added within {duration(_patience(observed) - _age(observed, request))}, the group is reported as stuck",
             observed.lws(f"wait {observed.view.name}"),
         ),
     )
@@ -126,7 +126,7 @@ def _claim_state(claim: JSONObject | None) -> str:
         if condition.get("status") != "True":
             message = masked(str(condition.get("message") or condition.get("reason") or ""))
             return f"not {kind} yet" + (f": {ranks.quote(message)}" if message else "")
-    return f"node {meta.status(claim).get('nodeName')} is there"
+    return f"node {meta.status(claim).get('nodeName')} exists"
 
 
 REMOVALS: Final = frozenset({"ScaleDown", "Disrupted", "Evicted"})
@@ -164,7 +164,7 @@ def _with_refusal(observed: Observed, finding: Finding, request: NodeRequest) ->
     reason = ranks.quote(request.what)
     return replace(
         finding,
-        sentence=f"{finding.sentence}; {request.component} adds no node: {reason}",
+        sentence=f"{finding.sentence}; {request.component} did not add a node: {reason}",
         evidence=(*finding.evidence, f"{request.component}, {duration(_age(observed, request))} ago: {reason}"),
         steps=(remedy(observed, request), *finding.steps),
     )
@@ -180,7 +180,7 @@ def remedy(observed: Observed, request: NodeRequest) -> str:
 
 
 def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
-    began = f"{request.component} began to add nodes ({request.what}) {duration(_age(observed, request))} ago, and none runs the pod yet"
+    began = f"{request.component} started to add nodes ({request.what}) {duration(_age(observed, request))} ago, but the pod is still pending"
     step = f"find out why no node was added: {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
     return replace(
         finding,

@@ -39,7 +39,7 @@ SECURITY: Final = (
     RefusalMessage(
         r"runAsNonRoot and image has non-numeric user \((?P<user>[^)]*)\)",
         "runAsNonRoot is set, but user {user} of image {image} is not numeric",
-        "set runAsUser to the number of user {user} in the securityContext of container {container} in {template}",
+        "set runAsUser to the numeric ID of user {user} in the securityContext of container {container} in {template}",
     ),
     RefusalMessage(
         r"runAsNonRoot",
@@ -60,12 +60,12 @@ SECURITY: Final = (
 DEVICES: Final = (
     RefusalMessage(
         r"no runtime for \"(?P<runtime>[^\"]+)\" is configured|failed to find runtime handler (?P<handler>\S+)",
-        "the container runtime of node {node} does not know runtime handler {runtime}{handler}",
-        "install that runtime on node {node} (nvidia: its container toolkit or GPU operator), or correct runtimeClassName in {template}",
+        "the container runtime of node {node} has no runtime handler {runtime}{handler}",
+        "install the runtime on node {node} (for nvidia, the container toolkit or the GPU operator), or correct runtimeClassName in {template}",
     ),
     RefusalMessage(
         r"exec: \"?(?P<tool>nvidia-container-[\w-]+)\"?: executable file not found|(?P<path>\S*nvidia-container-runtime\S*): no such file",
-        "node {node} lacks {tool}{path}, which is required for GPUs",
+        "node {node} does not have {tool}{path}, which is required for GPUs",
         "install the NVIDIA container toolkit on node {node}, or drain the node: {anywhere} drain {node}",
     ),
     RefusalMessage(
@@ -75,35 +75,35 @@ DEVICES: Final = (
     ),
     RefusalMessage(
         r"unresolvable CDI devices? (?P<device>\S+?)(?:[:,\s]|$)",
-        "the container runtime of node {node} does not know CDI device {device}",
-        "generate the CDI specification again on node {node}: restart its device plugin or DRA driver",
+        "the container runtime of node {node} cannot resolve CDI device {device}",
+        "restart the device plugin or DRA driver on node {node} to regenerate the CDI specification",
     ),
     RefusalMessage(
         r"(?P<device>/dev/[\w./-]+)\"?:? (?:\w+: )*no such (?:file|device)",
         "node {node} has no device {device}",
-        "load the driver of {device} on node {node}, or keep pods to nodes that have it: nodeSelector in {template}",
+        "load the driver for {device} on node {node}, or select nodes with this device with nodeSelector in {template}",
     ),
 )
 PATHS: Final = (
     RefusalMessage(
         r"failed to (?:create|prepare) subPath(?: directory)? for volumeMount \"(?P<volume>[^\"]+)\"",
         "the subPath of volumeMount {volume} cannot be created in the volume",
-        "make that directory in the volume, or correct subPath of volumeMount {volume} in {template}; "
-        "a read-only volume, or an NFS export with root_squash, has to contain it already",
+        "create the directory in the volume, or correct subPath of volumeMount {volume} in {template}; in a read-only volume or an NFS export with root_squash, "
+        "the directory must already exist",
     ),
     RefusalMessage(
         r"volumeMounts\[\]\.subPath(?:Expr)?: (?P<why>.+)",
-        "the subPath of a volumeMount is wrong: {why}",
+        "the subPath of a volumeMount is invalid: {why}",
         "correct subPath in {template}",
     ),
     RefusalMessage(
         r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
         "the mount at {target}{path} was rejected",
-        "correct mountPath and subPath of that volumeMount in {template}: a file and a directory cannot replace each other",
+        "correct mountPath and subPath of that volumeMount in {template}; a file cannot be mounted over a directory, or a directory over a file",
     ),
     RefusalMessage(
         r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir (?:cwd )?(?P<cwd>/[^\s:]*)",
-        "its working directory {directory}{cwd} cannot be entered in image {image}",
+        "its working directory {directory}{cwd} is not accessible in image {image}",
         "correct workingDir of container {container} in {template}",
     ),
 )
@@ -111,12 +111,12 @@ FIELDS: Final = (
     RefusalMessage(
         r"container \"[^\"]+\" declares no port named \"(?P<port>[^\"]+)\"",
         "its probe or hook uses port {port}, which the container does not declare",
-        "declare a port of that name in container {container} in {template}, or use its number",
+        "declare a port with this name in container {container} in {template}, or use the port number",
     ),
     RefusalMessage(
         r"gRPC probes are not supported on the embedded cluster",
         "gRPC probes are not supported on the embedded cluster",
-        "use an httpGet, tcpSocket or exec probe locally; on Kubernetes, gRPC probes work",
+        "use an httpGet, tcpSocket or exec probe on the embedded cluster; gRPC probes work on other clusters",
     ),
 )
 
@@ -172,16 +172,16 @@ def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) ->
 INSECURE: Final = Cause(
     code="LWS-E112",
     title="a security setting prevents a container from starting",
-    meaning="The kubelet or the runtime refuses the securityContext. The image runs as root although runAsNonRoot is set, or the node lacks "
-    "a seccomp or AppArmor profile.",
+    meaning="The kubelet or the container runtime rejects the securityContext. The image runs as root although runAsNonRoot is set, or the node does not have "
+    "the seccomp or AppArmor profile.",
     remedy="Correct securityContext in the pod template, use an image with a user, or install the profile on the nodes.",
     find=refused(SECURITY),
 )
 NO_DEVICE: Final = Cause(
     code="LWS-E113",
-    title="the node lacks a driver, a runtime or a device",
-    meaning="The node lacks something that the container needs: a GPU driver, the NVIDIA container toolkit, a runtime handler, or a device. "
-    "The image is not at fault.",
+    title="a driver, a runtime or a device is missing on the node",
+    meaning="The node does not have something that the container needs, such as a GPU driver, the NVIDIA container toolkit, a runtime handler or a device. The "
+    "image is not the cause.",
     person=Person.ADMINISTRATOR,
     remedy="Repair the node, or drain it.",
     find=refused(DEVICES),
@@ -190,7 +190,7 @@ BAD_PATH: Final = Cause(
     code="LWS-E114",
     title="a path of a container is invalid",
     meaning="A subPath, a mountPath or the working directory of a container cannot be used with its volume or image.",
-    remedy="Correct the path in the pod template, or make the directory in the volume.",
+    remedy="Correct the path in the pod template, or create the directory in the volume.",
     find=refused(PATHS),
 )
 BAD_FIELD: Final = Cause(

@@ -13,9 +13,9 @@ from lwsctl.model.verdict import Verdict
 @cause(
     code="LWS-E115",
     title="a postStart hook fails",
-    meaning="The kubelet runs lifecycle.postStart after it started a container, and kills the container if that fails. The exit code of the "
-    "program says nothing then.",
-    remedy="Correct the hook in the pod template, or do its work in an init container.",
+    meaning="The kubelet runs lifecycle.postStart after it starts a container, and kills the container if the hook fails. In this case, the exit code of the "
+    "container does not indicate the cause.",
+    remedy="Correct the hook in the pod template, or use an init container instead.",
 )
 def start_hook_fails(observed: Observed) -> Finding | None:
     """Find a container that was killed because its postStart hook failed."""
@@ -36,7 +36,7 @@ def start_hook_fails(observed: Observed) -> Finding | None:
             sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote(kill.message)}",
             evidence=(f"{rank.pod}: event {HOOK_FAILED}",),
             steps=(
-                f"correct lifecycle.postStart in {observed.template}, or do its work in an init container",
+                f"correct lifecycle.postStart in {observed.template}, or use an init container instead",
                 observed.lws(f"logs {place}"),
             ),
             verdict=Verdict.CRASHING if rank.is_ready else None,

@@ -20,8 +20,8 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
 @cause(
     code="LWS-E109",
     title="an image is being pulled",
-    meaning="The kubelet pulls an image. The sentence says for how long, and how long the last pull of this image took if an event records it.",
-    remedy="Wait. If every start pulls for minutes, use a registry near the nodes, a smaller image, or nodes that have it already.",
+    meaning="The kubelet is pulling an image. The message contains the elapsed time and, if an event recorded it, the duration of the previous pull of this image.",
+    remedy="Wait. If every start takes minutes because of the pull, use a registry near the nodes, a smaller image, or nodes that already have the image.",
     verdict=Verdict.PROGRESSING,
     patience=PULL_PATIENCE,
 )
@@ -40,12 +40,12 @@ def is_pulled(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"pod {rank.pod} waits{ranks.others(len(candidates))}: {text}",
-        evidence=(f"{rank.pod}: {rank.state}; no event reports the end of the pull",),
+        evidence=(f"{rank.pod}: {rank.state}; no event reports that the pull finished",),
         verdict=Verdict.STUCK if is_late else None,
         steps=(
             f"check the disk and the network of node {rank.node}, and the registry"
             if is_late
-            else "wait, or use a registry near the nodes, a smaller image, or nodes that have it already",
+            else "wait, or use a registry near the nodes, a smaller image, or nodes that already have the image",
             f"{observed.commands.lws} nodes {rank.node}",
         ),
     )

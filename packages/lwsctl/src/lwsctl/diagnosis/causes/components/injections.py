@@ -38,10 +38,10 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
 @cause(
     code="LWS-E111",
     title="an injected container is not ready",
-    meaning="A webhook added a container to the pod, such as the proxy of a service mesh. It is not ready, and the pod waits for it. The "
-    "template does not contain it.",
+    meaning="A webhook injected a container into the pod, such as a service mesh proxy. The container is not in the pod template. The pod waits until the "
+    "container is ready.",
     person=Person.ADMINISTRATOR,
-    remedy="Read its log, and contact the owner of the webhook. You can use an annotation to exclude pods from injection.",
+    remedy="Read the log of the container, and contact the owner of the webhook. You can use an annotation to exclude pods from injection.",
 )
 def injection_is_unready(observed: Observed) -> Finding | None:
     """Find an injected container that prevents a pod from starting or from becoming ready."""
@@ -57,7 +57,7 @@ def injection_is_unready(observed: Observed) -> Finding | None:
             continue
         probes = ranks.messages(observed, rank, "Unhealthy")
         is_init = blocking in _names(meta.spec(rank.object or {}), "initContainers")
-        wait = "the program waits for it" if is_init else "the other containers are ready"
+        wait = "the other containers wait for it" if is_init else "the other containers are ready"
         text = f"is not ready, and {wait}" + (f": {ranks.quote(probes[0])}" if probes else "")
         return _finding(observed, rank, blocking, text)
     return None
@@ -69,10 +69,10 @@ def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Findi
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"injected container {container} of pod {rank.pod} {text}",
-        evidence=(f"{rank.pod}: {rank.state}; container {container} is in the pod, and not in {observed.template}",),
+        evidence=(f"{rank.pod}: {rank.state}; container {container} is in the pod, but not in {observed.template}",),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place} -c {container}"),
-            f"find out who injects container {container} (a mutating webhook of pods), and what it waits for",
+            f"find out which mutating webhook injects container {container}, and what the container waits for",
         ),
         verdict=Verdict.STUCK if is_ill else warming(observed, rank),
     )

@@ -44,44 +44,44 @@ class KubeletMessage(Struct, frozen=True):
 
 
 DEVICE_PLUGIN: Final = (
-    "restart the device plugin of node {node}, and look for containers there that hold devices without requesting them"
+    "restart the device plugin of node {node}, and check for containers that use devices without requesting them"
 )
 MESSAGES: Final = (
     KubeletMessage(
         r"devices unavailable for (?P<resource>\S+?)\.? Requested: (?P<requested>\d+), Available: (?P<available>\d+)",
-        "it requests {requested} {resource}, and the kubelet has {available} available",
+        "it requests {requested} {resource}, but only {available} are available on the node",
         DEVICE_PLUGIN,
     ),
     KubeletMessage(
         r"no healthy devices present|unhealthy devices? (?P<resource>\S+)",
         "its devices are not healthy",
-        "check the devices and the device plugin of node {node}; to keep pods off it: {lws} drain {node}",
+        "check the devices and the device plugin of node {node}; to prevent pods on this node: {lws} drain {node}",
     ),
-    KubeletMessage(r"Allocate failed", "the device plugin gives it no devices", DEVICE_PLUGIN),
+    KubeletMessage(r"Allocate failed", "the device plugin did not allocate devices to it", DEVICE_PLUGIN),
     KubeletMessage(
         r"TopologyAffinityError|Topology locality",
-        "no NUMA node has all of its devices, CPUs and memory",
-        "request what one NUMA node has, or relax topologyManagerPolicy of the kubelet",
+        "no NUMA node has enough devices, CPUs and memory for it",
+        "reduce the requests so that they fit on one NUMA node, or relax topologyManagerPolicy in the kubelet configuration",
     ),
     KubeletMessage(
         r"SMTAlignmentError|SMT Alignment",
-        "its CPUs are not whole cores",
-        "request a multiple of the threads of a core, or relax the CPU manager's full-pcpus-only",
+        "its CPU request does not consist of full cores",
+        "request a multiple of the threads per core, or disable the CPU manager option full-pcpus-only",
     ),
     KubeletMessage(
         r"NodeAffinity",
         "the node no longer has the labels that it requires",
-        "label node {node} again, or correct nodeSelector in {template}",
+        "restore the labels of node {node}, or correct nodeSelector in {template}",
     ),
     KubeletMessage(
         r"enough resource: (?P<resource>[^,\s]+), requested: (?P<requested>\d+), used: (?P<used>\d+), capacity: (?P<capacity>\d+)",
         "it requests {requested} {resource}, and {used} of {capacity} are in use",
-        "look for pods on node {node} that the scheduler does not count (static pods, another scheduler): {lws} nodes {node}",
+        "check node {node} for pods that the scheduler does not count (static pods, another scheduler): {lws} nodes {node}",
     ),
     KubeletMessage(
         r"AppArmor|SysctlForbidden|sysctl",
         "the kubelet does not allow one of its settings",
-        "allow it in the configuration of the kubelet, or remove it from {template}",
+        "allow the setting in the kubelet configuration, or remove it from {template}",
     ),
 )
 OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
@@ -90,10 +90,10 @@ OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
 @cause(
     code="LWS-E110",
     title="the kubelet rejects the pod",
-    meaning="The scheduler chose a node, and its kubelet does not accept the pod: too few devices, no NUMA node with room, labels that changed. "
-    "The pod is replaced at once, and may be rejected again.",
+    meaning="The scheduler assigned the pod to a node, but the kubelet rejected it. Possible reasons are insufficient devices, no suitable NUMA node, or "
+    "changed node labels. The pod is replaced immediately, and might be rejected again.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair what the kubelet names. After three refusals in a row it counts as stuck.",
+    remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the group is reported as stuck.",
 )
 def is_refused(observed: Observed) -> Finding | None:
     """Find a rank whose current or latest pods were rejected by a kubelet."""
@@ -112,7 +112,7 @@ def is_refused(observed: Observed) -> Finding | None:
             sentence=f"the kubelet of node {node} rejected pod {rank.pod} ({newest.reason}): {entry.meaning.format(**words)}",
             evidence=(
                 f"{rank.pod}: {words['message']}",
-                f"{counted(len(refusals), 'refusal')} in {counted(int(RECENT.total_seconds()) // 60, 'minute')}",
+                f"{counted(len(refusals), 'rejection')} in {counted(int(RECENT.total_seconds()) // 60, 'minute')}",
             ),
             steps=(entry.step.format(**words), f"{observed.commands.lws} nodes {node}"),
             verdict=None if len(refusals) >= REPEATED else Verdict.PROGRESSING,

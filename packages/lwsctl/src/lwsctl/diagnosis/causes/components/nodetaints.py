@@ -22,37 +22,37 @@ class ComponentTaint(Struct, frozen=True):
     condition: str = ""
 
 
-PRESSURE: Final = "Kubernetes removes the taint by itself"
+PRESSURE: Final = "; Kubernetes then removes the taint"
 REPAIR: Final = "repair or restart node {node}; if it is switched off permanently: {kubectl} delete node {node}"
 KNOWN: Final = (
     ComponentTaint("node.kubernetes.io/not-ready", "is not ready", REPAIR, "Ready"),
     ComponentTaint("node.kubernetes.io/unreachable", "does not report", REPAIR, "Ready"),
     ComponentTaint(
         "node.kubernetes.io/disk-pressure",
-        "has too little free disk",
-        f"free disk on node {{node}} (images, logs, emptyDir volumes): {PRESSURE}",
+        "is low on disk space",
+        f"free disk space on node {{node}} (images, logs, emptyDir volumes){PRESSURE}",
         "DiskPressure",
     ),
     ComponentTaint(
         "node.kubernetes.io/memory-pressure",
-        "has too little free memory",
-        f"free memory on node {{node}}: {PRESSURE}",
+        "is low on memory",
+        f"free memory on node {{node}}{PRESSURE}",
         "MemoryPressure",
     ),
     ComponentTaint(
         "node.kubernetes.io/pid-pressure",
         "has too many processes",
-        f"end processes on node {{node}}: {PRESSURE}",
+        f"stop processes on node {{node}}{PRESSURE}",
         "PIDPressure",
     ),
     ComponentTaint(
         "node.kubernetes.io/network-unavailable",
         "has no network yet",
-        "check the network plug-in on node {node}",
+        "check the network plugin on node {node}",
         "NetworkUnavailable",
     ),
     ComponentTaint(
-        "node.kubernetes.io/unschedulable", "is cordoned", "if it can be used again: {kubectl} uncordon {node}"
+        "node.kubernetes.io/unschedulable", "is cordoned", "to use the node again: {kubectl} uncordon {node}"
     ),
     ComponentTaint(
         "node.kubernetes.io/out-of-service",
@@ -61,8 +61,8 @@ KNOWN: Final = (
     ),
     ComponentTaint(
         "node.cloudprovider.kubernetes.io/",
-        "is not initialized by the cloud's controller, or is switched off",
-        "check the cloud-controller-manager, and whether machine {node} runs",
+        "is not initialized by the cloud controller manager, or is shut down",
+        "check the cloud-controller-manager, and check that machine {node} is running",
     ),
     ComponentTaint(
         "ToBeDeletedByClusterAutoscaler",
@@ -82,8 +82,8 @@ KNOWN: Final = (
     ),
     ComponentTaint(
         labels.MOVING,
-        "is kept free by `lws move`, whose group is still being moved",
-        f"wait until the move has ended; if it was killed: {{kubectl}} taint nodes {{node}} {labels.MOVING}-",
+        "is reserved by `lws move`, which is still moving a group",
+        f"wait until the move has finished; if it was killed: {{kubectl}} taint nodes {{node}} {labels.MOVING}-",
     ),
 )
 

@@ -26,7 +26,7 @@ from lwsctl.views.wording import duration
 
 REASONS: Final[Mapping[str, str]] = {
     "Evicted": "the kubelet evicted it",
-    "TerminationByKubelet": "the kubelet ended it",
+    "TerminationByKubelet": "the kubelet terminated it",
     "Preempted": "a pod with higher priority preempted it",
     "Preempting": "a pod with higher priority preempted it",
     "PreemptionByScheduler": "a pod with higher priority preempted it",
@@ -68,7 +68,7 @@ REMEDIES: Final = (
     ),
     (
         r"(?i)node had condition: \[(?P<condition>\w+)\]",
-        "relieve the node of {condition}: remove images, logs or other pods there",
+        "free resources on the node ({condition}): remove unused images, logs or pods",
     ),
     (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
     (r"(?i)shutdown", "wait: the group starts on other nodes"),
@@ -94,7 +94,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler terminated a pod. It exceeded a limit, it was preempted, or its node lacked a resource or shut down.",
+    meaning="The kubelet or the scheduler terminated a pod because it exceeded a limit, it was preempted, its node was low on a resource, or its node shut down.",
     person=Person.AUTHOR,
     remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
     verdict=Verdict.CRASHING,
@@ -168,12 +168,12 @@ def _selected(observed: Observed, group: Group) -> list[Rank]:
 
 def _finding(observed: Observed, eviction: Eviction) -> Finding:
     ago = f" {duration(eviction.ago)} ago" if eviction.ago is not None else ""
-    again = "" if eviction.is_repeated else "; its group starts again"
+    again = "" if eviction.is_repeated else "; its group restarts"
     rank = eviction.rank
     match = next(((hit, step) for pattern, step in COMPILED if (hit := pattern.search(eviction.message[:READ]))), None)
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} was ended{ago}, {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",
+        sentence=f"pod {rank.pod} was terminated{ago}, {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",
         evidence=(ranks.quote(eviction.source),),
         steps=(
             *((_remedy(observed, *match),) if match else ()),

@@ -41,7 +41,7 @@ WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
 @cause(
     code="LWS-E072",
     title="a liveness or startup probe fails",
-    meaning="A probe fails so often that the container is killed and restarted.",
+    meaning="A probe failed repeatedly, so the container is killed and restarted.",
     remedy="Find out why the container does not respond. For slow starts, add a startupProbe with enough time.",
     verdict=Verdict.CRASHING,
 )
@@ -124,7 +124,7 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
         evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
-            f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
+            f"if it needs more time, add a startupProbe with a longer delay to the template of {observed.view.name}",
         ),
     )
 

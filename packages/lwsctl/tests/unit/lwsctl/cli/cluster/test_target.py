@@ -60,9 +60,7 @@ def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.M
             assert "lws" in spoken(target)[0]
             cluster.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, cluster.pid, os.WSTOPPED)
-            told = (
-                f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
-            )
+            told = f"cluster gpus is suspended because process {cluster.pid} is stopped; use `kill -CONT {cluster.pid}` to continue it"
             with pytest.raises(CommandError, match=told):
                 spoken(target)
         finally:
@@ -92,16 +90,16 @@ def test_hint_adds_nothing_for_the_default_cluster(tmp_path: Path, monkeypatch: 
 
 
 def test_hint_starts_a_stopped_cluster_by_name(home: Path) -> None:
-    with pytest.raises(CommandError, match=r"start it with `lws up gpus`$"):
+    with pytest.raises(CommandError, match=r"use `lws up gpus` to start it$"):
         spoken(Target(local="gpus"))
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ((), "or start a local cluster: `lws up`"),
-        ((clusterdirectories.DEFAULT,), "or address the cluster of this machine: --local"),
-        ((clusterdirectories.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
+        ((), "or start a local cluster with `lws up`"),
+        ((clusterdirectories.DEFAULT,), "or select the cluster on this machine: --local"),
+        ((clusterdirectories.DEFAULT, "gpus"), "or select a cluster on this machine: --local, --local=gpus"),
     ],
 )
 def test_error_without_a_kubeconfig_lists_local_clusters(
@@ -128,7 +126,7 @@ def test_missing_namespace_hint_creates_it_on_the_same_cluster() -> None:
     document = Document("pod.yaml", 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
     error = NotFoundError({"message": "no", "details": {"kind": "namespaces", "name": "team"}})
     told = describe(document, error, "kubectl --context=main")
-    assert "; make it with `kubectl --context=main create namespace team`, or add --create-namespace" in told
+    assert "; create it with `kubectl --context=main create namespace team`, or add --create-namespace" in told
     assert describe(document, error, "").endswith("no; add --create-namespace to this command")
 
 

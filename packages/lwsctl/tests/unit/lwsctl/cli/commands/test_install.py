@@ -21,7 +21,7 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["install", "-o", "yaml"], "-o needs --dry-run=client or --dry-run=server"),
+        (["install", "-o", "yaml"], "-o requires --dry-run=client or --dry-run=server"),
         (["install", "--wait", "--dry-run=client"], "--wait cannot be combined with --dry-run"),
         (["install", "--image", " "], '--image: Invalid value: "": specify the image of the manager'),
         (["install", "--replicas", "-1"], "Invalid value for '--replicas': -1 is not in the range x>=0."),
@@ -139,7 +139,7 @@ def test_file_without_pod_fields_is_rejected(
 @pytest.mark.parametrize(("words", "warns"), [([], True), (["--image=registry.example.com/lws:1"], False)])
 def test_unpullable_image_causes_a_warning(words: list[str], warns: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["install", "--dry-run=client", *words]) == 0
-    assert ("no cluster can pull localhost/leaderworkerset:" in capsys.readouterr().err) is warns
+    assert ("clusters cannot pull localhost/leaderworkerset:" in capsys.readouterr().err) is warns
 
 
 def test_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,8 +165,8 @@ def test_uninstall_names_sets_and_alternatives() -> None:
         refuse_loss(sets(5))
     assert str(caught.value) == (
         "objects would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
-        " leaderworkerset default/web-2 and 2 more; delete them first, or use --delete-workloads to"
-        " delete them, or --keep-crd to keep them and their definitions"
+        " leaderworkerset default/web-2 and 2 more; delete them first, delete them"
+        " with --delete-workloads, or keep them and their CRDs with --keep-crd"
     )
 
 

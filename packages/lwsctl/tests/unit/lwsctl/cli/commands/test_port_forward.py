@@ -19,12 +19,12 @@ SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ([THERE, failure(404, "NotFound")], "pod web-0 is gone"),
+        ([THERE, failure(404, "NotFound")], "pod web-0 no longer exists"),
         ([answer(200, {"metadata": {"uid": "second"}})], "pod web-0 was replaced by a new pod"),
-        ([answer(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has ended"),
+        ([answer(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has terminated"),
         (
             [THERE, SILENT, SILENT, THERE, SILENT, failure(403, "Forbidden"), SILENT, SILENT],
-            "its cluster no longer responds: https://127.0.0.1:1 refused the connection",
+            "the cluster no longer responds: https://127.0.0.1:1 refused the connection",
         ),
     ],
     ids=["deleted", "replaced", "ended", "cluster stopped"],
@@ -42,6 +42,6 @@ def test_port_forward_ends_with_a_reason(script: list[Response | Exception], rea
     ids=["without a node", "ended"],
 )
 def test_pod_that_is_not_running_is_rejected(fields: JSONObject, state: str) -> None:
-    with pytest.raises(CommandError, match=f"pod web-0 does not run: {state}"):
+    with pytest.raises(CommandError, match=f"pod web-0 is not running: {state}"):
         refuse_unplaced(POD | fields)
     refuse_unplaced(POD | {"spec": {"nodeName": "node-0"}, "status": {"phase": "Running"}})

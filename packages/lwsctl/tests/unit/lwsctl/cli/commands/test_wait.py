@@ -39,7 +39,7 @@ def check(condition: str) -> Check:
 
 LATE = Rank(group=0, index=0, pod="web-0", state="Pending")
 READY = Rank(group=0, index=0, pod="web-0", state="Running", is_ready=True)
-BEHIND = "the status of web is behind its pods: of these 1 group is ready"
+BEHIND = "the status of web is outdated: according to its pods, 1 group is ready"
 SELECTED = '{.status.conditions[?(@.type=="Available")].status}'
 AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
 
@@ -47,39 +47,39 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
 @pytest.mark.parametrize(
     ("condition", "given", "missing"),
     [
-        ("ready", None, "it is gone"),
+        ("ready", None, "it no longer exists"),
         ("ready", view(1, conditions=(AVAILABLE,)), None),
         ("ready", view(0, LATE), "0 of 1 group ready; web-0 is Pending"),
         ("ready", view(0, READY), f"1 of 1 group ready; {BEHIND}"),
         ("replicas=0", view(0), None),
         ("replicas=2", view(1), "1 group ready, not 2"),
-        ("replicas=2", None, "it is gone"),
+        ("replicas=2", None, "it no longer exists"),
         ("delete", None, None),
-        ("delete", view(0), "it is still there"),
+        ("delete", view(0), "it still exists"),
         ("condition=Available", view(1, conditions=(AVAILABLE,)), None),
         (
             "condition=Available",
             view(1, conditions=(AVAILABLE | {"observedGeneration": 1},)),
-            "condition Available is True of an earlier spec",
+            "condition Available is True of a previous spec",
         ),
-        ("condition=Progressing", view(0), "condition Progressing is not there"),
+        ("condition=Progressing", view(0), "condition Progressing does not exist"),
         ("condition=Progressing=False", view(0), None),
         ("condition=available=true", view(1, conditions=(AVAILABLE,)), None),
-        ("condition=Available", None, "it is gone"),
+        ("condition=Available", None, "it no longer exists"),
         ("failed", view(0, conditions=(AVAILABLE | {"type": "Failed"},)), None),
-        ("degraded", view(0, LATE), "condition Degraded is not there; web-0 is Pending"),
+        ("degraded", view(0, LATE), "condition Degraded does not exist; web-0 is Pending"),
         ("complete", view(0), check("done")(view(0))),
         ("replicas=1", view(0, READY), f"0 groups ready, not 1; {BEHIND}"),
         ("jsonpath={.metadata.generation}=2", view(), None),
         ("jsonpath=.metadata.generation='2'", view(), None),
         ("jsonpath=metadata.generation=3", view(0, LATE), ".metadata.generation is 2, not 3; web-0 is Pending"),
         ("jsonpath={.metadata.generation}", view(), None),
-        ("jsonpath={.metadata.none}", view(), ".metadata.none is not there"),
+        ("jsonpath={.metadata.none}", view(), ".metadata.none does not exist"),
         ("jsonpath={.metadata[0]}", view(), '.metadata[0]: [0]: {"generation":2} is not a list'),
         (f"jsonpath={SELECTED}=True", view(1, conditions=(AVAILABLE,)), None),
-        (f"jsonpath={SELECTED}", view(1), f"{SELECTED[1:-1]} is not there"),
+        (f"jsonpath={SELECTED}", view(1), f"{SELECTED[1:-1]} does not exist"),
         (f"jsonpath={SELECTED[1:-1]}", view(1, conditions=(AVAILABLE,)), None),
-        ("jsonpath={.metadata.generation}=2", None, "it is gone"),
+        ("jsonpath={.metadata.generation}=2", None, "it no longer exists"),
     ],
 )
 def test_condition_reports_what_is_missing(condition: str, given: View | None, missing: str | None) -> None:

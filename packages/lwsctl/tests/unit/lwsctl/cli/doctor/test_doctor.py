@@ -50,7 +50,7 @@ HEALTHY = Facts(
     own_definitions=WANTED,
     configurations={MUTATING_NAME: configuration(), VALIDATING_NAME: configuration()},
     probe=None,
-    certificates=[CertificateExpiry("the webhook's certificate", NOW + timedelta(days=300))],
+    certificates=[CertificateExpiry("the webhook certificate", NOW + timedelta(days=300))],
     accesses=[Access("get", "pods", allowed=True)],
     deployment=deployment(2),
     managers=[],
@@ -122,7 +122,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
         (definitions(REFUSED), "LWS-D203", Level.ERROR, 'not established: "lws" is already in use'),
         (definitions(without_field(WANTED[0])), "LWS-D204", Level.WARNING, "it lacks spec."),
-        (configurations(None), "LWS-D302", Level.ERROR, "neither checked nor completed"),
+        (configurations(None), "LWS-D302", Level.ERROR, "neither validated nor mutated"),
         (configurations(UNREAD), "LWS-D301", Level.UNKNOWN, "forbidden"),
         (configurations(configuration("")), "LWS-D303", Level.ERROR, "no caBundle"),
         (changed(probe=x509("x509: certificate has expired")), "LWS-D305", Level.ERROR, "has expired"),
@@ -174,7 +174,7 @@ def test_cluster_problem_has_a_finding(facts: Facts, code: str, level: Level, wo
 def test_each_feature_that_an_old_cluster_lacks_is_a_warning() -> None:
     warnings = [one for one in of_cluster(changed(version="v1.33.1")) if one.code == "LWS-D103"]
     assert {(one.level, one.fix) for one in warnings} == {(Level.WARNING, "upgrade the cluster to 1.34 or newer")}
-    assert warnings[0].text.startswith("Kubernetes v1.33.1 has no streaming lists: ")
+    assert warnings[0].text.startswith("Kubernetes v1.33.1 does not support streaming lists: ")
     assert len(warnings) == 2
 
 
@@ -183,7 +183,7 @@ def test_each_feature_that_an_old_cluster_lacks_is_a_warning() -> None:
     [
         ("x509: certificate signed by unknown authority", "does not trust"),
         ("x509: certificate has expired or is not yet valid", "has expired"),
-        ("no endpoints available for service", "no manager is ready"),
+        ("no endpoints available for service", "has no ready manager"),
         ("connection refused", "port is closed"),
         ("context deadline exceeded", "does not respond in time"),
         ("whatever else", "logs"),
@@ -202,7 +202,7 @@ def test_existing_schedulers_and_queues_are_reported() -> None:
 def test_newer_definition_is_named_by_its_fields() -> None:
     assert installationchecks.skew(established(WANTED[0]), established(WANTED[0])) is None
     older = without_field(WANTED[0])
-    assert "that this lws does not know" in str(installationchecks.skew(established(WANTED[0]), older))
+    assert "which this lws does not support" in str(installationchecks.skew(established(WANTED[0]), older))
     unserved = deepcopy(WANTED[0])
     unserved["spec"]["versions"][0]["served"] = False
     assert installationchecks.skew(unserved, WANTED[0]) == "it does not serve v1"

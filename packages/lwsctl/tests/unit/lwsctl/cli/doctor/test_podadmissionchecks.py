@@ -18,7 +18,7 @@ EDITED = {kind: obj | {"spec": {}} for kind, obj in INTACT.items()}
     ("facts", "code", "level", "words"),
     [
         ({"objects": ABSENT}, "LWS-D312", Level.OK, "by the webhook"),
-        ({"objects": INTACT}, "LWS-D316", Level.WARNING, "is left of another configuration"),
+        ({"objects": INTACT}, "LWS-D316", Level.WARNING, "of a previous configuration exists"),
         ({"mode": "Auto", "objects": INTACT}, "LWS-D312", Level.OK, "by the policy"),
         ({"mode": "Policy", "objects": ABSENT}, "LWS-D314", Level.WARNING, "is missing"),
         ({"mode": "Auto", "objects": EDITED}, "LWS-D315", Level.ERROR, "was edited"),

@@ -43,7 +43,7 @@ def test_finished_rollout_lacks_nothing() -> None:
 
 def test_rollout_waits_for_old_replicas() -> None:
     rolling = {"status": {"observedGeneration": 3, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}}
-    assert missing_for_rollout(deployment() | rolling, []) == "1 old replicas still run"
+    assert missing_for_rollout(deployment() | rolling, []) == "1 old replicas are still running"
 
 
 def test_pod_that_cannot_start_gives_the_reason() -> None:

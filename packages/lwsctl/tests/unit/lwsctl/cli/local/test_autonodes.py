@@ -48,13 +48,13 @@ def test_missing_resources_are_noted_without_auto() -> None:
     found = assume(pods(), ClusterOptions(gpus_per_node=8))
     assert (found.nodes.count, found.nodes.gpus) == (1, 8)
     (note,) = found.lines
-    assert "note: no node meets the requirements of the manifest (rdma/ib, label pool), so pods will wait" in note
+    assert "note: no node meets the requirements of the manifest (rdma/ib, label pool), so pods remain pending" in note
     whole = ClusterOptions(gpus_per_node=8, node_labels=("pool=gpu",), node_capacity=("cpu=4,rdma/ib=1",))
     assert assume(pods(), whole).lines == ()
 
 
 def test_too_many_nodes_are_rejected_with_the_number() -> None:
-    with pytest.raises(CommandError, match="the manifest needs 1001 nodes, and at most 1000 are simulated"):
+    with pytest.raises(CommandError, match="the manifest requires 1001 nodes, but at most 1000 are simulated"):
         assume(pods(1001), EVERYTHING)
 
 
@@ -64,6 +64,6 @@ def test_manifest_without_pods_gets_a_node() -> None:
 
 @pytest.mark.parametrize("options", [EVERYTHING, ClusterOptions()], ids=["derived", "typed"])
 def test_scheduler_that_the_cluster_does_not_run_is_rejected(options: ClusterOptions) -> None:
-    with pytest.raises(CommandError, match=r"^a\.yaml.*: schedulerName volcano: the cluster of lws run has no such"):
+    with pytest.raises(CommandError, match=r"^a\.yaml.*: schedulerName volcano is not available in the cluster of lws run"):
         assume(pods(schedulerName="volcano"), options)
     assert assume(pods(schedulerName="default-scheduler"), options).documents

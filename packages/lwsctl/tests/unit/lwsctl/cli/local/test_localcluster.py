@@ -84,12 +84,12 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
     [
         (ClusterOptions(gpus_per_node="host:x"), "--gpus host:x: Invalid value: 'host:x': want host, or host:N"),
         (ClusterOptions(gpus_per_node="host", nodes=9), "--gpus host: this machine has 8 GPUs, and a GPU is on one"),
-        (ClusterOptions(gpus_per_node="host", nodes=AUTO), "--gpus host needs a number of nodes"),
+        (ClusterOptions(gpus_per_node="host", nodes=AUTO), "--gpus host requires --nodes N"),
         (
             ClusterOptions(gpus_per_node="host", node_capacity=("nvidia.com/gpu=2",)),
             "--gpus-per-node: nvidia.com/gpu is also in the capacity",
         ),
-        (ClusterOptions(gpus_per_node=2, expose_gpus=True), "--expose-gpus needs --gpus host"),
+        (ClusterOptions(gpus_per_node=2, expose_gpus=True), "--expose-gpus requires --gpus host"),
     ],
 )
 def test_nodes_of_refuses_impossible_gpus(

@@ -61,7 +61,7 @@ def test_switch_of_an_earlier_version_is_converted(place: ClusterDirectory, kept
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": "four"}'])
 def test_damaged_options_file_error_suggests_defaults(place: ClusterDirectory, text: str) -> None:
     (place.directory / OPTIONS).write_text(text)
-    with pytest.raises(CommandError, match=r"options\.json: .*; `lws up demo --defaults` begins without it"):
+    with pytest.raises(CommandError, match=r"options\.json: .*; use `lws up demo --defaults` to start without it"):
         savedoptions.load(place)
 
 

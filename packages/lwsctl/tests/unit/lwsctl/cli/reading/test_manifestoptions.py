@@ -64,7 +64,7 @@ def test_subdirectories_are_read_when_recursive(tmp_path: Path) -> None:
     (tmp_path / "inner" / "most" / "b.yml").write_text(POD.format(name="b"))
     assert titles(ManifestOptions((str(tmp_path),), (), recursive=False)) == ["pod/a"]
     assert titles(ManifestOptions((str(tmp_path),), (), recursive=True)) == ["pod/a", "pod/b"]
-    with pytest.raises(CommandError, match=r"no \.yaml.* in this directory \(-R also reads its subdirectories\)"):
+    with pytest.raises(CommandError, match=r"contains no \.yaml.* files \(use -R to read its subdirectories\)"):
         ManifestOptions((str(tmp_path / "inner"),), (), recursive=False).load()
 
 
@@ -80,7 +80,7 @@ def test_web_address_is_read_and_errors_name_it() -> None:
         assert titles(ManifestOptions((f"{address}/a.yaml",), (), recursive=False)) == ["pod/a"]
         for path, message in [
             ("/bad.yaml", "/bad.yaml:2: not valid YAML"),
-            ("/page", "/page: is a web page: use the raw URL of the file"),
+            ("/page", "/page is a web page; use the raw URL of the file"),
             ("/none", "/none: the server responded with 404"),
         ]:
             with pytest.raises(CommandError) as caught:
@@ -103,7 +103,7 @@ def test_redirect_from_https_to_http_is_rejected() -> None:
     from urllib.request import Request
 
     asked = Request("https://example.org/a.yaml")
-    with pytest.raises(URLError, match=r"leads to http://example\.org/b\.yaml, which is not encrypted"):
+    with pytest.raises(URLError, match=r"redirects to http://example\.org/b\.yaml, which is not encrypted"):
         manifests._Redirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), "http://example.org/b.yaml")  # type: ignore[arg-type]
 
 

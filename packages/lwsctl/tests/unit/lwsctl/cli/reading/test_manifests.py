@@ -33,9 +33,9 @@ def test_items_of_a_typed_list_may_lack_their_kind() -> None:
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ("  metadata: {name: b}", "a.yaml:5: kind: Required value: every object names its kind"),
+        ("  metadata: {name: b}", "a.yaml:5: kind: Required value: every object must have kind"),
         ("  kind: 3", "a.yaml:6: kind: Invalid value: 3: must be a string"),
-        ("  kind: Pod\n  metadata: {}", "a.yaml:7: metadata.name: Required value: Pod needs a name"),
+        ("  kind: Pod\n  metadata: {}", "a.yaml:7: metadata.name: Required value: Pod must have a name"),
     ],
 )
 def test_an_invalid_item_of_a_list_has_its_own_line(item: str, message: str) -> None:
@@ -47,7 +47,7 @@ def test_an_invalid_item_of_a_list_has_its_own_line(item: str, message: str) -> 
 
 def test_kustomization_is_not_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: []\n")
-    with pytest.raises(manifests.ManifestError, match=f"a kustomization: use -k {tmp_path}"):
+    with pytest.raises(manifests.ManifestError, match=f"a kustomization; use -k {tmp_path}"):
         manifests.load([str(tmp_path)])
 
 
@@ -99,13 +99,13 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
     [
         ("a: [1", "bad.yaml:2: not valid YAML"),
         (f"{POD}---\n\tx: 1\n", "bad.yaml:6: not valid YAML"),
-        (f"{POD}kind: Service\n", "bad.yaml:5: not valid YAML: key 'kind' is given twice, first in line 2"),
+        (f"{POD}kind: Service\n", "bad.yaml:5: invalid YAML: key 'kind' is given twice, first in line 2"),
         ("- 1\n", "bad.yaml:1: expected an object with apiVersion and kind, found a list"),
         ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml:1: apiVersion: Required value"),
         (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml:6: metadata.name: Required value"),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n",
-            "bad.yaml:3: metadata.name: Invalid value: 12: must be a string; put it in quotes",
+            "bad.yaml:3: metadata.name: Invalid value: 12: must be a string; add quotes",
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {generateName: 12}\n",
@@ -114,11 +114,11 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
         (f"{POD}  namespace: [a]\n", 'metadata.namespace: Invalid value: ["a"]: must be a string'),
         ("apiVersion: v1\nkind: List\nitems: 5\n", "items: Invalid value: must be a list of objects, found a number"),
         ("apiVersion: v1\nkind: List\nitems: [[a]]\n", "expected an object with apiVersion and kind, found a list"),
-        (f"{POD}~: 1\n", "bad.yaml:5: not valid YAML: null cannot be a key"),
-        (f"{POD}? [a]\n: 1\n", "bad.yaml:5: not valid YAML: a list cannot be a key"),
-        (f"{POD}spec: &a [*a]\n", "bad.yaml:5: not valid YAML: alias *a stands in the value that it repeats"),
-        (f"{POD}spec: .nan\n", "bad.yaml:5: not valid YAML: .nan is a number that JSON cannot hold"),
-        ("[" * 50_000, "bad.yaml:1: not valid YAML: nested more than 100 levels deep"),
+        (f"{POD}~: 1\n", "bad.yaml:5: invalid YAML: null cannot be a key"),
+        (f"{POD}? [a]\n: 1\n", "bad.yaml:5: invalid YAML: a list cannot be a key"),
+        (f"{POD}spec: &a [*a]\n", "bad.yaml:5: invalid YAML: alias *a stands in the value that it repeats"),
+        (f"{POD}spec: .nan\n", "bad.yaml:5: invalid YAML: .nan is a number that JSON cannot hold"),
+        ("[" * 50_000, "bad.yaml:1: invalid YAML: nested more than 100 levels deep"),
     ],
 )
 def test_parse_error_names_file_and_line(text: str, message: str) -> None:

@@ -10,7 +10,7 @@ from lwsctl.cli.reading.manifests import Document
 from lwsctl.cli.reading.serviceselectors import unselected
 
 WARNED = (
-    "warning: web.yaml:1: service/web: spec.selector {} matches no pod of these manifests: correct it, "
+    "warning: web.yaml:1: service/web: spec.selector {} does not match any pod of these manifests; correct it, "
     "or add these labels to leaderTemplate or workerTemplate"
 )
 

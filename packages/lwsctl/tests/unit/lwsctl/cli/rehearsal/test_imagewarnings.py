@@ -19,7 +19,7 @@ UNMAPPED = (
 
 
 def test_unused_mapping_note_lists_the_images() -> None:
-    unused = "note: --image rin: no container has this image (there is: ring:v1)"
+    unused = "note: --image rin: no container uses this image (images: ring:v1)"
     assert [*notes([lws(RING)], ["rin"], is_typed=True)] == [unused, UNMAPPED]
     assert [*notes([lws(RING)], ["rin"], is_typed=False)] == [UNMAPPED]
 

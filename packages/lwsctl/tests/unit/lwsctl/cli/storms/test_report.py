@@ -81,7 +81,7 @@ def test_report_lists_failures_recreations_and_recovery() -> None:
         "Recreated: web/0 2 times.",
         "Failures of ranks: web/0/0.",
         "All ranks were ready 4.2 s after the last fault.",
-        "Probe http://a: 50 requests, 3 failed; longest without an answer 1.2 s; first: connection refused.",
+        "Probe http://a: 50 requests, 3 failed; longest time without a response 1.2 s; first error: connection refused.",
     ]
     assert found.is_well
     assert report.document(found) == {
@@ -111,11 +111,11 @@ def test_report_covers_calm_and_failed_storms() -> None:
         "All ranks were ready 0.0 s after the last fault.",
         "Probe http://a: 5 requests, 0 failed.",
     ]
-    broken = StormReport(unready=["web/0 (waits to be recreated)"])
+    broken = StormReport(unready=["web/0 (waiting to be recreated)"])
     broken.witness.see(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
     assert list(report.lines(broken)) == [
         "First failed: web/0/1 after 0.5 s (it was deleted).",
-        "Not ready in the end: web/0 (waits to be recreated).",
+        "Not ready at the end: web/0 (waiting to be recreated).",
     ]
     assert not broken.is_well
     refused = storm_report()
@@ -134,7 +134,7 @@ def test_page_shows_faults_ranks_and_outages_in_time() -> None:
         Row("probe", "requests", (Span(0.5, 1.75, "no answer"),)),
     ]
     told = stormpage.page(found)
-    assert "<h1>A storm that was weathered</h1>" in told
+    assert "<h1>Storm passed</h1>" in told
     assert '<rect x="20.00%" width="80.00%" height="100%" class="fault">' in told
 
 
@@ -143,7 +143,7 @@ def test_page_escapes_foreign_text_and_loads_nothing() -> None:
     found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
     found.deeds.append(StormStep(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
     told = stormpage.page(found)
-    assert "A storm that was not weathered" in told
+    assert "Storm failed" in told
     assert "<script" not in told
     assert told.count("&lt;script&gt;") == 5
     assert not re.search(r"""(src|href)=|url\(|@import""", told)
@@ -160,7 +160,7 @@ def test_earlier_problems_are_listed_but_not_counted() -> None:
 
 def test_problems_are_compared_with_the_start() -> None:
     before = ["old", "old/0/0", "old/1"]
-    now = ["old (0 of 3 groups ready)", "old/0/0", "old/1 (waits to be recreated)", "old/2/0", "web/0/1"]
+    now = ["old (0 of 3 groups ready)", "old/0/0", "old/1 (waiting to be recreated)", "old/2/0", "web/0/1"]
     assert stormrunner.new_problems(now, before) == ["old/2/0", "web/0/1"]
 
 
@@ -187,7 +187,7 @@ def test_report_names_only_failures_of_ranks_ready_before() -> None:
 
 def test_report_of_an_interrupted_storm_has_no_empty_list() -> None:
     assert list(report.lines(StormReport()))[1] == (
-        "The storm was interrupted, so it is unknown whether all ranks got ready again."
+        "The storm was interrupted, so it is unknown whether all ranks became ready again."
     )
 
 

@@ -94,7 +94,7 @@ def test_description_equals_the_recorded_text(chosen: Selection, request: pytest
 def test_description_reports_missing_permission_for_events() -> None:
     chosen = Selection("web")
     shown = Described(selection=chosen, view=narrow(VIEW, chosen), events=None, lws="lws --local -n prod")
-    assert description.lines(shown, NOW)[-1] == "Events:         not known, you may not list events"
+    assert description.lines(shown, NOW)[-1] == "Events:         unknown, because you are not permitted to list events"
 
 
 def test_earlier_events_are_counted() -> None:

@@ -49,11 +49,11 @@ def test_full_episode_has_all_details() -> None:
     text = "\n".join(episodetable.lines(FULL, NOW))
     for line in (
         "web/0#3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
-        "Failures in a row: 2; not recreated before 2026-11-25T09:00:10Z",
+        "Consecutive failures: 2; not recreated before 2026-11-25T09:00:10Z",
         "Revision: 5 (abc), made 2026-11-25T08:00:00Z",
         "Changes from revision 4:\n  spec.x: 1 -> 2",
         "Note: events could not be read",
-        "Note: what looks like a secret is replaced by [masked], 1 time",
+        "Note: values that look like secrets are replaced with [masked], 1 time",
         "0      web-0     -      app         0          -",
         "1      web-0-1   n      app         1          3 Error, 143",
         "2026-11-25T09:00:00Z   Warning   Killing   pod/web-0   1       gone",
@@ -71,6 +71,6 @@ def test_brief_episode_has_the_last_lines_of_the_first_failure() -> None:
     assert episodetable.brief(FULL, NOW, "lws --local") == [
         "Last recorded failure: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         *(f"  {number}" for number in range(4, 9)),
-        "  lws --local history -n prod web/0#3 shows all of it",
+        "  use lws --local history -n prod web/0#3 to show the complete record",
     ]
     assert len(episodetable.brief(BARE, NOW, "lws")) == 2

@@ -61,7 +61,7 @@ def test_several_objects_are_a_list_or_a_table() -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ("jsonpath=.metadata.name", r"no expression in braces: write \{\.metadata\.name\}"),
+        ("jsonpath=.metadata.name", r"no expression in braces; use \{\.metadata\.name\}"),
         ("jsonpath={.a", "unclosed"),
         ("jsonpath={end}", "without {range}"),
         ("jsonpath={range .a[*]}x", "without {end}"),
@@ -70,7 +70,7 @@ def test_several_objects_are_a_list_or_a_table() -> None:
         ("jsonpath={.a[x]}", r"\[x\] is not understood"),
         ("jsonpath={.a[]}", "write \\[\\*\\] for all"),
         ('jsonpath={.a[?(@.b=="c" && @.d)]}', "write one comparison"),
-        ("jsonpath={.a[?(@.b==c)]}", "'c' is neither a path, a number, nor a text"),
+        ("jsonpath={.a[?(@.b==c)]}", "'c' is not a path, a number or a quoted string"),
         ("custom-columns=NAME", "write NAME:PATH"),
         ("custom-columns=A:.a,", "write NAME:PATH"),
         ("go-template={{.a}}", "is not one of 'wide', 'jsonpath=TEMPLATE'"),

@@ -27,7 +27,7 @@ def test_reason_for_missing_logs_is_printed_when_it_changes(capsys: pytest.Captu
         notes.update([pod(f"web-{at}", containerStatuses=found) for at, found in enumerate(statuses)])
         said.append(capsys.readouterr().err.removeprefix("note: waiting for logs: ").strip())
     assert said == [
-        "no pods of web match now",
+        "no pods of web match",
         "web-0 and 1 more pod have no log yet (ContainerCreating)",
         "",
         "web-1 has no log yet (ErrImagePull)",

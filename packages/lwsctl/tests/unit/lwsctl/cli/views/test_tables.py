@@ -111,7 +111,7 @@ def test_list_of_many_problems_is_truncated() -> None:
     different = view(*(group(index, why=f"boom {index}") for index in range(MOST_FOLDS + 5)))
     lines = tables([different], NOW, TableOptions())
     assert len(lines) == MOST_FOLDS + 5
-    assert lines[-1] == "… and 5 more groups that are not ready: --not-ready shows their ranks"
+    assert lines[-1] == "… and 5 more groups not ready (use --not-ready to show their ranks)"
 
 
 def tree_lines(*objects: Any, columns: int | None = None, **options: Any) -> list[str]:

@@ -62,7 +62,7 @@ def test_unknown_cluster_name_gets_the_existing_ones(capsys: pytest.CaptureFixtu
     assert app.run(["down", "--local=training", "--delete"]) == 0
     assert app.run(["down", "--all"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        'Cluster trainin does not exist (there: training), did you mean "training"?',
+        'Cluster trainin does not exist (existing: training), did you mean "training"?',
         "Cluster training deleted.",
-        "No cluster runs.",
+        "No clusters are running.",
     ]

@@ -62,6 +62,6 @@ def test_timeout_of_a_ready_group_that_failed_names_the_failure() -> None:
     crashes = Crashes(count=1, first=now, last=now, longest_run=timedelta(seconds=4), stable_since=now, is_ready=True)
     failed = replace(view, groups=tuple(replace(group, crashes=crashes) for group in view.groups))
     proof = timedelta(seconds=10)
-    failure = "; group 0 of web failed, and has not been ready for long enough since"
+    failure = "; group 0 of web failed, and has not been ready for long enough"
     assert lack(failed, proof, is_done=False) == lack(view, proof, is_done=False) + failure
     assert lack(failed, timedelta(), is_done=False) == lack(view, proof, is_done=False)

@@ -54,8 +54,8 @@ def test_restart_request_is_parsed(words: tuple[str, ...], expected: RestartRequ
     ("words", "message"),
     [
         (("web/1", "api/1"), "specify groups of one LeaderWorkerSet"),
-        (("web", "web/1"), "specify a LeaderWorkerSet, groups of it, or one rank"),
-        (("web/1/2", "web/1/3"), "specify a LeaderWorkerSet, groups of it, or one rank"),
+        (("web", "web/1"), "specify a LeaderWorkerSet, groups of a LeaderWorkerSet, or one rank"),
+        (("web/1/2", "web/1/3"), "specify a LeaderWorkerSet, groups of a LeaderWorkerSet, or one rank"),
     ],
 )
 def test_conflicting_restart_requests_are_rejected(words: tuple[str, ...], message: str) -> None:
@@ -76,7 +76,7 @@ def test_restart_request_is_printed(wanted: RestartRequest, text: str) -> None:
 
 
 def test_group_is_rejected_as_the_subject_of_a_rollout() -> None:
-    with pytest.raises(UsageError, match=r"lws rollout takes a LeaderWorkerSet, not a group: use web"):
+    with pytest.raises(UsageError, match=r"lws rollout supports LeaderWorkerSets, not groups; use web"):
         targets.whole("web/1", "rollout")
     assert targets.whole("lws/web", "rollout") == "web"
 
