@@ -73,7 +73,7 @@ def test_rollout_names_its_change_and_counts_every_group(visiting: Visiting) -> 
             assert await title.inner_text() == "Revision 1 → 2: vllm-openai:v0.10.2 → vllm-openai:v0.11.0"
             assert await visit.page.locator(".marks i").count() == 6
             words = await visit.page.locator(".course title").text_content()
-            assert words.startswith("of 6 groups 2 got the newest revision and 1 are ready")
+            assert words.startswith("of 6 groups, 2 were updated to the latest revision and 1 are ready")
 
     journey(scenario)
 

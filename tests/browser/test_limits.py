@@ -50,7 +50,7 @@ def test_last_hour_is_shown_among_two_thousand_events(visiting: Visiting) -> Non
                 await house.client.create(CORE_EVENTS, event(house, number, "RecreateGroup", "LeaderWorkerSet", "web"))
             await house.shows(web_0_1="Running")
             await visit.go("sets/default/web")
-            lane = visit.page.locator("#timeline title:has-text('recreations: 2 moments in the last hour')")
+            lane = visit.page.locator("#timeline title:has-text('recreations: 2 events in the last hour')")
             await lane.wait_for(state="attached")
             assert await visit.page.locator("#timeline >> text=could not be read").count() == 0
             assert await visit.page.locator("#timeline title:has-text('failures: 0 ')").count() == 1

@@ -142,11 +142,11 @@ def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
         browser = Browser(dashboard)
         assert "first" in browser.text()
         shell.lws("down", "comes", *(["--delete"] if deletes else []))
-        browser.wait("stream?key=1&of=", b"does not answer")
+        browser.wait("stream?key=1&of=", b"does not respond")
         shell.lws("up", "comes", "--detach")
         cluster.start(lws("second", shell_script("sleep 3600", grace=1)))
         browser.wait("stream?key=1&of=sets/default/second", b"1 of 1 group ready")
-        until(lambda: "does not answer" not in browser.text(), "the end of the notice")
+        until(lambda: "does not respond" not in browser.text(), "the end of the notice")
         assert ('id="s/default/first"' in browser.text()) is not deletes
         dashboard.send_signal(signal.SIGINT)
         assert dashboard.wait(timeout=30) == 0

@@ -60,7 +60,10 @@ def test_group_is_addressed_by_its_random_key(shell: Shell) -> None:
     assert second in after
     assert first not in after
 
-    assert "cannot be paused, because a pause sets a partition" in shell.lws("rollout", "pause", "--local", "web", code=1).stderr
+    assert (
+        "cannot be paused, because a pause sets a partition"
+        in shell.lws("rollout", "pause", "--local", "web", code=1).stderr
+    )
     shell.lws("rollout", "restart", "--local", "web")
     assert "2 groups updated and ready" in shell.lws("rollout", "status", "--local", "web").stdout
     assert second not in groups(shell)

@@ -34,7 +34,9 @@ def seen(cluster: LocalCluster) -> Iterator[tuple[int, int]]:
             len(revisions) < 2 or int(up_to_date) in {*revisions.values(), sum(revisions.values())}
         )
         assert name == "many"
-        assert agrees or "the status of many is outdated: according to its pods, " in told.stderr, f"{told.stdout}{told.stderr}"
+        assert agrees or "the status of many is outdated: according to its pods, " in told.stderr, (
+            f"{told.stdout}{told.stderr}"
+        )
         yield int(ready), int(desired)
         time.sleep(SELDOM)
 

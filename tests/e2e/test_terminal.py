@@ -188,7 +188,7 @@ def test_watch_prints_changes_line_by_line(cluster: LocalCluster) -> None:
         cluster.lws("scale", "watched", "--replicas=2")
         assert "watched: READY 2, DESIRED 2, UP-TO-DATE 2" in line_with(watch, "READY 2")
         cluster.lws("delete", "watched")
-        line_with(watch, "watched: gone")
+        line_with(watch, "watched: deleted")
 
 
 def test_watch_on_a_terminal_updates_a_table(cluster: LocalCluster) -> None:

@@ -21,5 +21,5 @@ def test_image_without_tar_is_named(cluster: LocalCluster, tmp_path: Path) -> No
     without_path = {"command": ["/bin/sleep", "600"], "env": [{"name": "PATH", "value": "/nowhere"}]}
     cluster.start(lws("bare", without_path))
     said = cluster.refused("cp", str(tmp_path / "sent.txt"), "bare/0/0:/tmp/got.txt")
-    assert "has no program tar" in said
+    assert "does not have tar" in said
     cluster.lws("delete", "bare")

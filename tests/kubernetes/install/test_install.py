@@ -62,7 +62,7 @@ def test_installation_is_idempotent(fresh: Administrator) -> None:
 def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None:
     """Simulated pods are ready but do not respond, so a user's first write would be rejected."""
     told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
-    assert "webhooks not reached" in told
+    assert "the API server cannot reach the webhooks" in told
     assert "failed calling webhook" in told
     with served(fresh, "live"):
         output = fresh.lws("install", "--wait").splitlines()

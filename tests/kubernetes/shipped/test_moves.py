@@ -140,7 +140,9 @@ async def one_waits(space: LiveScenario) -> None:
         assert "LWS-E094" in explained
         waits = f"group 1 of held on closed node {node} waits to be moved (waiting for another group to be ready)"
         assert waits in " ".join(explained.split())
-        assert f"{node} uncordoned; groups that have moved do not return" in await typed(space, "drain", node, "--cancel")
+        assert f"{node} uncordoned; groups that have moved do not return" in await typed(
+            space, "drain", node, "--cancel"
+        )
         await space.until(lambda state: _rests(state, "held"))
         await space.release("held-0")
         await space.until(lambda state: _is_ready(state, "held-0"))

@@ -19,7 +19,7 @@ def age(value: str) -> int:
     >>> age("1m30s"), age("500ms")
     (90, 1)
     """
-    return math.ceil(_checked(value, _parsed(value, "write 30s, 5m or 1h30m")))
+    return math.ceil(_checked(value, _parsed(value, "use 30s, 5m or 1h30m")))
 
 
 def limit(value: str) -> float:

@@ -36,7 +36,7 @@ class CheckedFields:
             wire = "".join(part.capitalize() if index else part for index, part in enumerate(name.split("_")))
             paths = {path.rpartition(".")[2]: field for field, path in FIELDS.items()}
             meant = cls.MEANT.get(name) or paths.get(wire, "") or next(iter(get_close_matches(name, own, 1)), "")
-            advice = f"write {meant}=…" if meant in own else "add it to the dictionary that build() returns"
+            advice = f"use {meant}=…" if meant in own else "add it to the dictionary that build() returns"
             raise TypeError(f"{cls.__name__} has no field {name}; {advice} (fields: {', '.join(own)})")
         return super().__new__(cls)
 

@@ -59,7 +59,7 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     if ready:
         yield f"{name}: {groups_named(ready)} {_go(len(ready))} although ready, because groups with an index are deleted in descending order"
     if scale_down.others > 0:
-        yield f"{name}: {counted(scale_down.others, 'group')} that {_is(scale_down.others)} ready {_go(scale_down.others)}"
+        yield f"{name}: {counted(scale_down.others, 'ready group')} {_go(scale_down.others)}"
     for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
         if stays:
             verb = "remain" if len(stays) > 1 else "remains"
@@ -78,7 +78,3 @@ def _names(groups: Sequence[Group] | Iterator[Group]) -> tuple[GroupName, ...]:
 
 def _go(count: int) -> str:
     return "is deleted" if count == 1 else "are deleted"
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"

@@ -85,10 +85,10 @@ async def test_group_past_its_deadline_runs_again_with_more_time(space: LiveScen
     await space.create(lws(replicas=1, size=2, annotations=COMPLETES | {labels.COMPLETION_DEADLINE: "3s"}))
     await space.until(lambda state: ended(state, "Failed", "web-0"))
     told = await named(space, code)
-    (step,) = (step for step in told.steps if step.startswith("give it more time"))
+    (step,) = (step for step in told.steps if step.startswith("to extend the deadline"))
     assert labels.COMPLETION_DEADLINE in step
     await space.patch({"metadata": {"annotations": {labels.COMPLETION_DEADLINE: "1h"}}})
-    await follow(space, told, "give it more time")
+    await follow(space, told, "to extend the deadline")
     await space.settled()
 
 

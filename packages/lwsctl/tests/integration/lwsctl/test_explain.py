@@ -96,9 +96,7 @@ async def test_explain_names_a_quota_of_revisions(space: LiveScenario) -> None:
     await space.eventually(lambda: space.get(RESOURCE_QUOTAS, "few"), lambda one: bool(meta.status(one).get("hard")))
     await space.create(lws(replicas=1, size=2))
     told = await named(space, "LWS-E028", seconds=30)
-    assert (
-        "ResourceQuota few blocks the ControllerRevision of StatefulSet web (1 of 1 used)" in told.sentence
-    )
+    assert "ResourceQuota few blocks the ControllerRevision of StatefulSet web (1 of 1 used)" in told.sentence
 
 
 @remedy("LWS-E022")
@@ -181,7 +179,7 @@ async def test_explain_names_a_finalizer_of_a_pod(space: LiveScenario, code: str
         told = await named(space, code, "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is a second
     finally:
         await space.patch({"metadata": {"finalizers": None}}, "web-0-1", resource=PODS)
-    assert f"pod web-0-1 is terminating, and finalizer {HELD} has blocked that" in told.sentence
+    assert f"pod web-0-1 is terminating, and finalizer {HELD} has blocked its deletion" in told.sentence
     await space.settled()
 
 

@@ -71,7 +71,7 @@ async def test_explain_names_a_scaler_of_another_owner(
     wanted = shown.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
     lists = Lists(session.client)
     await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
-    assert f"{line} says more" in capsys.readouterr().err.splitlines()
+    assert f"{line} for details" in capsys.readouterr().err.splitlines()
     await follow(space, found, "if it is not needed")
     await healthy(space)
 

@@ -87,7 +87,7 @@ async def test_scaling_down_reports_and_recreates_unready_groups(
         else "web: group 1 goes: not ready"
     )
     assert said[:2] == ["web scaled from 2 to 1 group (dry run)", goes]
-    assert ("web: group 0 stays, not ready" in said) is stays
+    assert ("web: group 0 remains (not ready)" in said) is stays
     assert space.state.uids("web") == before
     again = replace(wanted, is_trial=False, recreate_broken=True, timeout=60)
     scaling = asyncio.create_task(scale_broken_first(session, "web", again))

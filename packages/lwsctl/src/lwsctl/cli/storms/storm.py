@@ -63,7 +63,7 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, value: st
     if fault is None:
         raise UsageError(f"{name!r} is not a fault; use {', '.join(FAULTS)}{hint(name, FAULTS)}")
     if len(targets) not in fault.of.numbers:
-        raise UsageError(f"{name} requires {fault.of.words}, but {len(targets)} were specified")
+        raise UsageError(f"{name} expects {fault.of.words}, but {len(targets)} were specified")
     if value and not fault.usual:
         raise UsageError(f"{name} has no amount and no path; remove {value!r}")
     words = value or fault.usual

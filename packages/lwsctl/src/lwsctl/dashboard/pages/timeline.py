@@ -77,7 +77,7 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
-    title = tag("summary", counted(len(last_hour), "moment"))
+    title = tag("summary", counted(len(last_hour), "event"))
     listed = tag(
         "details", title, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
     )

@@ -81,7 +81,7 @@ def test_omitted_fields_are_absent() -> None:
 def test_settings_of_a_manifest_are_annotations() -> None:
     web = Manifest(name="web", worker=Container(image="app:1"), settings={"run-to-completion": "true"})
     assert web.build()["metadata"]["annotations"] == {labels.RUN_TO_COMPLETION: "true"}
-    with pytest.raises(ValueError, match=r"unknown setting 'run': use one of .*run-to-completion"):
+    with pytest.raises(ValueError, match=r"unknown setting 'run'; use one of .*run-to-completion"):
         replace(web, settings={"run": "true"}).build()
 
 
@@ -90,9 +90,9 @@ def test_settings_of_a_manifest_are_annotations() -> None:
     [
         (
             lambda **given: Manifest(name="web", worker=Container(image="a"), **given),
-            "Manifest has no field replicas: write groups=…",
+            "Manifest has no field replicas; use groups=…",
         ),
-        (lambda **given: Container(image="a", **given), "Container has no field replicas: add it to the dictionary"),
+        (lambda **given: Container(image="a", **given), "Container has no field replicas; add it to the dictionary"),
     ],
 )
 def test_unknown_field_error_names_the_correct_one(make: Callable[..., object], says: str) -> None:
@@ -249,7 +249,7 @@ def test_unfinished_iterator_is_closed() -> None:
 )
 def test_misspelled_field_suggests_the_similar_one(wrong: str, meant: str) -> None:
     kind: Any = Container if meant == "image" else Manifest
-    with pytest.raises(TypeError, match=f"has no field {wrong}: write {meant}=…"):
+    with pytest.raises(TypeError, match=f"has no field {wrong}; use {meant}=…"):
         kind(**{wrong: 1})
 
 

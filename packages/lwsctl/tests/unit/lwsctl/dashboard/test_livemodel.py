@@ -35,7 +35,7 @@ async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
             transport.is_down = True
             async with model.looking():
                 await model.until(lambda: model.picture.trouble or None)
-            assert "the API server does not answer" in model.picture.trouble
+            assert "the API server does not respond" in model.picture.trouble
             await asyncio.sleep(minutes * 60)
             transport.is_down = False
             await client.create(LEADERWORKERSETS, lws("later"))

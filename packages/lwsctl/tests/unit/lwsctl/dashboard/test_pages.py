@@ -83,8 +83,8 @@ def test_sets_with_one_cause_are_one_entry() -> None:
     views = [web(ready=False, metadata={"name": f"w{number}"}) for number in range(6)]
     diagnoses = {view.key: replace(STUCK, target=view.name, title="insufficient cpu") for view in views}
     (cause,) = rendered(picture(*views, diagnoses=diagnoses), PageKind.NOW)["problems"]
-    assert "<strong>Too little cpu</strong>" in cause.html
-    assert cause.says == "6 sets: LWS-E036: Too little cpu"
+    assert "<strong>Insufficient cpu</strong>" in cause.html
+    assert cause.says == "6 sets: LWS-E036: Insufficient cpu"
     assert "<details>" in cause.html, "many sets are listed after a click"
     (alone,) = rendered(picture(views[0], diagnoses=diagnoses), PageKind.NOW)["problems"]
     assert "<details open>" in alone.html
@@ -478,7 +478,7 @@ def test_topology_cost_does_not_multiply_by_sets() -> None:
 
 def test_topology_reports_unknown_usage_without_pods() -> None:
     shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
-    assert "what is free is not known" in html(shown, "summary")
+    assert "Free amounts are unknown" in html(shown, "summary")
     assert shown["fit"] == []
 
 
@@ -544,7 +544,7 @@ def test_recorded_failures_are_listed_with_the_newest_first() -> None:
         (PageFacts(), "", "not recorded"),
         (PageFacts(), "0/3", "not recorded"),
         (PageFacts(episodes=[]), "", "No failures are recorded."),
-        (PageFacts(episodes=[BARE]), "0/3", "web/0#3 is not kept"),
+        (PageFacts(episodes=[BARE]), "0/3", "web/0#3 does not exist"),
     ],
 )
 def test_missing_failure_record_gives_the_reason(facts: PageFacts, episode: str, said: str) -> None:

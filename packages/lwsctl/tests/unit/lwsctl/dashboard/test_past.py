@@ -61,8 +61,8 @@ def test_timeline_sorts_the_last_hour_into_lanes() -> None:
         Lane.RECREATIONS,
     ]
     text = timeline.piece(shown, shown.views[0], facts).html
-    assert "<title>rollouts: 2 moments in the last hour</title>" in text
-    assert "<title>failures: 1 moment in the last hour</title>" in text
+    assert "<title>rollouts: 2 events in the last hour</title>" in text
+    assert "<title>failures: 1 event in the last hour</title>" in text
     assert "scale:" not in text, "pods that a StatefulSet creates scale nothing"
     assert "restarting" not in text, "a failure counts once, not with each event of a pod"
     assert 'href="sets/default/web/history/0/3"' in text
@@ -111,7 +111,7 @@ def test_two_recorded_failures_are_shown_side_by_side() -> None:
     text = list(PAGES[PageKind.HISTORY].text(picture(), address, facts))
     assert sum(line.startswith(("web/1#1:", "web/0#3:")) for line in text) == 2
     gone = PAGES[PageKind.HISTORY].render(picture(), parse(path, {"with": "7/7"}), facts)
-    assert "web/7#7 is not kept" in gone["pair"][1].html
+    assert "web/7#7 does not exist" in gone["pair"][1].html
 
 
 def test_two_recorded_failures_show_only_what_differs() -> None:
@@ -137,5 +137,5 @@ def test_episode_links_to_others_for_comparison() -> None:
 
 @pytest.mark.parametrize("other", ["x", "0", "0/1/2", "0/-1", "<b>/1"])
 def test_address_without_a_valid_failure_is_rejected(other: str) -> None:
-    with pytest.raises(NoSuchPageError, match="names no recorded failure"):
+    with pytest.raises(NoSuchPageError, match="is not a recorded failure"):
         parse("sets/prod/web/history/0/3", {"with": other})

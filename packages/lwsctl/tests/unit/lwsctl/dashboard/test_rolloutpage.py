@@ -51,7 +51,7 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     drawing = revisionchart.picture(course)
     assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
     assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
-    assert "of 4 groups 3 got the newest revision and 2 are ready" in drawing
+    assert "of 4 groups, 3 were updated to the latest revision and 2 are ready" in drawing
     assert course_of(view(lws, pods), "none") is None
 
 

@@ -83,7 +83,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             assert text.startswith("broken is crashing: LWS-E071: container main of pod broken-0 crashed")
             assert "broken group 0: 0 of 2 ranks ready" in text
             rollout = await house.text(session, "sets/default/web/rollout")
-            assert "Budget: at most 1 group unavailable" in rollout
+            assert "Limits: at most 1 group unavailable" in rollout
             saved = await house.text(session, "sets/default/broken?as=file")
             assert "<script" not in saved
             assert "href" not in saved
@@ -421,7 +421,7 @@ async def test_link_opens_one_browser_once() -> None:
             assert cookie["path"] == house.dashboard.gate.base
         async with aiohttp.ClientSession() as thief, thief.get(house.dashboard.link) as response:
             assert response.status == 403
-            assert "has been used" in await response.text()
+            assert "was already used" in await response.text()
             assert not response.cookies
 
 

@@ -107,7 +107,7 @@ def test_quota_of_the_cloud_is_not_a_missing_class() -> None:
     assert (found.code, found.verdict) == ("LWS-E044", "stuck")
     assert "Quota 'SSD_TOTAL_GB' exceeded" in found.sentence
     assert found.steps[0].startswith("increase the cloud quota")
-    assert "make the StorageClass" not in " ".join(found.steps)
+    assert "create the StorageClass" not in " ".join(found.steps)
 
 
 def test_injected_sidecar_has_no_advice_about_the_template() -> None:

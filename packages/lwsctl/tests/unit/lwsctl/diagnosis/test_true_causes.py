@@ -112,7 +112,7 @@ def test_constraint_with_an_unknown_key_is_named(spec: JSONObject) -> None:
     assert found.code == "LWS-E042"
     assert "no node has the label rack that topologyKey in the template of web requires" in found.sentence
     known = told(pending(message, spec=spec, objects={NODES: [node(labels={"rack": "a"})]}))
-    assert known.sentence.startswith("pod topology spread constraints leave no node")
+    assert known.sentence.startswith("no node satisfies the pod topology spread constraints")
 
 
 def test_quota_of_statefulsets_is_not_room_for_a_pod() -> None:

@@ -79,9 +79,9 @@ def test_documents_rows_and_lines_name_groups_by_key() -> None:
     assert f"web group {OLD}" in found
     many = view(lws(20), [pod(f"{number:08x}", rank) for number in range(20) for rank in (0, 1)])
     known = subjects([many], NOW)
-    gone = {name: f"{name}: gone" for name in known if "group" in name}
+    gone = {name: f"{name}: deleted" for name in known if "group" in name}
     (line,) = shared(gone, known, NOW)
-    assert line.endswith(",… (20): gone")
+    assert line.endswith(",… (20): deleted")
 
 
 def test_restart_waits_for_the_replacement_groups() -> None:

@@ -177,7 +177,7 @@ def test_exhausted_group_stays_when_nothing_rolls() -> None:
     assert stays in applyforecast.lines(applyforecast.foresee(exhausted_at(1), held))
     fewer = builders.leaderworkerset_object(image="app:1", replicas=1, size=1)
     assert not any(
-        "no restart left" in line for line in applyforecast.lines(applyforecast.foresee(exhausted_at(1), fewer))
+        "no remaining restarts" in line for line in applyforecast.lines(applyforecast.foresee(exhausted_at(1), fewer))
     )
 
 

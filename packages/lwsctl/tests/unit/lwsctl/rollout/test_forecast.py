@@ -109,7 +109,7 @@ def test_unready_groups_are_updated_first_at_no_cost() -> None:
 
 
 def test_too_many_groups_are_rejected() -> None:
-    with pytest.raises(forecast.TooLargeError, match="more than 10000 groups"):
+    with pytest.raises(forecast.TooLargeError, match="forecasts are limited to 10000 groups"):
         foreseen(10_001, 1)
 
 

@@ -45,9 +45,9 @@ def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
     found = scaledown.foresee(groups(5, 1, 4), 3)
     assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
     assert told("web", found) == [
-        "web: group 4 goes: not ready",
+        "web: group 4 is deleted (not ready)",
         "web: group 3 is deleted although ready, because groups with an index are deleted in descending order",
-        "web: group 1 stays, not ready",
+        "web: group 1 remains (not ready)",
     ]
 
 
@@ -63,8 +63,8 @@ def test_exhausted_groups_are_listed_separately() -> None:
     assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
     assert told("web", found) == [
         "web: groups 2-3 are deleted although ready, because groups with an index are deleted in descending order",
-        "web: group 1 stays, not ready",
-        "web: group 0 stays, not ready, and not recreated",
+        "web: group 1 remains (not ready)",
+        "web: group 0 remains (not ready, and not recreated)",
     ]
 
 
@@ -73,10 +73,10 @@ def test_unready_groups_with_random_keys_are_deleted_first() -> None:
     found = scaledown.foresee(keyed(True, False, True, True), 2)
     assert found == ScaleDown(going=("11111111",), broken=("11111111",), others=1)
     assert told("keyed", found) == [
-        "keyed: group 11111111 goes: not ready",
-        "keyed: 1 group that is ready goes",
+        "keyed: group 11111111 is deleted (not ready)",
+        "keyed: 1 ready group is deleted",
     ]
-    assert told("keyed", scaledown.foresee(keyed(True, True, True), 1)) == ["keyed: 2 groups that are ready go"]
+    assert told("keyed", scaledown.foresee(keyed(True, True, True), 1)) == ["keyed: 2 ready groups are deleted"]
 
 
 def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:

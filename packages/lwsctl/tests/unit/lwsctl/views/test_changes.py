@@ -67,5 +67,5 @@ def test_paused_group_has_no_line() -> None:
 
 
 def test_deleted_set_is_one_line_without_its_groups() -> None:
-    assert between([view(rank("Running"))], [view()]) == ["web group 0: gone"]
-    assert between([view(rank("Running"))], []) == ["web: gone"]
+    assert between([view(rank("Running"))], [view()]) == ["web group 0: deleted"]
+    assert between([view(rank("Running"))], []) == ["web: deleted"]

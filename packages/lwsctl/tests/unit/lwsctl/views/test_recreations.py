@@ -112,7 +112,7 @@ def test_exhausted_group_gives_its_reason() -> None:
     assert [group.is_exhausted for group in view.groups] == [False, True]
     assert summary(view, view.groups[1], NOW) == (
         "web group 1: 0 of 1 rank ready (1 Terminating); recreated 2 times; pod web-1-1 failed again"
-        " (main: exit code 1, Error): no restart is left, the pods are kept for diagnosis"
+        " (main: exit code 1, Error), and no restarts remain; the pods are kept for diagnosis"
     )
 
 

@@ -57,5 +57,5 @@ def test_a_program_that_printed_nothing_has_an_empty_log() -> None:
     assert log.lines == ()
     assert log.note("lws --local") == (
         "note: web-2 did not print anything before the failure at 2026-11-25T09:00:05Z; see "
-        "`lws --local -n prod history web/0#5` shows it"
+        "`lws --local -n prod history web/0#5`"
     )

@@ -118,7 +118,7 @@ def test_missing_definition_hint_installs_on_the_same_cluster() -> None:
     client = Client(ScriptedTransport(failure(404, "NotFound")))
 
     session = Session(client, "default", lambda *_: pytest.fail("no channels"), lws="lws --local=gpus")
-    with pytest.raises(CommandError, match="`lws --local=gpus install` installs"):
+    with pytest.raises(CommandError, match="use `lws --local=gpus install` to install"):
         run(targets.find(session, "web"))
 
 

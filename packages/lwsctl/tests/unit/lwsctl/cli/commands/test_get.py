@@ -88,7 +88,7 @@ def test_watch_prints_a_deleted_set_once(
     for _ in range(3):
         clock.time += timedelta(seconds=1)
         watcher.update([])
-    assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
+    assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: deleted"]
 
 
 def test_watch_combines_groups_with_equal_changes(clock: FakeClock, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +104,7 @@ def test_watch_combines_groups_with_equal_changes(clock: FakeClock, capsys: pyte
     assert capsys.readouterr().out.splitlines() == [
         "web groups 0-59: 60 of 240 ranks ready (3 Running)",
         "web groups 0-59: 180 of 240 ranks ready (1 Running)",
-        "web groups 50-59: gone",
+        "web groups 50-59: deleted",
     ]
 
 

@@ -42,7 +42,7 @@ def test_rule_that_recreates_the_group_is_a_warning(policy: str | None) -> None:
 def test_fix_names_the_rule_for_containers_that_restart_alone(annotations: JSONObject | None) -> None:
     found = list(manifestchecks.contradictions([lws(rule("Restart"), rule(), annotations=annotations)]))
     (alone,) = [one for one in found if "action Restart," in one.text]
-    assert "action: RestartAllContainers" in alone.fix
+    assert "action RestartAllContainers" in alone.fix
 
 
 def test_annotation_without_a_rule_is_a_note() -> None:

@@ -17,13 +17,13 @@ EDITED = {kind: obj | {"spec": {}} for kind, obj in INTACT.items()}
 @pytest.mark.parametrize(
     ("facts", "code", "level", "words"),
     [
-        ({"objects": ABSENT}, "LWS-D312", Level.OK, "by the webhook"),
+        ({"objects": ABSENT}, "LWS-D312", Level.OK, "through the webhook"),
         ({"objects": INTACT}, "LWS-D316", Level.WARNING, "of a previous configuration exists"),
-        ({"mode": "Auto", "objects": INTACT}, "LWS-D312", Level.OK, "by the policy"),
+        ({"mode": "Auto", "objects": INTACT}, "LWS-D312", Level.OK, "through the policy"),
         ({"mode": "Policy", "objects": ABSENT}, "LWS-D314", Level.WARNING, "is missing"),
         ({"mode": "Auto", "objects": EDITED}, "LWS-D315", Level.ERROR, "was edited"),
-        ({"mode": "Auto", "is_served": False}, "LWS-D313", Level.NOTE, "v1.36.1 serves no policies"),
-        ({"mode": "Policy", "is_served": False}, "LWS-D313", Level.ERROR, "v1.36.1 serves no policies"),
+        ({"mode": "Auto", "is_served": False}, "LWS-D313", Level.NOTE, "v1.36.1 does not serve these policies"),
+        ({"mode": "Policy", "is_served": False}, "LWS-D313", Level.ERROR, "v1.36.1 does not serve these policies"),
         ({"mode": UnreadableObject("forbidden")}, "LWS-D311", Level.UNKNOWN, "forbidden"),
         (
             {"mode": "Auto", "objects": INTACT | {"X": UnreadableObject("forbidden")}},

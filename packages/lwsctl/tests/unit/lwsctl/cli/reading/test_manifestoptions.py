@@ -79,7 +79,7 @@ def test_web_address_is_read_and_errors_name_it() -> None:
     with served(answers) as address:
         assert titles(ManifestOptions((f"{address}/a.yaml",), (), recursive=False)) == ["pod/a"]
         for path, message in [
-            ("/bad.yaml", "/bad.yaml:2: not valid YAML"),
+            ("/bad.yaml", "/bad.yaml:2: invalid YAML"),
             ("/page", "/page is a web page; use the raw URL of the file"),
             ("/none", "/none: the server responded with 404"),
         ]:

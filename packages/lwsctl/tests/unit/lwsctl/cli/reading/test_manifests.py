@@ -97,8 +97,8 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1", "bad.yaml:2: not valid YAML"),
-        (f"{POD}---\n\tx: 1\n", "bad.yaml:6: not valid YAML"),
+        ("a: [1", "bad.yaml:2: invalid YAML"),
+        (f"{POD}---\n\tx: 1\n", "bad.yaml:6: invalid YAML"),
         (f"{POD}kind: Service\n", "bad.yaml:5: invalid YAML: key 'kind' is given twice, first in line 2"),
         ("- 1\n", "bad.yaml:1: expected an object with apiVersion and kind, found a list"),
         ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml:1: apiVersion: Required value"),

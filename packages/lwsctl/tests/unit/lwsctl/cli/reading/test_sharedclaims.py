@@ -49,7 +49,7 @@ def test_claim_of_one_node_that_ranks_share_causes_a_warning() -> None:
     (warning,) = shared(documents("ReadWriteOnce"), [], "prod")
     assert warning == (
         "warning: web.yaml:17: leaderworkerset/web: spec.leaderWorkerTemplate.workerTemplate.spec.volumes[0]"
-        ".persistentVolumeClaim.claimName: claim models is ReadWriteOnce (its volume is attached to one node at a time), and "
+        ".persistentVolumeClaim.claimName: claim models is ReadWriteOnce (its volume is attached to one node at a time), but "
         "8 pods mount it; use a claim with ReadWriteMany or ReadOnlyMany, or volumeClaimTemplates for one volume per rank"
     )
 
@@ -59,7 +59,7 @@ def test_claim_of_one_node_that_ranks_share_causes_a_warning() -> None:
 )
 def test_pods_of_both_templates_are_counted(text: str, pods: int) -> None:
     (warning,) = shared(documents("ReadWriteOncePod", text), [], "prod")
-    assert f"used by one pod at a time), and {pods} pods mount it" in warning
+    assert f"used by one pod at a time), but {pods} pods mount it" in warning
 
 
 @pytest.mark.parametrize("modes", ["ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce, ReadWriteMany"])

@@ -41,5 +41,5 @@ def test_template_for_a_program_is_accepted(text: str) -> None:
 
 
 def test_other_yaml_error_after_a_template_keeps_its_reason() -> None:
-    with pytest.raises(manifests.ManifestError, match=r"^web\.yaml:8: not valid YAML"):
+    with pytest.raises(manifests.ManifestError, match=r"^web\.yaml:8: invalid YAML"):
         manifests.parse(f"{HEAD}spec:\n  chat: '{{{{ messages }}}}'\n  x: [\n", "web.yaml")

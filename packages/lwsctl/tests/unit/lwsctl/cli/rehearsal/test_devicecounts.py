@@ -66,7 +66,9 @@ def test_shared_claim_and_device_class_are_not_counted() -> None:
 
 
 def test_missing_claim_template_is_an_error() -> None:
-    with pytest.raises(CommandError, match=r"a.yaml:1: resourceClaims\[gpu\]: resourceClaimTemplateName other: not in"):
+    with pytest.raises(
+        CommandError, match=r"a.yaml:1: resourceClaims\[gpu\]: resourceClaimTemplateName other is not in"
+    ):
         of(pod(resourceClaimTemplateName="other"))
 
 

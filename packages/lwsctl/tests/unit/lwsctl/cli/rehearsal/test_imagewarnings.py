@@ -13,7 +13,7 @@ def lws(*containers: JSONObject) -> JSONObject:
 
 RING = {"image": "ring:v1", "command": ["python3", "ring.py"]}
 UNMAPPED = (
-    "note: image ring:v1 is not mapped: its containers run in the root file system of this machine "
+    "note: image ring:v1 is not mapped, so its containers run in the root file system of this machine "
     "(to change this: --image ring:v1=DIR)"
 )
 
@@ -34,5 +34,5 @@ def test_note_about_many_images_names_a_few() -> None:
     several = [{"image": f"i{number}", "command": ["run"]} for number in range(7)]
     (note,) = notes([lws(*several)], [], is_typed=True)
     assert note.startswith(
-        "note: images i0, i1, i2, i3, i4 and 2 more are not mapped: their containers run in the root file system "
+        "note: images i0, i1, i2, i3, i4 and 2 more are not mapped, so their containers run in the root file system "
     )

@@ -77,7 +77,7 @@ def test_conclusion_names_the_cause_while_the_group_restarts(
     said = asyncio.run(causes.conclude())
     assert said.startswith(f"\n{expected}" if expected else "")
     assert bool(said) is bool(expected)
-    assert said.endswith("explain web` says more" if expected else "")
+    assert said.endswith("explain web` for details" if expected else "")
 
 
 @pytest.mark.virtual_time

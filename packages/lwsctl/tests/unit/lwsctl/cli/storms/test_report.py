@@ -131,7 +131,7 @@ def test_page_shows_faults_ranks_and_outages_in_time() -> None:
         Row("fault", "kill web/0/0", (Span(0.0, 0.0, "kill web/0/0"),)),
         Row("fault", "stop web/0/1 for 4 s", (Span(1.0, 5.0, "stop web/0/1 for 4 s"),)),
         Row("rank", "web/0/0", (Span(0.3, 2.0, "web/0/0 was not ready"), Span(3.0, 3.0, "web/0/0 was not ready"))),
-        Row("probe", "requests", (Span(0.5, 1.75, "no answer"),)),
+        Row("probe", "requests", (Span(0.5, 1.75, "no response"),)),
     ]
     told = stormpage.page(found)
     assert "<h1>Storm passed</h1>" in told

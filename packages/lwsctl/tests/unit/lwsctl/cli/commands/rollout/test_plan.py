@@ -72,7 +72,7 @@ def test_plan_of_too_many_groups_is_rejected_by_name(
 ) -> None:
     path = manifest(tmp_path, replicas=20_000)
     assert app.run(["plan", "-f", path, "--snapshot", saved]) == 1
-    assert f"{path}:1: leaderworkerset/web: more than 10000 groups" in capsys.readouterr().err
+    assert f"{path}:1: leaderworkerset/web: forecasts are limited to 10000 groups" in capsys.readouterr().err
 
 
 def test_invalid_value_stored_in_the_snapshot_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
