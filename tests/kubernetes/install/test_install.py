@@ -194,7 +194,7 @@ def test_deployment_of_another_installer_is_named(administrator: Administrator) 
     assert administrator.get(*CONFIGURATION) is None
     administrator.kubectl("delete", *DEPLOYMENT)
     assert (
-        "it was created by a different installer with different labels; delete deployment lws-controller-manager first"
+        "was created by a different installer with different labels; delete deployment lws-controller-manager first"
         in refused
     )
 

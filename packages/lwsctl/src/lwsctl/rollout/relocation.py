@@ -51,7 +51,7 @@ class Relocation(Struct, frozen=True):
         """Return the destinations, or the reason.
 
         >>> str(Relocation({"b": 1, "a": 2})), str(Relocation({}, "no other node exists"))
-        ('it fits on a (2 pods), b (1 pod)', 'it fits nowhere else (no other node exists)')
+        ('it fits on a (2 pods), b (1 pod)', 'it does not fit on any other node (no other node exists)')
         """
         if self.why_nowhere:
             return f"it does not fit on any other node ({self.why_nowhere})"

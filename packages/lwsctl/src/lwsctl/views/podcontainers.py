@@ -33,7 +33,7 @@ def note_of_choice(pods: Sequence[JSONObject]) -> str:
     """Return a note if a pod has several containers and no default container, otherwise an empty string.
 
     >>> note_of_choice([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
-    'note: this is container main; there are main, proxy (-c chooses)'
+    'note: this is container main; use -c to select another of main, proxy'
     """
     for pod in pods:
         names = containers(pod)

@@ -102,7 +102,7 @@ def sentence(recreation: Recreations, now: datetime) -> str:
     >>> sentence(Recreations(count=3, failed_pod="web-0-1", due=now + timedelta(seconds=18), is_waiting=True), now)
     'recreated 2 times; pod web-0-1 failed again, next attempt in 18s'
     >>> sentence(Recreations(count=3, failed_pod="web-0", due=now, is_exhausted=True, failure="app: exit code 1"), now)
-    'recreated 2 times; pod web-0 failed again (app: exit code 1): no restart is left, the pods are kept for diagnosis'
+    'recreated 2 times; pod web-0 failed again (app: exit code 1), and no restarts remain; the pods are kept for diagnosis'
     """
     attempts = f"recreated {counted(recreation.done, 'time')}"
     cause = f"pod {recreation.failed_pod} failed"

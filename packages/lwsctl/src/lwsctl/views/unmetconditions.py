@@ -165,8 +165,8 @@ def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
         return None
     stale = "" if current or not condition else " of a previous spec"
-    found = f"is {condition['status']}" if "status" in condition else "does not exist"
-    return f"condition {kind} {found}{stale}{_first_reason(view)}"
+    state = f"is {condition['status']}" if "status" in condition else "does not exist"
+    return f"condition {kind} {state}{stale}{_first_reason(view)}"
 
 
 def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:

@@ -133,7 +133,7 @@ async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Live
         "with the restart policy RecreateGroupOnPodRestart, all ranks of the group are recreated",
         "nothing was changed (dry run)",
     ]
-    with pytest.raises(CommandError, match="web has no pod for group 7 now: nothing was restarted"):
+    with pytest.raises(CommandError, match="nothing was restarted, because web has no pod for group 7"):
         await Restart(session, RestartRequest("web", (7,))).preview()
     after = await space.get(LEADERWORKERSETS, "web")
     assert (meta.generation(after), meta.annotations(after)) == (meta.generation(before), meta.annotations(before))

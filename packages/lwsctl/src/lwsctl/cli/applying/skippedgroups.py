@@ -35,6 +35,6 @@ def reason(api_version: str) -> str:
     """Return why the kinds in a group version have no effect, or an empty string if they may have an effect.
 
     >>> reason("keda.sh/v1alpha1"), reason("apps/v1")
-    ('nobody sizes it by load', '')
+    ('this cluster does not autoscale workloads', '')
     """
     return IDLE.get(api_version.rpartition("/")[0], "")

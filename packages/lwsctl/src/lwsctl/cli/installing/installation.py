@@ -160,7 +160,5 @@ def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
     """Build the message of a refused object: its name, the server's message, and advice if available."""
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
-        advice = (
-            f"; it was created by a different installer with different labels; delete deployment {meta.name(obj)} first"
-        )
+        advice = f". The deployment was created by a different installer with different labels; delete deployment {meta.name(obj)} first"
     return f"{title(resource, meta.name(obj))}: {error}{advice}"

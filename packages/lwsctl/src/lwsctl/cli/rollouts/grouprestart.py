@@ -119,7 +119,7 @@ class Restart(Struct):
             place = f"{self.request.name}/{over[0].name}"
             why = "is exhausted, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
             raise CommandError(
-                f"group {place} {why}; nothing was restarted; use `{self.session.lws} recover {place}` to recover it"
+                f"group {place} {why}, and nothing was restarted; use `{self.session.lws} recover {place}` to recover it"
             )
         uids = restarts.pods_to_delete(view, self.request.groups, self.request.rank)
         lacking = [index for index in self.request.groups if index not in uids]

@@ -18,7 +18,7 @@ MACHINES: Final = {"darwin": ("macOS", "in Lima", "lima"), "win32": ("Windows", 
 def refusal(platform: str, words: Sequence[str]) -> str:
     """Return why `lws` with these words cannot run on a platform, with commands that work; empty on Linux.
 
-    >>> refusal("win32", ["run", "-f", "a.yaml"]).partition("; ")[2]
+    >>> refusal("win32", ["run", "-f", "a.yaml"]).rpartition("; ")[2]
     'in WSL2, use `wsl lws run -f a.yaml`'
     """
     if platform == "linux":

@@ -94,7 +94,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler terminated a pod because it exceeded a limit, it was preempted, its node was low on a resource, or its node shut down.",
+    meaning="The kubelet or the scheduler terminated a pod. It exceeded a limit, it was preempted, or its node was low on a resource or shut down.",
     person=Person.AUTHOR,
     remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
     verdict=Verdict.CRASHING,
