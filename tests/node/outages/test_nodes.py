@@ -71,8 +71,8 @@ def test_lws_move_refuses_a_group_that_fits_nowhere_else(place: Place) -> None:
     before = {name: place.uids(name) for name in ("pinned", "both")}
     for words in ((), ("--dry-run",)):
         refused = place.lws("move", "pinned/0", *words, code=1)
-        assert "fits nowhere else (node selector, affinity or volume: node1)" in refused
-        assert "fits nowhere else (no other node exists)" in place.lws("move", "both/0", *words, code=1)
+        assert "does not fit on any other node (node selector, affinity or volume: node1)" in refused
+        assert "does not fit on any other node (no other node exists)" in place.lws("move", "both/0", *words, code=1)
     assert "it fits on node1 (2 pods)" in place.lws("move", "both/0", "--off=node2", "--dry-run")
     assert {name: place.uids(name) for name in before} == before
     assert not taints(place)

@@ -10,7 +10,7 @@ ENDS: Final = tuple(
 
 
 def main() -> NoReturn:
-    """Load and run the command line, which then handles Ctrl-C itself. If SIGINT is ignored, it stays ignored.
+    """Load and run the command line, which then handles Ctrl-C itself. An ignored SIGINT remains ignored.
 
     Unless they are ignored, SIGTERM and SIGHUP terminate a command with the same cleanup as Ctrl-C.
     """

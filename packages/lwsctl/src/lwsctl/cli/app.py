@@ -88,7 +88,7 @@ def run(words: list[str]) -> int:
 
 
 def misplaced_name(words: list[str]) -> str:
-    """Return a note if `--local` is followed by the name of a cluster, which belongs elsewhere."""
+    """Return a note if `--local` is followed by a cluster name, which must be an argument of `--local`."""
     from lwsctl.cli.cluster import clusterdirectories
 
     following = dict(pairwise(words)).get(LOCAL, "")
@@ -133,5 +133,5 @@ def similar_options(error: click.NoSuchOption) -> list[str]:
 
 
 def program() -> str:
-    """Return the program name for usage lines. A kubectl plug-in uses a different name."""
+    """Return the executable name for usage lines. A kubectl plugin has a different name."""
     return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

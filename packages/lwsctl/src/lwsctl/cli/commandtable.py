@@ -1,4 +1,4 @@
-"""The table of commands, from which help, completion, the reference, the manual and lazy imports are derived.
+"""The table of commands. Help, completion, the reference, the manual and lazy imports are derived from it.
 
 A new command is a module below `cli/commands` and an entry here.
 """
@@ -22,14 +22,14 @@ class Needs(Flag):
     CLUSTER = 1
     """The command has options that select a cluster. Other commands do not import connection modules."""
     LOGS = 2
-    """The command writes logs, or watches objects, which writes logs."""
+    """The command writes logs, or watches objects, which can produce logs."""
     MACHINE = 4
     """The command starts a cluster in its process, so garbage collection is disabled during the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command or subcommand of `lws`, with all data that is needed before its module is imported."""
+    """A command or subcommand of `lws`, with all data that is required before its module is imported."""
 
     name: str
     summary: str

@@ -1,4 +1,4 @@
-"""The errors that exit a command with one message and an exit code."""
+"""Errors that exit a command with one message and an exit code."""
 
 FAILED = 1
 USAGE = 2
@@ -7,13 +7,13 @@ INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """The command cannot continue. The message names the object and value, and suggests a fix."""
+    """The command cannot continue. The message contains the object, the value and a fix."""
 
     exit_code = FAILED
 
 
 class UsageError(CommandError):
-    """The command line arguments are contradictory."""
+    """The command-line arguments contradict each other."""
 
     exit_code = USAGE
 
@@ -25,7 +25,7 @@ class TimedOutError(CommandError):
 
 
 def describe(error: Exception) -> str:
-    """Return the message of an error. If it is an operating system error, include the file."""
+    """Return the message of an error. For an operating system error, include the file."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

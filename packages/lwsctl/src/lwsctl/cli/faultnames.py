@@ -1,4 +1,4 @@
-"""The faults of `lws chaos` as users name them: one table for help, storms and random storms. The import is cheap.
+"""The faults of `lws chaos` with their command-line names. Importing this module is fast.
 
 The effects are in the cluster (`localkube/faults/`), under the same names.
 """
@@ -9,14 +9,14 @@ from typing import Final, assert_never
 
 
 class FaultTarget(Enum):
-    """The targets of a fault: how many, the argument of the command, a description, and an example."""
+    """The targets of a fault: their number, the command argument, a description, and an example."""
 
     RANK = ((1,), "RANK", "one rank", "web/0/1")
     RANKS = ((1, 2), "RANK [RANK]", "one or two ranks", "web/0/0 web/0/1")
     """One rank, or the connection between two ranks."""
     NODE = ((1,), "NODE", "one node", "node-0")
     PART = ((0,), "", "no target", "")
-    """A part of the cluster."""
+    """A component of the cluster."""
 
     def __init__(self, numbers: tuple[int, ...], argument: str, words: str, sample: str) -> None:
         self.numbers = numbers
@@ -26,7 +26,7 @@ class FaultTarget(Enum):
 
 
 class Amount(Enum):
-    """The notation of the amount of a fault, and its meaning for the cluster."""
+    """The notation of a fault's amount, and the value for the cluster."""
 
     NONE = auto()
     SHARE = auto()
@@ -38,7 +38,7 @@ class Amount(Enum):
 
     @property
     def words(self) -> str:
-        """Return the description of the amount for the help of a command."""
+        """Return the description of the amount for the command help."""
         match self:
             case Amount.SHARE:
                 return "Percentage."
@@ -54,7 +54,7 @@ class Amount(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultName:
-    """A fault as users write it: `usual` is its default amount or path."""
+    """A fault on the command line. `usual` is its default amount or path."""
 
     name: str
     summary: str
@@ -63,11 +63,11 @@ class FaultName:
     usual: str = ""
     has_path: bool = False
     is_moment: bool = False
-    """The fault happens once, and has no duration."""
+    """The fault occurs once, and has no duration."""
 
     @property
     def example(self) -> str:
-        """Return a command line that causes it."""
+        """Return an example command line for this fault."""
         return f"lws chaos {self.name} {self.of.sample}".rstrip()
 
 

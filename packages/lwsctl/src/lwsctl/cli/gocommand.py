@@ -1,4 +1,4 @@
-"""Commands that run a process of a cluster: flags in Go's syntax."""
+"""Commands that run a cluster component, with flags in Go syntax."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,14 +10,14 @@ from lwsctl.cli import errors
 
 
 class GoCommand(click.Command):
-    """A command whose arguments click does not parse; `flags` returns its flags, new for each parsing."""
+    """A command whose arguments click does not parse. `flags` returns new flags for each parsing."""
 
     def __init__(self, *args: Any, flags: Callable[[], Sequence[Flag]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._flags = flags
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep all arguments unchanged."""
+        """Return all arguments unchanged."""
         ctx.params["words"] = tuple(args)
         ctx.args = []
         return []
@@ -29,7 +29,7 @@ class GoCommand(click.Command):
 
 
 def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:
-    """Return the given flags, None if help was requested and printed; raise `UsageError` for unknown ones."""
+    """Return the specified flags, or None if help was requested and printed. Raise `UsageError` for unknown flags."""
     try:
         return parse_flags(words, flags)
     except HelpRequestedError:

@@ -1,4 +1,4 @@
-"""Logs of the parts that run inside `lws`: a line of text for each event on standard error, from a chosen level on.
+"""Logs of components inside `lws`. Each event with a sufficient level is a line on standard error.
 
 JSON, for programs, is written only on request (`--log-format json`). The manager has logs of its own
 (`manager/managerlog.py`). Tracebacks are logged without the values of local variables, which may contain bearer tokens
@@ -40,13 +40,13 @@ def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") 
 
 
 def configure_default(level: str = "warning") -> None:
-    """Let commands that only follow a cluster report warnings, if no other level was configured."""
+    """Set the log level to warning for commands that only watch a cluster, unless a level was configured."""
     if not structlog.is_configured():
         configure(level)
 
 
 def render_line(_logger: object, _method: str, event: EventDict) -> str:
-    """Render time, level, event and error in one line, with the rest in parentheses; a stack trace follows below.
+    """Render time, level, event and error on one line, with other fields in parentheses. A stack trace follows.
 
     >>> render_line(None, "", {"timestamp": "12:00", "level": "warning", "event": "failed", "error": "no", "key": "a/b"})
     '12:00 warning: failed: no (key=a/b)'
@@ -73,7 +73,7 @@ class LossyStream:
         self._stream = stream
 
     def write(self, text: str) -> None:
-        """Write the text, or drop it."""
+        """Write the string, or drop it."""
         with suppress(OSError):
             (self._stream or sys.stderr).write(text)
 

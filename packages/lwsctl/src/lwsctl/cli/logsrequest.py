@@ -1,4 +1,4 @@
-"""The request of `lws logs`: the ranks whose logs are printed, and the filter of their lines."""
+"""The request of `lws logs`: the ranks whose logs are printed, and the line filter."""
 
 import re
 
@@ -15,7 +15,7 @@ from lwsctl.views.selection import Filter, Selection
 
 
 class LogsRequest(Struct, frozen=True, kw_only=True):
-    """The logs to print, and the filter of their lines: of named targets, or of pods with these labels."""
+    """The logs to print, by name or label selector, and the line filter."""
 
     selections: tuple[Selection, ...]
     groups: frozenset[GroupName]
@@ -27,15 +27,15 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_one_rank(self) -> bool:
-        """Return whether one rank of one LeaderWorkerSet was named."""
+        """Return whether exactly one rank of one LeaderWorkerSet was specified."""
         return len(self.selections) == 1 and self.selections[0].rank is not None
 
     def covering(self, selection: Selection) -> Filter:
-        """Return the filter for the pods of one target."""
+        """Return the pod filter for one target."""
         return Filter(selection, self.groups, self.ranks, self.labels)
 
     def sink(self) -> Sink:
-        """Return the sink for the lines."""
+        """Return the destination for the lines."""
         sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
         if self.pattern is None:
             return sink
@@ -43,7 +43,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
 
 def group_name(text: str) -> GroupName:
-    """Read the name of a group."""
+    """Parse a group name."""
     name = name_of(text)
     if name is None:
         raise click.BadParameter(f"{text!r} is not a group; use the index or the first characters of the key")
@@ -51,7 +51,7 @@ def group_name(text: str) -> GroupName:
 
 
 def labels_of(selector: str) -> LabelSelector:
-    """Read the labels of -l."""
+    """Parse the label selector of -l."""
     try:
         return selectors.parse_labels(selector)
     except SelectorError as error:
@@ -59,7 +59,7 @@ def labels_of(selector: str) -> LabelSelector:
 
 
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
-    """Read the pattern of --grep."""
+    """Parse the pattern of --grep."""
     try:
         return None if pattern is None else re.compile(pattern)
     except re.error as error:

@@ -1,4 +1,4 @@
-"""Options of several commands: durations, time limits, the container, `--dry-run`."""
+"""Options that several commands share: durations, time limits, the container, and `--dry-run`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from lwsctl.cli.views.terminal import say
 
 
 def age(value: str) -> int:
-    """Read an age: whole seconds, as the API server accepts them, rounded up.
+    """Parse an age in whole seconds, which the API server requires. Fractions are rounded up.
 
     >>> age("1m30s"), age("500ms")
     (90, 1)
@@ -23,7 +23,7 @@ def age(value: str) -> int:
 
 
 def limit(value: str) -> float:
-    """Read a time limit: `90`, or `1m30s` as for kubectl.
+    """Parse a time limit, such as `90`, or `1m30s` as in kubectl.
 
     >>> limit("1m30s"), limit("90")
     (90.0, 90.0)
@@ -58,7 +58,7 @@ container_option: Final = click.option(
 
 
 def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
-    """Report which container was selected, if the pod has several and the user named none."""
+    """Report the selected container if the pod has several and the user did not specify one."""
     from lwsctl.views.podcontainers import note_of_choice  # most commands have other options of these
 
     if container is None and (note := note_of_choice(pods)):
@@ -68,11 +68,11 @@ def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DRY: Final = " (dry run)"
-"""The end of lines about a change that is not made."""
+"""The suffix of lines about a change in a dry run."""
 
 
 def dry_run_option(help_text: str) -> Callable[[Command], Command]:
-    """Return the option; it arrives as `is_trial`."""
+    """Return the option. Its value is passed as `is_trial`."""
     return click.option(
         "--dry-run", "is_trial", type=click.Choice(["server"]), is_flag=False, flag_value="server",
         callback=lambda _ctx, _parameter, value: value is not None, help=help_text,
@@ -85,13 +85,13 @@ def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Ca
 
 
 def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
-    """Return the option for the time that ready must last after a failure; `begin` opens its help text."""
+    """Return the option for the minimum ready time after a failure. `begin` is the start of its help text."""
     text = f"{begin}Minimum time that a group must remain ready after a failure. The longest failed run is used if it is longer. 0 disables the check."
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
 
 
 def node_patience_option(command: Command) -> Command:
-    """Add the option; its value is part of the target."""
+    """Add the option. Its value is part of the target."""
 
     def put(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
         if seconds is not None:

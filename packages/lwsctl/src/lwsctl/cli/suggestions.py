@@ -1,4 +1,4 @@
-"""Suggestions for an unknown word: commands, kinds and fields. Pure: words in, a hint out."""
+"""Suggests similar commands, kinds and fields for an unknown word. Pure."""
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher
@@ -12,7 +12,7 @@ MOST: Final = 3
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words most similar to `word`, the best first; upper and lower case are equal.
+    """Return the known words that are most similar to `word`, in descending order of similarity. Case is ignored.
 
     >>> nearest("replica", ["replicas", "size", "startupPolicy"])
     ['replicas']
@@ -24,7 +24,7 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return the question that follows a message about an unknown word; empty if no word is similar.
+    """Return the suggestion for an unknown word, or an empty string if no word is similar.
 
     >>> hint("replica", ["replicas"])
     ', did you mean "replicas"?'
@@ -37,7 +37,7 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 
 def _likeness(word: str, other: str) -> float:
-    """Return the similarity of two words; two neighboring letters in the wrong order count as one error."""
+    """Return the similarity of two words. Two swapped neighboring letters count as one error."""
     if sorted(word) == sorted(other) and sum(a != b for a, b in zip(word, other, strict=True)) <= 2:
         return 1.0
     return SequenceMatcher(None, word, other).ratio()

@@ -1,4 +1,4 @@
-"""The arguments `LWS[/group[/rank]]` that name a LeaderWorkerSet, a group or one rank; and the search for its pods."""
+"""Parses arguments such as `LWS[/group[/rank]]`, and finds their objects and pods."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from lwsctl.views.selection import Filter, Selection, narrow, read
 from lwsctl.views.wording import counted, listed
 
 FEW_NAMES: Final = 4
-"""The maximum number of LeaderWorkerSets whose pods are listed one by one; for more, one list is read."""
+"""The maximum number of LeaderWorkerSets whose pods are listed individually. For more, all pods are listed."""
 
 KIND_WORDS: Final = frozenset(
     {"lws"}
@@ -36,7 +36,7 @@ KIND_WORDS: Final = frozenset(
         for word in (plain, f"{plain}.{kind.group}")
     }
 )
-"""The words that may stand before a name, as in `kubectl get lws/web`."""
+"""The kinds that are allowed before a name, as in `kubectl get lws/web`."""
 
 OTHERS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "use `{lws} get --ranks` to list pods"),
@@ -44,14 +44,14 @@ OTHERS: Final = {
     **dict.fromkeys(("event", "events", "ev"), "use `{lws} events NAME` to list events"),
     **dict.fromkeys(("cluster", "clusters"), "use `lws clusters` to list the clusters of this machine"),
 }
-"""Commands for other kinds, by the word that a user of kubectl or kind types."""
+"""Commands for other kinds that users of kubectl or kind may type."""
 
 MANY_NAMES: Final = 10
-"""The maximum number of names in the message about a missing one."""
+"""The maximum number of names in a not-found message."""
 
 
 def parse(words: str) -> Selection:
-    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and the output of `-o name` are also accepted.
+    """Parse `LWS[/group[/rank]]`. `lws/NAME`, as in kubectl and `-o name`, is also accepted.
 
     >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
     (Selection(name='web', group=1, rank=3), 'web', 'web')
@@ -66,7 +66,7 @@ def parse(words: str) -> Selection:
 
 
 def whole(words: str, command: str) -> str:
-    """Return the name of a LeaderWorkerSet or DisaggregatedSet; a command that concerns all groups refuses one of them."""
+    """Return the name of a LeaderWorkerSet or DisaggregatedSet. Reject groups if a command applies to all groups."""
     selection = parse(words)
     if selection.group is not None:
         raise UsageError(f"lws {command} supports LeaderWorkerSets, not groups; use {selection.name}")
@@ -74,7 +74,7 @@ def whole(words: str, command: str) -> str:
 
 
 def shape(replicas: int, size: int) -> str:
-    """Return the number of groups, and of their ranks, as text.
+    """Return a description of the number of groups and ranks.
 
     >>> shape(1, 2), shape(3, 1)
     ('1 group of 2 ranks', '3 groups of 1 rank')
@@ -83,7 +83,7 @@ def shape(replicas: int, size: int) -> str:
 
 
 async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
-    """Return that a namespace (empty: all) has no LeaderWorkerSets, and the others that have some."""
+    """Return a message that a namespace (all if empty) has no LeaderWorkerSets, and the namespaces that have some."""
     text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
     others = await _namespaces_of(session, label_selector=selector) if namespace else ""
     return (
@@ -94,7 +94,7 @@ async def nothing_found(session: Session, namespace: str, selector: str = "") ->
 
 
 async def find(session: Session, name: str) -> JSONObject:
-    """Return the LeaderWorkerSet of that name; an error lists the existing ones."""
+    """Return the LeaderWorkerSet with this name. If it does not exist, the error lists the existing ones."""
     resource, obj = await find_either(session, name)
     if resource == LEADERWORKERSETS:
         return obj
@@ -102,7 +102,10 @@ async def find(session: Session, name: str) -> JSONObject:
 
 
 async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
-    """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet; an error lists the LeaderWorkerSets."""
+    """Return the LeaderWorkerSet or DisaggregatedSet with this name.
+
+    If none exists, the error lists LeaderWorkerSets.
+    """
     key = ObjectKey(session.namespace, name)
     try:
         return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, key)
@@ -117,7 +120,7 @@ async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject
 
 
 async def _not_found(session: Session, name: str) -> str:
-    """Return the message about a missing LeaderWorkerSet, with the existing ones, and other namespaces with that name."""
+    """Return a not-found message with the existing LeaderWorkerSets, and other namespaces that contain this name."""
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     names = sorted(map(meta.name, listing.items))
     text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
@@ -133,7 +136,7 @@ async def _not_found(session: Session, name: str) -> str:
 
 
 async def _place_of_pod(session: Session, name: str) -> str:
-    """Return `LWS/group/rank` of the pod of that name, empty if there is none, or if it may not be read."""
+    """Return `LWS/group/rank` of the named pod, or an empty string if it does not exist or cannot be read."""
     try:
         pod = await session.client.get(PODS, ObjectKey(session.namespace, name))
     except APIError:
@@ -143,7 +146,7 @@ async def _place_of_pod(session: Session, name: str) -> str:
 
 
 async def _namespaces_of(session: Session, **selectors: str) -> str:
-    """Return the first other namespaces with such LeaderWorkerSets, empty if there are none or they are not readable."""
+    """Return the first other namespaces with these LeaderWorkerSets, or none if they cannot be read."""
     try:
         page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
     except APIError:  # usually not permitted
@@ -152,21 +155,24 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
 
 
 class TargetObjects(Struct, frozen=True):
-    """LeaderWorkerSets and DisaggregatedSets that were found."""
+    """The LeaderWorkerSets and DisaggregatedSets that were found."""
 
     leaderworkersets: Sequence[JSONObject]
     sets: Sequence[JSONObject]
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the DisaggregatedSets, and of the LeaderWorkerSets that none of them owns."""
+        """Return the names of the DisaggregatedSets, and of LeaderWorkerSets without a DisaggregatedSet."""
         owners = {meta.uid(whole) for whole in self.sets}
         free = (lws for lws in self.leaderworkersets if (meta.controller_of(lws) or {}).get("uid") not in owners)
         return [*map(meta.name, self.sets), *map(meta.name, free)]
 
 
 async def all_of(session: Session, namespace: str, selector: str) -> TargetObjects:
-    """Return all objects with the required labels; a DisaggregatedSet's own objects whatever their labels."""
+    """Return all objects with the required labels.
+
+    Objects of a DisaggregatedSet are included regardless of labels.
+    """
     async with asyncio.TaskGroup() as tasks:
         listed = tasks.create_task(session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector))
         listed_sets = tasks.create_task(list_sets(session, namespace, selector))
@@ -179,7 +185,7 @@ async def all_of(session: Session, namespace: str, selector: str) -> TargetObjec
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
-    """Return the DisaggregatedSets by namespace and name, none if the kind is not served or may not be read."""
+    """Return the DisaggregatedSets by namespace and name, or none if the kind is not served or cannot be read."""
     try:
         listing = await session.client.list(DISAGGREGATED_SETS, namespace=namespace, label_selector=label_selector)
     except (NotFoundError, ForbiddenError):
@@ -188,14 +194,14 @@ async def list_sets(session: Session, namespace: str, label_selector: str) -> li
 
 
 async def list_parts(session: Session, namespace: str, name: str = "") -> list[JSONObject]:
-    """Return the LeaderWorkerSets that carry the name of this DisaggregatedSet, or of any."""
+    """Return the LeaderWorkerSets that belong to this DisaggregatedSet, or to any DisaggregatedSet."""
     selector = f"{SET_NAME}={name}" if name else SET_NAME
     listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector)
     return sorted(listing.items, key=meta.key)
 
 
 async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
-    """Return the LeaderWorkerSets of a DisaggregatedSet, which has no groups of its own: one of these is refused."""
+    """Return the LeaderWorkerSets of a DisaggregatedSet. Reject groups, because a DisaggregatedSet has none."""
     parts = await list_parts(session, session.namespace, selection.name)
     if selection.group is not None:
         raise _is_set(selection.name, parts)
@@ -208,7 +214,7 @@ def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
 
 
 def refuse_missing(whole: View, selection: Selection) -> None:
-    """Refuse a group or rank that a LeaderWorkerSet does not have, neither with nor without a pod."""
+    """Reject a group or rank that a LeaderWorkerSet does not have, with or without a pod."""
     if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
@@ -221,7 +227,7 @@ async def view_of(session: Session, lws: JSONObject) -> View:
 
 
 async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> list[View]:
-    """Read the pods of LeaderWorkerSets, and return the views: few are read by name, many in one list."""
+    """Read the pods of LeaderWorkerSets, and return the views. A few sets are read by name, many in one list."""
     if len(leaderworkersets) <= FEW_NAMES:
         queries = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in leaderworkersets]
     else:
@@ -236,7 +242,10 @@ async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> 
 
 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
-    """Return the selected pods, by group and rank; if there are none, the error says which groups and ranks exist."""
+    """Return the selected pods by group and rank.
+
+    If there are none, the error lists the existing groups and ranks.
+    """
     lws = await find(session, selection.name)
     pods = await selectedpods.read(session.client, session.namespace, Filter(selection))
     if not pods:
@@ -247,7 +256,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 
 async def one_pod(session: Session, selection: Selection) -> JSONObject:
-    """Return one pod: the pod of the named rank, or the leader of the named (or first) group."""
+    """Return the pod of the named rank, or the leader pod of the named or first group."""
     group = selection.group
     if group is None and not groupname.is_hash_set(await find(session, selection.name)):
         group = 0

@@ -73,7 +73,7 @@ async def test_node_without_groups_is_drained_immediately(space: LiveScenario) -
 async def test_unsupported_move_leaves_no_annotation_and_no_taint(space: LiveScenario) -> None:
     await space.create(lws(replicas=2, size=2))
     node, session = await node_of(space, "web-1"), session_of(space)
-    with pytest.raises(CommandError, match="the manager does not move web/1: enable `maintenance`"):
+    with pytest.raises(CommandError, match="the manager does not move web/1; enable `maintenance`"):
         await (await GroupMove.of(session, Selection("web", 1), "")).run(LIMIT)
     pod = (await space.settled()).pods["web-1"]
     assert labels.MOVE_GROUP not in meta.annotations(pod)
@@ -105,13 +105,17 @@ async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: LiveScen
     await space.bring_up(made)
     session, group = session_of(space), Selection("web", 0)
     with pytest.raises(
-        CommandError, match=r"not moved, it fits nowhere else \(node selector, affinity or volume: node-1"
+        CommandError,
+        match=r"not moved, because it does not fit on any other node \(node selector, affinity or volume: node-1",
     ):
         await GroupMove.of(session, group, "")
     forced = await GroupMove.of(session, group, "", is_forced=True)
-    assert "would leave node-0; it fits nowhere else" in forced.preview()
+    assert "would be moved from node-0; it does not fit on any other node" in forced.preview()
     preview = await (await Drain.of(session, ["node-0"])).preview()
-    assert f"{space.namespace}/web: group 0 would wait, it fits nowhere else (node selector" in preview
+    assert (
+        f"{space.namespace}/web: group 0 would wait, because it does not fit on any other node (node selector"
+        in preview
+    )
 
 
 async def test_preview_of_a_move_names_the_other_nodes(space: LiveScenario) -> None:

@@ -84,7 +84,7 @@ async def test_scaling_down_reports_and_recreates_unready_groups(
     goes = (
         "web: group 1 is deleted although ready, because groups with an index are deleted in descending order"
         if stays
-        else "web: group 1 goes: not ready"
+        else "web: group 1 is deleted (not ready)"
     )
     assert said[:2] == ["web scaled from 2 to 1 group (dry run)", goes]
     assert ("web: group 0 remains (not ready)" in said) is stays

@@ -115,7 +115,7 @@ async def test_dry_run_of_a_verb_shows_its_effect_and_writes_nothing(space: Live
     assert "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:2 -> app:1" in undone
     assert "a new revision: 3 groups of 2 pods would be created" in undone
     assert undone[-1] == "nothing was changed (dry run)"
-    assert await undo(session, "web", 2, is_trial=True) == "web already has revision 2; nothing was changed (dry run)"
+    assert await undo(session, "web", 2, is_trial=True) == "web already has revision 2: nothing was changed (dry run)"
 
     restarted = (await restart_all(session, "web", is_trial=True)).splitlines()
     assert any(line.strip().startswith("+") and patches.RESTARTED_AT in line for line in restarted)
@@ -143,7 +143,7 @@ async def test_undone_change_can_be_applied_again(space: LiveScenario) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.settled()
     await apply(space, lws(replicas=1, size=1, image="app:2"))
-    assert "done" in await follower(space).follow(60)
+    assert "complete" in await follower(space).follow(60)
     assert await undo(session_of(space), "web", 1) == "web rolled back to revision 1"
     (told,) = await apply(space, lws(replicas=1, size=1, image="app:2"))
     assert told.startswith("leaderworkerset/web configured (taken over from lws rollout: spec.leaderWorkerTemplate.")
@@ -170,7 +170,9 @@ async def test_paused_rollout_holds_until_it_is_resumed(space: LiveScenario) -> 
     before = space.state.uids("web")
     await space.until(lambda state: _assert_held(state, 3))
     await space.replace_worker_template(pod_template("app:2"))
-    with pytest.raises(CommandError, match=r"the rollout of web is paused; nothing was changed.*rollout resume web"):
+    with pytest.raises(
+        CommandError, match=r"nothing was changed, because the rollout of web is paused.*rollout resume web"
+    ):
         await undo(session, "web")
     with pytest.raises(CommandError, match="paused"):
         await restart_all(session, "web")
@@ -199,7 +201,9 @@ def _assert_held(state: State, partition: int) -> None:
 
 async def test_rollout_status_names_the_reason_when_it_stalls(space: LiveScenario) -> None:
     await space.create(lws(replicas=2, size=1, gated=True))
-    stuck = r"no group changed for 3 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: .*\n`lws -n .* explain web`"
+    stuck = (
+        r"no group changed for 3 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: .*\nuse `lws -n .* explain web`"
+    )
     with pytest.raises(StuckError, match=stuck):
         await follower(space, STUCK).follow(60)
     late = r"not complete after 1 s: web: 0/2 groups updated.*\nweb is stuck: LWS-E074: "
@@ -262,7 +266,7 @@ async def test_dry_run_of_a_restart_predicts_recreated_ranks(space: LiveScenario
 async def test_restart_of_all_groups_keeps_the_image(space: LiveScenario) -> None:
     session = session_of(space)
     before = (await space.bring_up(lws(replicas=2, size=1))).uids("web")
-    assert await restart_all(session, "web") == "web restarts: `lws rollout status web` follows it"
+    assert await restart_all(session, "web") == "web is restarting; use `lws rollout status web` to follow it"
     async with timeouts.within(60):
         assert "the rollout is complete" in await follower(space).follow(60)
     state = await space.settled()
@@ -306,7 +310,7 @@ async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
 
     space.always(count)
     await apply(space, new)
-    assert "done" in await follower(space).follow(120)
+    assert "complete" in await follower(space).follow(120)
     assert least[0] >= 2 == found.forecast.available
 
 
@@ -323,7 +327,7 @@ async def test_disaggregated_set_is_followed_but_not_steered(space: LiveScenario
     assert await set_follower.follow(60) == "split: the rollout is complete; 2 groups ready"
     with pytest.raises(UsageError, match=r"`lws get split -o view` to show its rollout"):
         await set_follower.document()
-    with pytest.raises(CommandError, match=r"split is a DisaggregatedSet, .*; its LeaderWorkerSets: split-0-.*decode"):
+    with pytest.raises(CommandError, match=r"split is a DisaggregatedSet .*; its LeaderWorkerSets: split-0-.*decode"):
         await undo(session, "split")
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
     with pytest.raises(CommandError, match=f"{part} belongs to DisaggregatedSet split, .*; nothing was changed"):

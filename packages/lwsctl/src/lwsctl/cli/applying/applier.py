@@ -73,7 +73,7 @@ def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
 
 
 def place_in(obj: JSONObject, namespace: str) -> JSONObject:
-    """Set the namespace of an object that has none."""
+    """Set the namespace of an object that does not specify one."""
     own = obj["metadata"]
     return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
 
@@ -180,7 +180,7 @@ class Applier:
 
 
 def _takeover_note(result: ApplyResult) -> str:
-    """Return a note about fields that are taken over from other commands of the same user."""
+    """Return a note about fields whose ownership moves from other commands of the same user."""
     if not result.taken:
         return ""
     fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in result.taken.items())
@@ -258,7 +258,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
 
 
 class DryRunResult(Struct, frozen=True):
-    """A document, the current object (None: absent), and the object that the API server would store."""
+    """A document, the current object (None if it does not exist), and the object that the API server would store."""
 
     document: Document
     before: JSONObject | None

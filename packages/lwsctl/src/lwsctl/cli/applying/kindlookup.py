@@ -28,7 +28,7 @@ OWN_GROUPS: Final = frozenset(
 
 
 class UnknownKindError(CommandError):
-    """The API server does not serve this kind (yet)."""
+    """The API server does not serve this kind."""
 
 
 class Discovery:

@@ -13,7 +13,7 @@ from lwsctl.rollout import ownfields
 
 
 class ApplyResult(Struct, frozen=True):
-    """The result of an apply: a word for users, the previous and new object, and fields that were taken over."""
+    """The result of an apply: a word for users, the previous and new object, and fields whose ownership changed."""
 
     word: str
     before: JSONObject | None
@@ -44,7 +44,7 @@ async def apply(
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
-    """Return the previous and new value, or an empty string if the path contains a list."""
+    """Return the previous and the new value, or an empty string if the path contains a list."""
     return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
 
 

@@ -32,7 +32,7 @@ IDLE: Final = {
 
 
 def reason(api_version: str) -> str:
-    """Return why the kinds in a group version have no effect, or an empty string if they may have an effect.
+    """Return the reason why the kinds in a group version have no effect, or an empty string if they may have one.
 
     >>> reason("keda.sh/v1alpha1"), reason("apps/v1")
     ('this cluster does not autoscale workloads', '')

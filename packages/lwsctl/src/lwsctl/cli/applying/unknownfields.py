@@ -1,4 +1,4 @@
-"""Suggests a similar field, or the correct path, for a field that the API server does not know.
+"""Suggests a similar field or the correct path for a field that the API server does not recognize.
 
 In: the server's message, and the schema of the kind in its OpenAPI document. Out: a hint for each field.
 """

@@ -126,7 +126,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the directory belongs to a cluster, by its lock file."""
+        """Return whether the directory belongs to a cluster, based on its lock file."""
         return self.lock.is_file()
 
     def require_private(self) -> None:
@@ -149,7 +149,7 @@ class ClusterDirectory(Struct, frozen=True):
         return False
 
     def make(self) -> None:
-        """Make the directory and its content private. Reject a directory whose content no cluster created."""
+        """Make the directory and its content private. Reject a directory that does not contain cluster data."""
         try:
             content = {path.name for path in self.directory.iterdir()} if self.directory.exists() else set()
         except OSError as error:
@@ -204,7 +204,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def _has_only_logs(self) -> bool:
-        """Return whether the directory only contains files that `remove_unstarted` keeps."""
+        """Return whether the directory contains only files that `remove_unstarted` keeps."""
         files = set(self.directory.iterdir()) if self.directory.is_dir() else set()
         return bool(files) and files <= {self.log, self.older_log}
 

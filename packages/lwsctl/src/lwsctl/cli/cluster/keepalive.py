@@ -20,7 +20,7 @@ BETWEEN_CHECKS: Final = 0.25
 
 
 class Keepalive:
-    """Runs next to informers, and raises an error when the cluster in `place` has stopped.
+    """Runs concurrently with informers, and raises an error when the cluster in `place` stops.
 
     Without a place, does nothing.
     """
@@ -30,7 +30,7 @@ class Keepalive:
 
     @property
     def log_level(self) -> str:
-        """Return the log level for watches, whose interruptions need no logs when the cluster stops."""
+        """Return the log level for watches. Their interruptions are not logged when the cluster stops."""
         return "error" if self._place else "warning"
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:

@@ -1,4 +1,4 @@
-"""A transport that outlives its cluster, because it reloads the kubeconfig after a rejection or failure.
+"""A transport that reloads the kubeconfig after a rejection or failure, so that it works with a recreated cluster.
 
 A local cluster may have a different port after `lws up`, and a login writes a new token. The kubeconfig is read after a
 response with status 401 or a failed connection, and used only if its content changed. Read requests and rejected
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kuberuntime.client.http import HTTPTransport
 
 KEPT: Final = 2
-"""The number of previous transports that stay open because watches may still use them."""
+"""The number of previous transports that remain open because watches may still use them."""
 
 
 class ReconnectingTransport(Transport):
@@ -72,7 +72,7 @@ class ReconnectingTransport(Transport):
             await transport.close()
 
     async def _renew(self, used: "HTTPTransport") -> bool:
-        """Read the files again. Return whether the transport differs from the transport that was used."""
+        """Reread the files. Return whether the transport differs from the previous one."""
         if self._current is not used:
             return True  # another request, which failed at the same time, was first
         try:

@@ -17,7 +17,7 @@ from lwsctl.views.selection import Selection
 
 
 class RecordedLog(Struct, frozen=True):
-    """The last run of a container that has log lines in a recorded failure."""
+    """The last run of a container with log lines in a recorded failure."""
 
     episode: Episode
     rank: RankEnd
@@ -39,7 +39,7 @@ class RecordedLog(Struct, frozen=True):
 
 
 class RankRequest(Struct, frozen=True):
-    """The ranks (none: all) in a set, and the container (None: the first one with lines)."""
+    """The ranks in a set (all if `ranks` is empty), and the container (the first one with lines if None)."""
 
     selection: Selection
     groups: frozenset[GroupName] = frozenset()
@@ -56,7 +56,7 @@ class RankRequest(Struct, frozen=True):
 
 
 def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> bool:
-    """Return whether the selected groups or ranks are part of the spec, so that missing pods will be created."""
+    """Return whether the selected groups or ranks are part of the spec. Missing pods will then be created."""
     spec = meta.spec(obj)
     count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
     size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)

@@ -1,4 +1,4 @@
-"""Reads recorded failures: from files of a local cluster, or from ConfigMaps of any other cluster."""
+"""Reads recorded failures from files of a local cluster, or from ConfigMaps of other clusters."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ NAMESPACE: Final = "default"
 """The namespace in the kubeconfig of local clusters."""
 
 Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
-"""The place of an episode, and the episode, or None if it cannot be parsed."""
+"""An episode and its location. The episode is None if it cannot be parsed."""
 
 
 def directory(target: Target) -> Path | None:
@@ -41,7 +41,7 @@ def directory(target: Target) -> Path | None:
 
 
 async def read(target: Target, *, everywhere: bool, selection: Selection | None) -> list[Recorded]:
-    """Return the episodes of the selected cluster, in one or all namespaces, or for one set or group."""
+    """Return the episodes of the selected cluster for one or all namespaces, or for one set or group."""
     root = directory(target)
     if root is not None:
         return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
@@ -52,7 +52,7 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
 
 
 async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
-    """Return the valid episodes in a namespace (empty: all), or of one set or group. The latest is last.
+    """Return the valid episodes in a namespace (all if empty), or of one set or group, in chronological order.
 
     Raise `APIError` if the user may not read ConfigMaps.
     """
@@ -87,12 +87,12 @@ def once(read: ReadEpisodes) -> ReadEpisodes:
 
 
 def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
-    """Return the valid episodes of a run that has ended. The latest is last."""
+    """Return the valid episodes of a completed run in chronological order."""
     return in_order(of_files(place.history, namespace or NAMESPACE, selection))
 
 
 def in_order(records: Sequence[Recorded]) -> list[Episode]:
-    """Return the valid episodes in records. The latest is last."""
+    """Return the valid episodes in records in chronological order."""
     episodes = (episode for _, episode in records if episode is not None)
     return sorted(episodes, key=lambda episode: (episode.time, episode.number))
 

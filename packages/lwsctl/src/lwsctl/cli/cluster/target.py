@@ -69,7 +69,7 @@ class WarningTransport:
 
 
 def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
-    r"""Yield the warning texts in HTTP headers.
+    r"""Yield the warnings in HTTP headers.
 
     >>> list(warnings_of({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
     ['unknown field "a"', 'deprecated']
@@ -173,7 +173,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             await client.close()
 
     def access(self) -> "Access":
-        """Return how to connect to the cluster. Raise an error if the configuration is invalid."""
+        """Return the connection settings of the cluster. Raise an error if the configuration is invalid."""
         from kuberuntime.access import kubeconfig
 
         path = str(self._local_place().kubeconfig) if self.local else self.kubeconfig
@@ -235,7 +235,7 @@ def _running() -> list[ClusterDirectory]:
 
 
 def _on_this_machine() -> str:
-    """Return the options for a local cluster, or the command that starts one."""
+    """Return the options that select a local cluster, or the command that starts one."""
     addresses = [place.words for place in _running()]
     if not addresses:
         return "or start a local cluster with `lws up`"

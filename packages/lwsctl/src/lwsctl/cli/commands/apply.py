@@ -67,7 +67,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
 
 
 def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
-    """Yield notes about images in the documents that the selected local cluster does not map."""
+    """Yield notes about images that the selected local cluster does not map."""
     if target.local is None:
         return
     from lwsctl.cli.cluster import clusterdirectories

@@ -1,4 +1,4 @@
-"""`lws dashboard`: shows every group and rank in a browser, with problems and their causes, rollouts and logs."""
+"""`lws dashboard`: shows groups, ranks, problems with their causes, rollouts and logs in a browser."""
 
 import asyncio
 import webbrowser
@@ -71,7 +71,7 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
 )
 @click.pass_obj
 def command(target: Target, /, *, export: str | None, **options: Any) -> None:
-    """Open a dashboard in a browser that shows groups, ranks, problems with their causes, rollouts and logs.
+    """Open a web dashboard that shows groups, ranks, problems with their causes, rollouts and logs.
 
     The dashboard listens on this machine until Ctrl-C, and the printed link can be used once. It uses your credentials
     and is read-only unless --allow-actions is set. Each action shows its command and a dry run before it is executed.

@@ -86,7 +86,7 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
 
 
 def parts(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
-    """Return the batches to delete. CRDs are last, because the deletion of their objects must be visible."""
+    """Return the batches to delete. CRDs are last, so that the deletion of their objects is visible."""
     definitions = [pair for pair in objects if pair[0] == CUSTOM_RESOURCE_DEFINITIONS]
     return [[pair for pair in objects if pair not in definitions], definitions]
 
@@ -104,7 +104,7 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
 async def _of_documents(
     session: Session, documents: Sequence[manifests.Document]
 ) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
-    """Return the objects to delete, and a note for each object whose kind is not served."""
+    """Return the objects to delete, and a note for each object with an unserved kind."""
     discovery = Discovery(session.client)
     objects: list[tuple[Resource, ObjectKey]] = []
     unknown: list[str] = []

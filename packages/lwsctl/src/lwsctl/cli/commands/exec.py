@@ -29,7 +29,7 @@ from lwsctl.views.podcontainers import default_container
 PIECE = 32 * 1024
 
 KILLED = 128 + 9
-"""The exit code of a killed command, also if its pod or cluster was stopped."""
+"""The exit code of a command that was killed, or whose pod or cluster was stopped."""
 
 
 @click.command("exec")
@@ -61,7 +61,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
 
 
 async def cause(session: Session, pod: JSONObject) -> str:
-    """Return why a command was killed, if its pod or cluster has stopped."""
+    """Return the reason why a command was killed, if its pod or cluster has stopped."""
     try:
         current = await session.client.get(PODS, meta.key(pod))
     except NotFoundError:
@@ -116,7 +116,7 @@ async def send_input(streams: Channels) -> None:
 
 @contextmanager
 def raw_terminal() -> Iterator[None]:
-    """Send every key to the command. Restore the terminal afterwards."""
+    """Send each key to the command. Restore the terminal afterwards."""
     import termios  # Windows lacks both
     import tty
 

@@ -1,4 +1,4 @@
-"""`lws explain`: explains why a LeaderWorkerSet, group or rank is not in its desired state, and what to do."""
+"""`lws explain`: explains why a LeaderWorkerSet, group or rank is not in its desired state, and how to fix it."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -113,7 +113,7 @@ def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: b
 
 
 async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
-    """Return a note for each Service that selects no pod of its set, or that does not publish pod names.
+    """Return a note for each Service that does not select any pods of its set, or does not publish pod names.
 
     A set that is scaled to zero has no pods to select. If a name is specified, only Services for this set are checked.
     The result is empty if the user may not read Services, pods or LeaderWorkerSets.

@@ -1,4 +1,4 @@
-"""`lws get`: shows LeaderWorkerSets by group and rank, DisaggregatedSets, and why ranks are not ready."""
+"""`lws get`: shows LeaderWorkerSets by group and rank, DisaggregatedSets, and the reasons for unready ranks."""
 
 import asyncio
 import sys
@@ -138,7 +138,7 @@ async def show_objects(target: Target, request: GetRequest, form: str) -> None:
 
 
 async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cluster], request: GetRequest) -> None:
-    """Print the causes of the first stuck sets on stderr, like `lws explain`, and the number of others."""
+    """Print the causes of the first stuck sets on stderr, like `lws explain`, and the number of other stuck sets."""
     from lwsctl.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
 
     plain, cluster = observed
@@ -181,7 +181,7 @@ async def watch(target: Target, request: GetRequest) -> None:
 
 
 def watcher(request: GetRequest) -> "Watcher":
-    """Return the watcher for the output format: a table that is redrawn on a terminal, otherwise lines."""
+    """Return the watcher for the output format. On a terminal, the table is redrawn. Otherwise, lines are printed."""
     if request.form in VIEWS:
         return ViewWatcher(request.form)
     if request.form in {"json", "yaml"}:
@@ -300,7 +300,10 @@ def render(
     columns: int | None = None,
     usage: RankColumns = NO_COLUMNS,
 ) -> list[str]:
-    """Return the lines in the selected format. If a table is wider than `columns`, reasons are below the rows."""
+    """Return the lines in the selected format.
+
+    If a table is wider than `columns`, the reasons are printed below the rows.
+    """
     form = request.form
     if form in VIEWS:
         return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]

@@ -129,7 +129,7 @@ def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
 
 
 def read_configuration(path: str) -> str:
-    """Return the text of a configuration file that the manager accepts and that fits the installed objects."""
+    """Return the content of a configuration file that the manager accepts and that fits the installed objects."""
     try:
         decoded = load_configuration(path)
     except ConfigurationError as error:
@@ -246,7 +246,7 @@ async def until_admitted(client: Client, namespace: str, latest: float) -> None:
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
-    """Return what a Deployment lacks, with the reason in a pod or condition. Return an empty string if complete.
+    """Return the unmet condition of a Deployment with its reason, or an empty string if the rollout is complete.
 
     >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
     'its controller has not observed the latest spec'

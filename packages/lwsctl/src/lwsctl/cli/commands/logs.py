@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lwsctl.observation.conditionwatch import ConditionWatch, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
-"""The default limit of followed logs. Each uses a connection to the API server and one to a kubelet."""
+"""The default limit of followed logs. Each log requires a connection to the API server and one to a kubelet."""
 
 FULL: Final = "note: following {most} logs; logs of other ranks start when one of them finishes (--max-streams)"
 
@@ -158,7 +158,7 @@ async def show_past(session: Session, request: LogsRequest) -> None:
 
 
 class NoPodsError(CommandError):
-    """No pod matches currently. While a group is recreated, its pods are temporarily missing."""
+    """No pod matches. While a group is recreated, its pods are temporarily missing."""
 
 
 async def before(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
@@ -187,7 +187,7 @@ async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONO
 
 
 async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
-    """Print the recorded last lines of a pod without a log (None: of all selected pods).
+    """Print the recorded last lines of a pod without a log, or of all selected pods if the pod is None.
 
     Return whether there are recorded lines.
     """
@@ -336,7 +336,10 @@ async def follow(target: Target, request: LogsRequest) -> None:
 async def note_waiting(
     objects: "ConditionWatch", informers: "OneSet", selection: Selection, request: LogsRequest
 ) -> None:
-    """Report ranks without a log and why, until the set is over. Their lines follow when they start."""
+    """Report ranks without a log and the reason, until the set is complete or deleted.
+
+    Logs are shown after ranks start.
+    """
     notes = WaitingNotes(str(selection), request.options.container)
 
     def look() -> bool | None:

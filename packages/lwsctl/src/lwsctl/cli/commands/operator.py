@@ -1,4 +1,4 @@
-"""`lws operator`: keeps the manager installed as the LeaderWorkerSetOperator `cluster` specifies (R-OP-9).
+"""`lws operator`: installs the manager according to the LeaderWorkerSetOperator `cluster` (R-OP-9).
 
 The flags are the same as for the Go operator, in Go's syntax. `operator/operatorprogram.py` runs the operator.
 """

@@ -58,7 +58,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
 
 
 def refuse_unplaced(pod: JSONObject) -> None:
-    """Raise an error if a pod has no node yet, or has terminated."""
+    """Raise an error if a pod is not scheduled or has terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         raise CommandError(f"pod {meta.name(pod)} is not running: {podstate.state(pod)}")
 

@@ -84,7 +84,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
 
 
 class ScaleRequest(Struct, frozen=True):
-    """The desired number of groups, the expected current number (None: any), and whether this is a dry run.
+    """The desired number of groups, the expected current number (None for any), and whether this is a dry run.
 
     `prefer_broken` lists the removed groups. `recreate_broken` recreates remaining unready groups within `timeout`
     seconds.
@@ -104,7 +104,7 @@ class ScaleRequest(Struct, frozen=True):
 
 
 class ScaleResult(Struct, frozen=True):
-    """The number of groups before a change, and the object after the change (in a dry run: the expected object)."""
+    """The number of groups before a change, and the object after the change (expected in a dry run)."""
 
     before: int
     object: JSONObject

@@ -35,13 +35,13 @@ from lwsctl.cli.watchwarnings import following
 from lwsctl.views.wording import listed
 
 DEPENDENTS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS)
-"""The kinds that LeaderWorkerSets own directly. To delete them, the garbage collector needs their owners' CRD."""
+"""Kinds that LeaderWorkerSets own directly. The garbage collector can delete them only while the CRD exists."""
 
 TENANTS: Final = (
     *(resources.PODS, resources.STATEFULSETS, resources.DEPLOYMENTS, resources.SERVICES),
     *(resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.PERSISTENT_VOLUME_CLAIMS),
 )
-"""The kinds whose objects, if a different owner created them, prevent the deletion of the namespace."""
+"""Kinds whose objects prevent the deletion of the namespace if they have a different owner."""
 
 FURNITURE: Final = {
     SERVING_SECRET,
@@ -52,7 +52,7 @@ FURNITURE: Final = {
     "builder",
     "deployer",
 }
-"""The objects that exist in every namespace, and the objects that cert-manager created for the manager."""
+"""Objects that exist in every namespace, and objects that cert-manager creates for the manager."""
 
 
 class Remover:
@@ -297,7 +297,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
 
 
 def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
-    """Raise an error if pods would remain forever because of finalizers. `lws` is the program name."""
+    """Raise an error if pods would remain because of finalizers. `lws` is the executable name."""
     if not evidence:
         return
     names = listed([str(meta.key(pod)) for pod in evidence], NAMED)

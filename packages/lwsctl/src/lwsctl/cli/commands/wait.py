@@ -1,4 +1,4 @@
-"""`lws wait`: waits for a condition of LeaderWorkerSets or DisaggregatedSets, and reports what is missing."""
+"""`lws wait`: waits for a condition of LeaderWorkerSets or DisaggregatedSets, and reports unmet conditions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ AT_ONCE: Final = 20
 """The maximum number of objects to watch concurrently. Each object requires several watches."""
 
 AGAIN: Final = 1.0
-"""The interval in seconds for checks without a change, because a group must stay ready after a failure."""
+"""The interval in seconds between checks without changes, because a group must remain ready after a failure."""
 
 LAST_LOOK: Final = 2.0
-"""The time in seconds to read the state of an object whose turn comes after the timeout."""
+"""The time in seconds to read the state of an object that is processed after the timeout."""
 
 
 class WaitRequest(Struct, frozen=True, kw_only=True):
-    """The awaited state, how long it must last after a failure, the limits in seconds (in total, of a stuck state), the output."""
+    """The awaited state, its minimum duration after a failure, the limits in seconds, and the output format."""
 
     condition: str
     timeout: float

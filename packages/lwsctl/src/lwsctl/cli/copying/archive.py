@@ -1,4 +1,4 @@
-"""Packs local files into a stream, and unpacks archives without writing files outside of the destination.
+"""Packs local files into a stream, and extracts archives without writing files outside the destination.
 
 Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
 error; so is a device or a pipe. No member is written through a link that leads outside. A link may lead up only at the
@@ -19,11 +19,11 @@ from lwsctl.cli.errors import CommandError
 Stream: TypeAlias = IO[bytes]
 
 PLAIN_MODE: Final = 0o777
-"""The mode bits to keep, which exclude set-user-ID, set-group-ID and sticky."""
+"""The mode bits to preserve, which exclude set-user-ID, set-group-ID and sticky."""
 
 
 HEADERS_LIMIT: Final = 2**20
-"""The maximum bytes of the headers of one member, with long names, extended headers and maps of sparse files."""
+"""The maximum size of a member's headers in bytes, including long names, extended headers and sparse file maps."""
 
 INVALID: Final = "the archive from the container is truncated or invalid"
 
@@ -44,7 +44,7 @@ def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def unpack(stream: Stream, destination: Path, name: str) -> int:
-    """Unpack a stream with one top-level name to `destination / name`. Return the number of files.
+    """Extract a stream with one top-level name to `destination / name`. Return the number of files.
 
     The destination must exist.
     """
@@ -70,7 +70,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
 
 
 class _Header(tarfile.TarInfo):
-    """Raises an error where `tarfile` would interpret an invalid block as the end of the archive."""
+    """Raises an error for blocks that `tarfile` would interpret as the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
@@ -116,7 +116,9 @@ class _BoundedHeaders:
 
 
 def placed(member: str, root: Path, name: str) -> Path:
-    """Return where a member is written: its first part is replaced by `name`; a path that leads outside is an error.
+    """Return the path of an extracted member, with its first part replaced by `name`.
+
+    Reject paths outside the destination.
 
     >>> placed("./logs/a.txt", Path("/tmp"), "out")
     PosixPath('/tmp/out/a.txt')
@@ -133,7 +135,7 @@ def _shown(name: str) -> str:
 
 
 def _inside(target: Path, root: Path, member: str) -> Path:
-    """Return the target. Raise an error if a link in its path leads outside of the destination."""
+    """Return the target. Raise an error if a link in its path leads outside the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
         raise CommandError(f"{_shown(member)} is not extracted, because a link places it outside the destination")
@@ -141,7 +143,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
 
 
 def _free(target: Path, root: Path, member: str) -> Path:
-    """Return where to write a member. Create its directory without following links."""
+    """Return the path to write a member to. Create its directory without following links."""
     parent = Path(os.path.realpath(_inside(target.parent, root, member)))
     parent.mkdir(parents=True, exist_ok=True)
     place = parent / target.name
@@ -163,7 +165,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
 
 
 def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
-    """Create a symbolic link if its target is inside of the destination."""
+    """Create a symbolic link if its target is inside the destination."""
     place = _free(target, root, member.name)
     link = PurePosixPath(member.linkname)
     pointed = Path(os.path.realpath(place.parent / link))
@@ -187,7 +189,7 @@ def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -
 
 
 class Pieces:
-    """A file-like object that returns arriving chunks of bytes, which `tarfile` reads as a stream."""
+    """A file-like object for `tarfile` that returns received chunks of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces

@@ -98,7 +98,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
 
 
 async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
-    """Start tar, and let `read` read its output. Return the result of `read`."""
+    """Start tar, and pass its output to `read`. Return the result of `read`."""
     pieces: queue.Queue[bytes] = queue.Queue(AHEAD)
     reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(pieces)))))
 
@@ -142,7 +142,7 @@ def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
 
 
 class StreamWriter:
-    """A file object for a writing thread. The event loop sends every chunk before it accepts the next."""
+    """A file object for a thread that writes. Each write blocks until the event loop has sent the chunk."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:
         self._loop = loop
@@ -164,7 +164,7 @@ class StreamWriter:
 
 
 async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandEnd:
-    """Pass on the output of a command until it exits."""
+    """Pass on the output of a command until the command exits."""
     stderr = bytearray()
     while piece := await streams.receive():
         channel, data = piece

@@ -1,4 +1,4 @@
-"""Reads the data for checks of a cluster and of this machine, and records data that cannot be read."""
+"""Reads the data for the checks of a cluster and of this machine. Data that cannot be read is recorded as such."""
 
 import base64
 import ctypes
@@ -145,7 +145,7 @@ def _namespace(configurations: Iterable[Read]) -> str:
 async def _certificates(
     client: Client, namespace: str, configurations: Mapping[str, Read]
 ) -> list[CertificateExpiry] | UnreadableObject:
-    """Return when the CAs in the webhook configurations and the serving certificate expire."""
+    """Return the expiry times of the CAs in the webhook configurations and of the serving certificate."""
     pems: dict[bytes, str] = {}
     for name, configuration in configurations.items():
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
@@ -208,7 +208,7 @@ async def _all(
 
 
 async def _admission(client: Client, configured: Configuration | UnreadableObject) -> AdmissionFacts:
-    """Read the policy that admits pods."""
+    """Read the policy that mutates pods at admission."""
     mode = configured if isinstance(configured, UnreadableObject) else configured.pod_admission
     if not all([await _is_served(client, kind) for kind in podpolicy.KINDS]):
         return AdmissionFacts(mode=mode)
@@ -217,7 +217,7 @@ async def _admission(client: Client, configured: Configuration | UnreadableObjec
 
 
 async def _configuration(client: Client, namespace: str) -> Configuration | UnreadableObject:
-    """Return the manager's configuration, the defaults if there is none."""
+    """Return the manager configuration, or the defaults if no configuration is installed."""
     config_map = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
     if not isinstance(config_map, dict):
         return config_map if isinstance(config_map, UnreadableObject) else Configuration()
@@ -248,7 +248,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 
 
 def observe_machine() -> Machine:
-    """Try the features that a local cluster requires."""
+    """Test the features that a local cluster requires."""
     directory = clusterdirectories.home()
     error, free = _try_directory(directory)
     return Machine(
@@ -286,7 +286,7 @@ def _gpus() -> "GpuReport | None":
 
 
 def _try_directory(directory: Path) -> tuple[str | None, int]:
-    """Return why the directory or its nearest parent is not writable, and the free space in bytes."""
+    """Return the reason why the directory or its nearest parent is not writable, and the free space in bytes."""
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if not there.is_dir():
         return f"{there} is not a directory", 0
@@ -304,7 +304,7 @@ def _try_port() -> str | None:
 
 
 def _try_namespaces() -> str | None:
-    """Return why namespaces cannot be created. A separate process tries this."""
+    """Return the reason why namespaces cannot be created. A separate process tests this."""
     if platform.system() != "Linux" or not hasattr(ctypes, "CDLL"):
         return "not Linux"
     words = [sys.executable, "-I", "-c", TRIES_NAMESPACES]

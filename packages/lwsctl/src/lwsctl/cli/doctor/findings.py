@@ -1,4 +1,4 @@
-"""The result of a check: what was checked, what was found, and what to do. Pure."""
+"""The result of a check, with the finding and the fix. Pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -23,7 +23,7 @@ ORDER: Final = (Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.NOTE, Level.OK)
 
 
 class CheckResult(Struct, frozen=True):
-    """A result of a check. `code` is stable, and each problem has a fix."""
+    """The result of a check. `code` is stable, and each problem has a fix."""
 
     code: str
     level: Level
@@ -39,11 +39,11 @@ class UnreadableObject(Struct, frozen=True):
 
 
 Read: TypeAlias = JSONObject | UnreadableObject | None
-"""An object, None if it does not exist."""
+"""An object, or None if it does not exist."""
 
 
 def is_healthy(findings: Iterable[CheckResult]) -> bool:
-    """Return whether no result is an error."""
+    """Return whether there are no errors in the results."""
     return all(finding.level != Level.ERROR for finding in findings)
 
 

@@ -25,7 +25,7 @@ GRACE: Final = 2.0
 """After this number of Lease durations without renewal, the Lease holder is not running."""
 
 OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
-"""Served kinds that do not name a gang scheduler: Kueue's, the built-in gate's, and another name of native."""
+"""Served kinds that do not identify a gang scheduler."""
 
 NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
 """The configured names of kube-scheduler."""
@@ -42,7 +42,7 @@ PROBE_HINTS: Final = {
     "deadline": LATE,
     "timed out": LATE,
 }
-"""Next steps by the first matching words of the API server's error."""
+"""Next steps by words in the API server's error. The first match applies."""
 
 
 class Access(Struct, frozen=True):
@@ -54,7 +54,7 @@ class Access(Struct, frozen=True):
 
 
 class CertificateExpiry(Struct, frozen=True):
-    """A certificate, and when it expires."""
+    """A certificate and its expiry time."""
 
     what: str
     ends: datetime
@@ -76,7 +76,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     accesses: Sequence[Access] | UnreadableObject
     deployment: Read
     managers: Sequence[JSONObject]
-    """The pods of the Deployment, or none if the user may not list pods."""
+    """The pods of the Deployment, or none if the user does not have permission to list pods."""
     elsewhere: Sequence[str]
     """Other namespaces that contain a Deployment with this name, or none if the user may not list Deployments."""
     lease: Read
@@ -84,9 +84,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     provider: str | UnreadableObject
     pods: Sequence[JSONObject]
     pod_groups: Sequence[JSONObject]
-    """Of LeaderWorkerSets of the namespace; PodGroups of native gang scheduling."""
+    """The PodGroups of native gang scheduling in the namespace."""
     served: Mapping[str, bool]
-    """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
+    """Kinds of gang schedulers and of Kueue by name, and whether the API server serves them."""
     queues: Sequence[str]
     """LeaderWorkerSets whose LocalQueue does not exist."""
     admission: AdmissionFacts = AdmissionFacts()

@@ -1,4 +1,4 @@
-"""Checks this machine for the clusters that `lws up` and `lws run` start, based on observed data. Pure."""
+"""Checks whether this machine supports the clusters of `lws up` and `lws run`, based on observed data. Pure."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -17,11 +17,14 @@ FILES_OF_A_POD: Final = 8
 FEW_PODS: Final = 100
 LEAST_SPACE: Final = 512 * 2**20
 LONGEST_PATH: Final = 60
-"""The maximum path length of the state directory in bytes. Paths of sockets are limited to 107 bytes."""
+"""The maximum path length of the state directory in bytes, because socket paths are limited to 107 bytes."""
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """The observed state. `namespaces` and `directory_error` are None, or explain why creating them fails."""
+    """The observed state.
+
+    `namespaces` and `directory_error` are None, or contain the reason why creating them fails.
+    """
 
     system: str
     python: tuple[int, int, int]

@@ -1,4 +1,4 @@
-"""Checks of manifests without a cluster. Pure: objects in, results out.
+"""Checks manifests without a cluster. Pure.
 
 A guard is a loop by which ranks wait for each other: a script has it and, in it, a program that asks for a name or a
 port. Findings are only named: a guard may be right for its program. Restart rules of containers that the restart policy
@@ -16,11 +16,11 @@ from leaderworkerset.api.policytypes import RestartPolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level
 
 LONGEST: Final = 1 << 16
-"""Characters of a script that are read."""
+"""The maximum number of characters of a script to read."""
 
 LOOP: Final = re.compile(r"\b(?:until|while)\b(?P<body>.*?)\bdone\b", re.DOTALL)
 BOUND: Final = re.compile(r"\btimeout\b|\bSECONDS\b|\$\(\(|-(?:lt|le|gt|ge)\b|\bexit\s+[1-9]|\bbreak\b")
-"""Signs of a loop with a limit."""
+"""Patterns of a loop with a limit."""
 
 FAULTS: Final = {
     "nslookup": "a name can resolve before the peer listens, and an image without nslookup waits forever",
@@ -32,7 +32,7 @@ FAULTS: Final = {
     "curl": "it does not distinguish a missing name from a closed port, and might not be in the image",
     "wget": "it does not distinguish a missing name from a closed port, and might not be in the image",
 }
-"""Facts about each program as a guard."""
+"""Known problems of each tool that waits for a peer."""
 
 TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
 NO_DEADLINE: Final = "it has no timeout, so the group can wait forever without an error"
@@ -40,13 +40,13 @@ FIX_GUARD: Final = "use python -m leaderworkerset.rendezvous leader --port PORT,
 
 
 def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
-    """Yield a warning for each container with a guard, or that there is none."""
+    """Yield a warning for each container that waits in a loop, or an OK result."""
     results = [result for obj in objects for result in _of_object(obj)]
     yield from results or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
 
 
 def faults_of(script: str) -> list[str]:
-    """Return the programs that loops of a script wait with, each with what it gets wrong.
+    """Return the tools that the loops of a script use to wait, each with its problem.
 
     >>> faults_of("for i in 1 2; do ping -c 1 lead; done; python train.py")
     []
@@ -108,7 +108,7 @@ def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
 
 
 def _sets(node: JSON) -> Iterator[JSONObject]:
-    """Yield whatever describes groups in an object: a LeaderWorkerSet itself, or the templates of a DisaggregatedSet."""
+    """Yield the parts of an object that define groups: a LeaderWorkerSet, or the templates of a DisaggregatedSet."""
     if isinstance(node, dict) and isinstance(node.get("spec"), dict) and "leaderWorkerTemplate" in node["spec"]:
         yield node
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -138,7 +138,7 @@ def _of_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
 
 
 def _actions(template: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the actions of the rules of all containers, once each; a template may be invalid elsewhere."""
+    """Yield the distinct restart rule actions of all containers. Other parts of a template may be invalid."""
     seen: set[tuple[str, str]] = set()
     for name in ("leaderTemplate", "workerTemplate"):
         spec = _dict(_dict(template.get(name)).get("spec"))

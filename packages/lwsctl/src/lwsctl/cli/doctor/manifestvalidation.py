@@ -66,7 +66,10 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
 
 
 def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
-    """Return why an API server would reject an object. Admission is only checked if the schema is valid."""
+    """Return the reasons why an API server would reject an object.
+
+    Admission is checked only if the schema is valid.
+    """
     obj = obj | {"metadata": {"namespace": "default"} | meta.metadata(obj)}
     version = str(obj["apiVersion"]).rpartition("/")[2]
     served = {entry["name"]: entry["schema"]["openAPIV3Schema"] for entry in versions}

@@ -1,4 +1,4 @@
-"""Checks of what makes pods members of their group: the webhook, or the policy of kube-apiserver. Pure."""
+"""Checks whether the webhook or a policy of kube-apiserver adds pods to their groups. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ RESTORE = "check the logs of the manager, which restores the policy if it is the
 
 
 class AdmissionFacts(Struct, frozen=True, kw_only=True):
-    """The configured value of `podAdmission`, whether policies are served, and the objects of the policy by kind."""
+    """The configured value of `podAdmission`, whether policies are served, and the policy objects by kind."""
 
     mode: str | UnreadableObject = PodAdmission.WEBHOOK.value
     is_served: bool = False
@@ -22,7 +22,7 @@ class AdmissionFacts(Struct, frozen=True, kw_only=True):
 
 
 def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
-    """Yield what makes pods members, and how that differs from the configuration."""
+    """Yield the component that mutates pods, and differences from the configuration."""
     unread = [obj.why for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
     stored = {kind: obj for kind, obj in facts.objects.items() if isinstance(obj, dict)}
     if isinstance(facts.mode, UnreadableObject) or unread:

@@ -1,1 +1,1 @@
-"""The parts of `lws install` and `lws uninstall`."""
+"""The implementation of `lws install` and `lws uninstall`."""

@@ -1,4 +1,4 @@
-"""An installation on a cluster: its namespace, its existing objects, and the application of the new ones.
+"""An installation in a cluster: its namespace, existing objects, and the application of new objects.
 
 In: the objects that `install/` builds. Out: a line for each object, passed to `say`, or one error that lists the
 objects that were applied before it.
@@ -35,18 +35,18 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 FIELD_MANAGER: Final = "lws-install"
 BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
-"""The binding whose subject names the namespace of the manager that owns the cluster-wide objects."""
+"""The binding whose subject contains the namespace of the manager that owns the cluster-scoped objects."""
 
 
 TRANSIENT: Final = (ConnectionFailedError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
-"""The answers after which an apply is repeated: another attempt may succeed."""
+"""Responses after which an apply is retried."""
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before each further attempt."""
+"""The delays in seconds before each retry."""
 
 
 def place(target: Target) -> str:
-    """Return the namespace of the installation; the embedded cluster has none."""
+    """Return the namespace of the installation. Embedded clusters do not have one."""
     if target.local:
         raise UsageError(
             "the embedded cluster runs its own manager; select a different cluster with --context or --kubeconfig"
@@ -65,7 +65,7 @@ def title(resource: Resource, name: str) -> str:
 
 
 class Installer:
-    """Installs into one namespace, with one field manager."""
+    """Installs the manager in one namespace, with one field manager."""
 
     def __init__(self, client: Client, namespace: str, say: Callable[[str], None]) -> None:
         self._client = client
@@ -84,7 +84,7 @@ class Installer:
             )
 
     async def check_operator(self) -> None:
-        """Raise an error if the operator manages the installation: it would revert every change.
+        """Raise an error if the operator manages the installation, because it would revert all changes.
 
         A user who may not read the operator's object needs no permission for it: an installation uses no object of the
         operator.
@@ -100,13 +100,13 @@ class Installer:
             )
 
     async def configuration(self) -> str | None:
-        """Return the text of the installed configuration, None if there is none."""
+        """Return the installed configuration, or None if it does not exist."""
         config_map = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
         text: str | None = ((config_map or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
-        """Omit the namespace if others created it, so that it keeps its labels."""
+        """Omit the namespace if it has a different owner, so that its labels are not changed."""
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
@@ -114,7 +114,7 @@ class Installer:
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[ApplyResult]:
-        """Check every object on the API server, and raise all errors at once, so that no incomplete installation remains.
+        """Validate all objects on the API server, and raise all errors together, to avoid an incomplete installation.
 
         Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
         """
@@ -134,7 +134,10 @@ class Installer:
         return checked
 
     async def apply(self, objects: Objects) -> None:
-        """Apply the objects in order. After an error, the applied objects stay, and a repeated call continues there."""
+        """Apply the objects in order.
+
+        After an error, applied objects remain. Call this function again to continue.
+        """
         for resource, obj in objects:
             try:
                 result = await self._apply(resource, obj)
@@ -143,7 +146,7 @@ class Installer:
             self._say(f"{title(resource, meta.name(obj))} {result.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> ApplyResult:
-        """Apply an object; retry a few times while the API server is overloaded or restarts."""
+        """Apply an object. Retry while the API server is overloaded or restarting."""
         for pause in PAUSES:
             try:
                 return await self._send(resource, obj, dry_run=dry_run)
@@ -157,7 +160,7 @@ class Installer:
 
 
 def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
-    """Build the message of a refused object: its name, the server's message, and advice if available."""
+    """Build the message for a rejected object: its name, the server's message, and advice if available."""
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
         advice = f". The deployment was created by a different installer with different labels; delete deployment {meta.name(obj)} first"

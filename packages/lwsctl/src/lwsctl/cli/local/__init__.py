@@ -1,4 +1,4 @@
-"""Embedded clusters of this machine: their options, start, and content.
+"""Embedded clusters on this machine: their options, start, and content.
 
 `localkube` is imported here, as late as possible.
 """

@@ -1,4 +1,4 @@
-"""The log of a detached cluster: standard error of its process, in a file of limited size.
+"""The log of a detached cluster, which contains the standard error of its process. The file size is limited.
 
 When the file is full it becomes the older log and replaces the previous one, and a new file is begun; so both together
 stay below twice `LIMIT`. If no new file can be created (a full disk), further output is dropped.
@@ -13,36 +13,36 @@ from typing import BinaryIO, Final
 from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 
 LIMIT: Final = 8 * 2**20
-"""The bytes of the current log at which it becomes the older one."""
+"""The size in bytes at which the current log is rotated."""
 
 LONGEST: Final = 64 * 2**10
-"""The maximum characters of one event; longer ones are truncated."""
+"""The maximum number of characters of one event. Longer events are truncated."""
 
 STANDARD_STREAMS: Final = (1, 2)
 
 
 def bound(place: ClusterDirectory) -> None:
-    """Limit the log of this process, if standard error is the log of the cluster."""
+    """Limit the log size of this process if its standard error is the cluster log."""
     if is_log(place, sys.stderr.fileno()):
         sys.stderr = BoundedLog(place)
 
 
 def opened(place: ClusterDirectory) -> BinaryIO:
-    """Open the log of a cluster for its process; only its user may read it."""
+    """Open the cluster log for the cluster process. Only the user can read it."""
     from localkube.cluster import open_private
 
     return open_private(place.log)
 
 
 def is_log(place: ClusterDirectory, descriptor: int) -> bool:
-    """Return whether a descriptor of this process writes to the log of the cluster."""
+    """Return whether a file descriptor of this process writes to the cluster log."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), place.log.stat())
     return False
 
 
 class BoundedLog(TextIOWrapper):
-    """Standard error, written to the log of a cluster."""
+    """Standard error that is written to a cluster log."""
 
     def __init__(self, place: ClusterDirectory, limit: int = LIMIT) -> None:
         buffer = os.fdopen(2, "wb", closefd=False)
@@ -51,13 +51,13 @@ class BoundedLog(TextIOWrapper):
         self._limit = limit
 
     def write(self, text: str, /) -> int:
-        """Write the text, truncated if it is very long; drop it if the log is full and cannot be replaced."""
+        """Write the string. Long strings are truncated, and dropped if the log is full and cannot be rotated."""
         if os.fstat(2).st_size < self._limit or self._rotate():
             super().write(text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)\n")
         return len(text)
 
     def _rotate(self) -> bool:
-        """Make the log the older one, and begin another; return whether that was possible."""
+        """Rotate the log. Return whether this succeeded."""
         fresh = self._place.log.with_suffix(".new")
         try:
             descriptor = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600)

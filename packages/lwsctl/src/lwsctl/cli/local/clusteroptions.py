@@ -1,4 +1,4 @@
-"""The options of an embedded cluster, shared by `lws up` and `lws run`."""
+"""The options of an embedded cluster, which `lws up` and `lws run` share."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -12,31 +12,31 @@ from msgspec.structs import fields
 from lwsctl.cli.errors import CommandError, UsageError
 
 MAX_PODS: Final = 5000
-"""The default of --max-pods: more pods than one machine runs well, fewer than fill its memory."""
+"""The default of --max-pods. It exceeds the practical capacity of one machine, and fits in its memory."""
 
 AUTO: Final = -1
-"""As many nodes or GPUs as the manifest needs; `lws run` computes the number."""
+"""Use as many nodes or GPUs as the manifest requires. `lws run` computes the number."""
 
 
 MISSING: Final = "missing"
-"""The value of --stub alone: only containers that cannot run here are replaced."""
+"""The value of --stub without an argument. Only containers that cannot run on this machine are replaced."""
 
 
 class CountOrAuto(click.IntRange):
-    """A number, or the word `auto`."""
+    """A parameter type for a number or `auto`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read the word."""
+        """Parse the value."""
         if value == "auto":
             return AUTO
         return AUTO if value == AUTO else int(super().convert(value, param, ctx))
 
 
 class Gpus(CountOrAuto):
-    """A number, the word `auto`, or `host` and `host:N` for the GPUs of this machine, which stay texts."""
+    """A parameter type for a number, `auto`, `host` or `host:N`. Values for host GPUs are returned as strings."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the word."""
+        """Parse the value."""
         if isinstance(value, str) and value.partition(":")[0] == "host":
             return value
         if isinstance(value, str) and value != "auto" and not value.lstrip("-").isdecimal():
@@ -48,7 +48,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ClusterOptions(Struct, frozen=True, kw_only=True):
-    """The options of an embedded cluster. `gpus_per_node` is a number, or a text for the GPUs of this machine."""
+    """The options of an embedded cluster. `gpus_per_node` is a number, or a string for host GPUs."""
 
     nodes: int = 1
     node_labels: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     log_format: str = "text"
 
     def words(self) -> list[str]:
-        """Return the command line words for the same options, for a detached process."""
+        """Return command-line arguments with the same options, for a detached process."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += ["--expose-gpus"] if self.expose_gpus else []
         words += ["--ignore-memory-limits"] if self.ignore_memory_limits else []
@@ -191,20 +191,20 @@ OPTIONS = (
 
 
 def cluster_options(command: Command) -> Command:
-    """Give a command the options of an embedded cluster; they arrive as keyword arguments."""
+    """Add the options of an embedded cluster to a command. Their values are passed as keyword arguments."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def collect(options: dict[str, Any]) -> ClusterOptions:
-    """Take the options of a cluster out of a command's keyword arguments."""
+    """Remove the cluster options from a command's keyword arguments, and return them."""
     own = {field.name: options.pop(field.name) for field in fields(ClusterOptions)}
     return ClusterOptions(**own | {"images": tuple(map(parse_image, own["images"]))})
 
 
 def parse_image(words: str) -> tuple[str, Path]:
-    """Read NAME=DIR."""
+    """Parse NAME=DIR."""
     name, separator, directory = words.partition("=")
     path = Path(directory).expanduser().absolute()
     if not separator or not name or not directory:
@@ -215,7 +215,7 @@ def parse_image(words: str) -> tuple[str, Path]:
 
 
 def require_localkube(command: str) -> None:
-    """Raise a `CommandError` with the package to install if clusters of this machine cannot be started."""
+    """Raise a `CommandError` with the package to install if local clusters are not available."""
     if find_spec("localkube") is None:
         raise CommandError(
             f"lws {command} requires the package localkube, which is not installed: pip install 'lwsctl[local]'"

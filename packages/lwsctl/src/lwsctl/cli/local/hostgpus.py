@@ -9,5 +9,5 @@ __all__ = ["GpuReport", "report"]
 
 
 def report() -> GpuReport | None:
-    """Return the state of the GPUs that this process may use; None if there is no sign of any."""
+    """Return the state of the GPUs that this process may use, or None if there are no GPUs."""
     return cluster.report_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))

@@ -1,4 +1,4 @@
-"""The images that a cluster of this machine maps to directories: `lws up --image` adds some while it runs.
+"""The images that a local cluster maps to directories. `lws up --image` can add mappings to a running cluster.
 
 The kept options of the cluster say which (`keptoptions`). Its process reads them again when their file has changed, so a
 container that starts later runs with the new mapping.
@@ -15,7 +15,7 @@ from lwsctl.cli.local.clusteroptions import ClusterOptions
 
 
 class ImageMappings(Mapping[str, Path]):
-    """The mappings of a cluster, including the mappings that were added after its start."""
+    """The image mappings of a cluster, including mappings that were added after its start."""
 
     def __init__(self, place: ClusterDirectory, options: ClusterOptions) -> None:
         self._place = place
@@ -31,7 +31,7 @@ class ImageMappings(Mapping[str, Path]):
         return iter(self._current())
 
     def __len__(self) -> int:
-        """Return how many images are mapped."""
+        """Return the number of mapped images."""
         return len(self._current())
 
     def _current(self) -> Mapping[str, Path]:
@@ -50,5 +50,8 @@ class ImageMappings(Mapping[str, Path]):
 
 
 def added(options: ClusterOptions, typed: ClusterOptions) -> tuple[tuple[str, Path], ...]:
-    """Return the mappings of a cluster combined with the mappings of a command, which take precedence."""
+    """Return the mappings of a cluster combined with those of a command.
+
+    The mappings of the command take precedence.
+    """
     return tuple((dict(options.images) | dict(typed.images)).items())

@@ -1,4 +1,4 @@
-"""An embedded cluster with LeaderWorkerSets, as `lws up` and `lws run` start it."""
+"""An embedded cluster with LeaderWorkerSets, for `lws up` and `lws run`."""
 
 import os
 import sys
@@ -42,16 +42,16 @@ from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.rehearsal.nodepools import Pool
 
 CONNECTIONS: Final = 8
-"""The connections for the controllers' requests; both ends are in this process."""
+"""The connections for requests of the controllers, with both ends in this process."""
 
 CONFIGURED: Final = {DISRUPTION: DisruptionSettings(), MOVES: MaintenanceSettings()}
-"""The configuration of a rehearsal is empty: LeaderWorkerSets select features by annotations."""
+"""The empty manager configuration of a rehearsal. LeaderWorkerSets select features with annotations."""
 
 PROGRESS_PACE: Final = 1.0
-"""Seconds between two writes of the progress of one leader."""
+"""The interval in seconds between two progress writes of a leader."""
 
 SAID: Final = ".noted"
-"""The file next to the clusters with the last printed note about this machine."""
+"""The file that contains the last printed note about this machine."""
 
 OPTIONS_OF_NODES: Final = {
     "labels": "--node-label",
@@ -59,11 +59,11 @@ OPTIONS_OF_NODES: Final = {
     "capacity": "--node-capacity",
     "gpus": "--gpus-per-node",
 }
-"""The option that sets each field of `Nodes`."""
+"""The command-line option for each field of `Nodes`."""
 
 
 class LocalCluster(Struct, frozen=True):
-    """A running cluster: a client that uses HTTP, and notes about this machine for its users."""
+    """A running cluster with an HTTP client, and notes about this machine for users."""
 
     client: Client
     channels: OpenChannels
@@ -80,7 +80,7 @@ async def local_cluster(
     keep: bool = True,
     hold_completed: bool = False,
 ) -> AsyncIterator[LocalCluster]:
-    """Start the cluster, and end it when the context is left.
+    """Start the cluster, and stop it on exit of the context.
 
     `nodes` override those of the options. The controllers and webhooks of LeaderWorkerSets use HTTP to the API server,
     as they do on Kubernetes.
@@ -119,12 +119,12 @@ async def local_cluster(
 
 
 def read_logs(server: RunningCluster) -> ReadFiles:
-    """Return the function by which the recorder reads the logs of this cluster's pods, also of deleted ones."""
+    """Return the function with which the recorder reads the logs of existing and deleted pods of this cluster."""
     return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
 
 
 def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Return the missing features of this machine's sandboxes as one note.
+    """Return a note about sandbox features that this machine does not support.
 
     Empty if the file `path` contains the same note.
     """
@@ -140,7 +140,7 @@ def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def _refusals(place: ClusterDirectory) -> Iterator[None]:
-    """Report why a cluster cannot be started as an error of the command, with advice about damaged objects."""
+    """Convert a start error to a command error, with advice about damaged objects."""
     try:
         yield
     except DamagedDataError as error:
@@ -154,7 +154,7 @@ def _refusals(place: ClusterDirectory) -> Iterator[None]:
 def settings_of(
     place: ClusterDirectory, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool
 ) -> Settings:
-    """Convert the options of the command line into settings."""
+    """Convert the command-line options to settings."""
     return Settings(
         name=place.name,
         directory=place.directory,
@@ -174,7 +174,7 @@ def settings_of(
 
 
 def nodes_of(options: ClusterOptions) -> Nodes:
-    """Convert the options about nodes into settings; an error names the option of the invalid value."""
+    """Convert the node options to settings. Errors contain the option with the invalid value."""
     gpus = options.gpus_per_node
     nodes = Nodes(
         count=options.nodes,
@@ -193,7 +193,7 @@ def nodes_of(options: ClusterOptions) -> Nodes:
 
 
 def _devices(words: str, nodes: int) -> Devices:
-    """Return the GPUs of this machine; an error about them names the option."""
+    """Return the GPUs of this machine. Errors contain the option."""
     if nodes == AUTO:
         raise UsageError(f"--gpus {words} requires --nodes N, because the GPUs are divided among the nodes")
     try:
@@ -205,7 +205,7 @@ def _devices(words: str, nodes: int) -> Devices:
 
 
 def nodes_in(pools: Sequence[Pool]) -> Nodes:
-    """Convert pools of nodes into settings."""
+    """Convert node pools to settings."""
     first, *others = [
         Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools
     ]

@@ -1,4 +1,4 @@
-"""The options of a cluster, kept next to its objects for the next `lws up`.
+"""The stored options of a cluster, which the next `lws up` uses.
 
 In: the options of the command line. Out: the options to start with, and a text that names those of the last start. They
 are written once a cluster runs, so that options with which it does not start are not kept.
@@ -15,11 +15,11 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.local.clusteroptions import MISSING, ClusterOptions
 
 SINGLE: Final = ("log_level", "log_format")
-"""Options that apply to a single start: the next start uses their defaults."""
+"""Options that apply to a single start. The next start uses their defaults."""
 
 
 def load(place: ClusterDirectory) -> ClusterOptions | None:
-    """Return the options of the last start, None if there are none."""
+    """Return the options of the previous start, or None if they are not stored."""
     path = place.directory / OPTIONS
     try:
         value: Any = msgspec.json.decode(path.read_bytes())
@@ -53,18 +53,18 @@ def save(place: ClusterDirectory, options: ClusterOptions) -> None:
 
 
 def combine(typed: ClusterOptions, names: Collection[str], previous: ClusterOptions | None) -> ClusterOptions:
-    """Return the options of the command line, and the kept ones for the rest."""
+    """Return the command-line options, and the stored values of all other options."""
     if previous is None:
         return typed
     return replace(previous, **{name: getattr(typed, name) for name in {*names, *SINGLE}})
 
 
 def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
-    """Return the command line words for the options that differ from others."""
+    """Return the command-line arguments for options that differ from `others`."""
     base_words = set(base.words())
     return [word for word in options.words() if word not in base_words]
 
 
 def _decode(kind: Any, text: Any) -> Any:
-    """Convert text to a path, the one type of an option that JSON does not have."""
+    """Convert a string to a path, which is the only option type that JSON does not support."""
     return kind(text)

@@ -1,1 +1,1 @@
-"""The process of a command: which modules it does not import, when it collects garbage, how it ends."""
+"""The process of a command: lazy imports, garbage collection, and exit."""

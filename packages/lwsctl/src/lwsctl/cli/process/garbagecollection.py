@@ -1,4 +1,4 @@
-"""Controls when a command collects garbage: not while it starts a cluster or reads thousands of objects.
+"""Controls garbage collection, which is disabled while a command starts a cluster or reads thousands of objects.
 
 Nearly all objects that a start creates are modules, which stay. Traversing them repeatedly would take a tenth of the
 processor time of `lws run`.
@@ -23,7 +23,7 @@ def put_off() -> Iterator[None]:
 
 @contextmanager
 def resumed(*, lasting: bool) -> Iterator[None]:
-    """Collect objects created from here on; earlier ones are not traversed, which would delay events.
+    """Collect only objects that are created after this call. Earlier objects are not traversed, to avoid delays.
 
     With `lasting`, everything is collected once before: the start of a cluster with thousands of objects leaves
     garbage.

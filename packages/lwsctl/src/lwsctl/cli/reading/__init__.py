@@ -1,1 +1,1 @@
-"""Reads manifests: files, folders, addresses and kustomizations, and their order."""
+"""Reads manifests from files, directories, URLs and kustomizations, and sorts their objects."""

@@ -1,4 +1,4 @@
-"""Finds the fields of an object that a message names, and their lines in the manifest. Pure.
+"""Finds the fields of an object that an error message contains, and their lines in the manifest. Pure.
 
 In: a message of an API server, of admission or of a check, the object, and the lines of its fields. Out: the message, and
 the line of its first field.
@@ -20,16 +20,16 @@ ELEMENT_KEY: Final = re.compile(r'\b(\w+)=("[^"]*"|[^,]+)')
 OMITS_KEY: Final = re.compile(r': associative list with keys has an element that omits key field "(\w+)"')
 DUPLICATE: Final = re.compile(r": duplicate entries for key \[([^\[\]]*)\]")
 NO_MAPPING: Final = re.compile(r": (associative list with keys may not have|.+ has no keys$)")
-"""Messages about an element of a list that name only the list."""
+"""Messages about a list element that contain only the list."""
 
 UNKNOWN: Final = re.compile(r'field "[^"]*$')
-"""The beginning of a quoted field, as strict decoding names unknown ones; other quoted texts are values."""
+"""The prefix of a quoted field in errors of strict decoding. Other quoted strings are values."""
 
 COMMON: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 OF_METADATA: Final = ("labels", "annotations")
 LONGEST_PATH: Final = 300
 LONGEST: Final = 1 << 16
-"""The maximum characters of a message that are searched for fields."""
+"""The maximum number of characters of a message that are searched for fields."""
 
 
 def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]) -> tuple[str, int | None]:
@@ -53,7 +53,7 @@ def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]
 
 
 def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
-    """Yield where each field ends in the message, and its path; `spec.roles[1].spec: spec.size` is one field."""
+    """Yield each field path and its end position in the message. `spec.roles[1].spec: spec.size` is one field."""
     names = "|".join(re.escape(name) for name in {**dict.fromkeys(COMMON), **obj})
     previous: tuple[int, Path] | None = None
     for match in re.finditer(rf"(?<![\w/-])(?P<name>{names})\b{STEPS}", message):
@@ -69,7 +69,7 @@ def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
 
 
 def _element(rest: str, node: JSON) -> Path:
-    """Return the index of the element of a list that the words after the list's name are about; empty if about none."""
+    """Return the index of the list element that the message after the list name refers to, or nothing if none."""
     if not isinstance(node, list):
         return ()
     omits, duplicate = OMITS_KEY.match(rest), DUPLICATE.match(rest)
@@ -105,12 +105,12 @@ def _path(base: Path, steps: str, obj: JSONObject) -> Path:
 
 
 def _dotted(rest: str, node: JSONObject) -> str:
-    """Return the longest field with dots in its name that a text begins with; empty if there is none."""
+    """Return the longest field name with dots that starts the string, or an empty string if there is none."""
     return max((name for name in node if "." in name and f"{rest}.".startswith(f"{name}.")), key=len, default="")
 
 
 def _key(element: str, node: JSON) -> str | int:
-    """Return the index or the key for the text between brackets: `0`, `name="a"`, or a key of a mapping."""
+    """Return the index or key for the text in brackets: `0`, `name="a"`, or a map key."""
     if not isinstance(node, list):
         return element.strip("\"'")
     if (index := decimals.natural(element)) is not None:
@@ -120,7 +120,7 @@ def _key(element: str, node: JSON) -> str | int:
 
 
 def _same(element: str, items: list[JSON]) -> list[bool]:
-    """Return which elements have the keys of a text such as `port=80,protocol="TCP"`; others than the first may have defaults."""
+    """Return the elements with the keys in a string such as `port=80,protocol="TCP"`. Later keys may be defaults."""
     identity = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
     first = next(iter(identity), "")
     return [

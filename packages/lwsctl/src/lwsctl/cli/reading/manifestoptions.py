@@ -1,4 +1,4 @@
-"""The options for manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
+"""The manifest options (`-f`, `-k`, `-R`), which apply, run and delete share."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ def _unprinted(document: Document) -> Document:
 
 
 def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
-    """Add the option that skips objects of kinds that are not served, and that no pod depends on."""
+    """Add the option to skip objects with unserved kinds that pods do not depend on."""
     return click.option(
         "--skip-unserved/--no-skip-unserved",
         default=default,
@@ -42,22 +42,22 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
 
 
 class ManifestOptions(Struct, frozen=True):
-    """The typed values of the options."""
+    """The values of the options."""
 
     files: tuple[str, ...]
     kustomizations: tuple[str, ...]
     recursive: bool
 
     def __str__(self) -> str:
-        """Return all values, for messages."""
+        """Return all values for messages."""
         return ", ".join([*self.files, *self.kustomizations])
 
     def __bool__(self) -> bool:
-        """Return whether anything was given."""
+        """Return whether any value was specified."""
         return bool(self.files or self.kustomizations)
 
     def load(self) -> list[Document]:
-        """Read all documents; return nothing unless all of them can be read."""
+        """Read all documents. Raise an error if any of them cannot be read."""
         if not self:
             raise UsageError("specify manifests with -f FILE, -f - for standard input, or -k DIR")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
@@ -70,19 +70,19 @@ class ManifestOptions(Struct, frozen=True):
 
 
 def manifest_options(command: Command) -> Command:
-    """Add the options to a command; they arrive as keyword arguments."""
+    """Add the options to a command. Their values are passed as keyword arguments."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def manifest_arguments(command: Command) -> Command:
-    """Add the options, and arguments that mean the same as `-f`, to a command that has no other arguments."""
+    """Add the options, and arguments that are equivalent to `-f`, to a command without other arguments."""
     return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
 
 
 def collect(options: dict[str, Any]) -> ManifestOptions:
-    """Remove the options of manifests from a command's keyword arguments, and return them."""
+    """Remove the manifest options from a command's keyword arguments, and return them."""
     return ManifestOptions(
         options.pop("files") + options.pop("paths", ()), options.pop("kustomizations"), options.pop("recursive")
     )
@@ -91,7 +91,7 @@ def collect(options: dict[str, Any]) -> ManifestOptions:
 BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 PATIENCE: Final = 300.0
-"""The time limit in seconds: a kustomization may download remote bases."""
+"""The time limit in seconds, which allows a kustomization to download remote bases."""
 
 
 def build_kustomization(directory: str) -> bytes:

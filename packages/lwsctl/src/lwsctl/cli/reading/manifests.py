@@ -1,4 +1,4 @@
-"""Reads manifests from files, directories, web addresses and standard input as documents that know their source.
+"""Reads manifests from files, directories, URLs and standard input as documents with a known source.
 
 YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), a field that is null is absent, and a duplicate
 key is an error. Every error names the file and the line, and so do messages about fields of an object.
@@ -30,14 +30,14 @@ from lwsctl.views.document import VERSION, VIEWS, shown_objects
 SCHEMES: Final = ("https://", "http://")
 
 PATIENCE: Final = 30.0
-"""The maximum seconds without data from the server."""
+"""The maximum time in seconds without data from the server."""
 
 LARGEST: Final = 32 * 2**20
-"""The maximum bytes of a manifest: larger than a large installation, and small enough to fit in memory."""
+"""The maximum size of a manifest in bytes. It allows large installations, and fits in memory."""
 
 
 def is_address(words: str) -> bool:
-    """Return whether an argument is the web address of a manifest.
+    """Return whether an argument is a URL.
 
     >>> is_address("https://example.org/lws.yaml"), is_address("lws.yaml")
     (True, False)
@@ -46,7 +46,7 @@ def is_address(words: str) -> bool:
 
 
 def fetch(address: str) -> bytes:
-    """Return the text at a web address."""
+    """Return the content of a URL."""
     request = Request(address, headers={"User-Agent": f"lws/{lwsctl.__version__}"})  # noqa: S310 - http(s) only
     try:
         with build_opener(_Redirects).open(request, timeout=PATIENCE) as response:
@@ -68,12 +68,12 @@ def fetch(address: str) -> bytes:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows redirects, but not from an encrypted connection to an unencrypted one."""
+    """Follows redirects, except from an encrypted to an unencrypted connection."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        """Return the request to the new address."""
+        """Return the request to the new URL."""
         if req.type == "https" and not newurl.lower().startswith("https://"):
             raise URLError(f"redirects to {newurl}, which is not encrypted")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -88,21 +88,24 @@ class ManifestError(CommandError):
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """The text that contains an object, which of its documents that is, and the path of the object in it."""
+    """The text that contains an object, the index of its document, and the path of the object in it."""
 
     text: str | bytes
     index: int
     path: FieldPath = ()
 
     def line(self, path: FieldPath) -> int | None:
-        """Return the line of a field of the object, or of the next field above it; None if there is none."""
+        """Return the line of a field, or of its nearest parent. Return None if neither is in the text."""
         lines, whole = field_lines(self.text)[self.index], (*self.path, *path)
         paths = (whole[:length] for length in range(len(whole), 0, -1))
         return next((lines[above] for above in paths if above in lines), None)
 
 
 class Document(msgspec.Struct, frozen=True):
-    """One object of a manifest: `source` is its file, `line` where it begins; without an origin its lines are unknown."""
+    """An object in a manifest, with its file and first line.
+
+    Without an origin, the lines of its fields are unknown.
+    """
 
     source: str
     line: int
@@ -111,7 +114,7 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Return the place of the document, for messages."""
+        """Return the location of the document for messages."""
         return self.place_of()
 
     @property
@@ -121,12 +124,12 @@ class Document(msgspec.Struct, frozen=True):
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
 
     def place_of(self, *path: str | int) -> str:
-        """Return the file and the line of a field."""
+        """Return the file and line of a field."""
         line = self.origin.line(path) if self.origin else None
         return f"{self.source}:{line or self.line}"
 
     def message(self, text: str) -> str:
-        """Return a message about the object, after its file, its title, and the line of the first field in the text."""
+        """Return a message about the object with its file, title, and the line of the first field in the message."""
         line_of = self.origin.line if self.origin else lambda _: None
         words, line = fieldlocations.located(text, self.object, line_of)
         place = f"{self.source}:{line}" if line else self.place
@@ -134,7 +137,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
-    """Read all documents of files, directories, addresses and `-`; nothing is returned unless all can be read."""
+    """Read all documents of files, directories, URLs and `-`. Raise an error if any of them cannot be read."""
     documents = [document for path in paths for document in _read(path, recursive=recursive)]
     if not documents:
         raise nothing_in(paths)
@@ -142,13 +145,13 @@ def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
 
 
 def nothing_in(paths: Iterable[str]) -> ManifestError:
-    """Return the error of manifests without an object."""
+    """Return the error for manifests without objects."""
     places = ", ".join("standard input" if path == "-" else path for path in paths)
     return ManifestError(f"no objects in {places}; a manifest requires apiVersion, kind and metadata.name")
 
 
 def parse(text: str | bytes, source: str) -> list[Document]:
-    """Read the documents of one text.
+    """Parse the documents in a string.
 
     >>> [document.title for document in parse("{apiVersion: v1, kind: Pod, metadata: {name: a}}", "a.yaml")]
     ['pod/a']
@@ -208,13 +211,13 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
 
 
 def _indentation(text: str, line: int) -> str:
-    """Return the white space at the beginning of a line."""
+    """Return the indentation of a line."""
     words = next(islice(text.splitlines(), line - 1, None), "")
     return words[: len(words) - len(words.lstrip())]
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:
-    """Return the value of JSON that is not YAML, because of escaped surrogate pairs; None for other texts."""
+    """Return the value of JSON that is not YAML because of escaped surrogate pairs, or None for other strings."""
     if "escape" not in error.problem and "control characters" not in error.problem:
         return None
     try:
@@ -239,7 +242,7 @@ def _checked(value: object, source: str, line: int, origin: SourceText | None = 
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a list by its items, and the output of `lws get -o view` by the objects in it.
+    """Replace a list with its items, and the output of `lws get -o view` with its objects.
 
     Items of a typed list, such as a LeaderWorkerSetList, may lack their kind.
     """
@@ -280,7 +283,7 @@ def _typed(item: JSON, items_of: JSONObject) -> JSON:
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Return a value without the fields that are null, at any depth; elements of lists stay.
+    """Return a value without null fields at any depth. List elements are not removed.
 
     A null means an absent field to `kubectl apply`. Server-side apply rejects it in objects of custom kinds.
 
@@ -311,12 +314,12 @@ FIRST: Final = (
     ("PersistentVolume", "PersistentVolumeClaim", "Service"),
 )
 LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
-"""Kinds that may refuse later objects as long as their webhook does not run."""
+"""Kinds that can reject later objects while their webhook is not running."""
 
 RANKS: Final = {kind: rank for rank, kinds in enumerate(FIRST) for kind in kinds} | dict.fromkeys(LAST, len(FIRST) + 1)
 
 AT_ONCE: Final = 10
-"""The maximum number of documents that are applied at the same time."""
+"""The maximum number of documents that are applied concurrently."""
 
 
 def ordered(documents: Sequence[Document]) -> list[Document]:
@@ -328,7 +331,10 @@ def ordered(documents: Sequence[Document]) -> list[Document]:
 
 
 def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Split ordered documents into batches to apply at once: small, of one rank, and without repeated objects."""
+    """Split ordered documents into batches that are applied concurrently.
+
+    Batches are small, and objects do not repeat.
+    """
     batch: dict[tuple[str, str], Document] = {}
     for document in documents:
         own = document.title, document.object["metadata"].get("namespace") or ""

@@ -1,4 +1,4 @@
-"""Warns about Services of manifests whose selector matches no pod of these manifests: they have no endpoints.
+"""Warns about Services whose selector does not match any pods of the manifests, so that they have no endpoints.
 
 Only manifests with LeaderWorkerSets and no other kind of workload are checked; the pods of other workloads are not
 known here.
@@ -19,7 +19,7 @@ OTHER_WORKLOADS: Final = frozenset(
 
 
 def unselected(documents: Sequence[Document]) -> Iterator[str]:
-    """Yield a warning for each Service that selects no rank."""
+    """Yield a warning for each Service that does not select any ranks."""
     objects = [document.object for document in documents]
     sets = [obj for obj in objects if obj["kind"] == LEADERWORKERSETS.kind]
     if not sets or any(obj["kind"] in OTHER_WORKLOADS for obj in objects):
@@ -36,5 +36,5 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both can be in one namespace: without one they are applied to the command's namespace."""
+    """Return whether both can be in the same namespace. The namespace defaults to that of the command."""
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

@@ -1,4 +1,4 @@
-"""Warns about claims that several ranks share although their volume can be attached to one node only.
+"""Warns about claims that several ranks share although their volume can be attached to only one node.
 
 In: manifests, and the claims of the cluster that they name. Out: a warning for each such claim of a LeaderWorkerSet.
 """
@@ -17,7 +17,7 @@ TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
 
 
 def shared(documents: Sequence[Document], stored: Iterable[JSONObject], namespace: str) -> Iterator[str]:
-    """Yield a warning for each claim that several ranks mount; objects without a namespace are in `namespace`."""
+    """Yield a warning for each claim that several ranks mount. `namespace` is the default namespace of objects."""
     claims = {_key(claim, namespace): claim for claim in (*stored, *_of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind))}
     for document in documents:
         for key, (path, pods) in _uses(document.object, namespace).items():
@@ -32,7 +32,7 @@ def shared(documents: Sequence[Document], stored: Iterable[JSONObject], namespac
 
 
 def unknown(documents: Sequence[Document], namespace: str) -> set[ObjectKey]:
-    """Return the claims that several ranks mount, and that the manifests do not contain."""
+    """Return the claims that several ranks mount and that are not in the manifests."""
     own = {_key(claim, namespace) for claim in _of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind)}
     uses = (_uses(document.object, namespace).items() for document in documents)
     return {key for keys in uses for key, (_, pods) in keys if pods > 1} - own

@@ -1,4 +1,4 @@
-"""Recognizes the values of templates that nobody rendered, as of a Helm chart, in text and in objects. Pure."""
+"""Detects unrendered template values, such as those of a Helm chart, in text and in objects. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 ACTION: Final = re.compile(r"\{\{.*?(?:\}\}|$)", re.MULTILINE)
 HELM: Final = re.compile(r"\{\{[^{}]*?(?:\.(?:Values|Release|Chart|Capabilities|Files)\b|\b(?:include|template)\s\")")
-"""The beginning of actions that only charts have: programs may have other templates in their arguments, as for chats."""
+"""The prefix of actions that are specific to charts. Arguments of containers may contain other templates."""
 
 CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
-"""Fields that may contain templates for programs."""
+"""Fields that may contain templates for the container."""
 
 REMEDY: Final = "an unrendered template; apply the output of the template engine, for example `helm template CHART | lws apply -f -`"
 
 
 def in_text(text: str, error_line: int) -> tuple[int, str] | None:
-    r"""Return the line and the words of the template action because of which a text is not YAML, None for another reason.
+    r"""Return the line and content of a template action that makes the text invalid YAML, or None if there is none.
 
     >>> in_text("a: 1\nb: {{ .Values.b }}\n", 2), in_text("a: '{{ chat }}'\nb: [", 3)
     ((2, '{{ .Values.b }}'), None)
@@ -30,7 +30,7 @@ def in_text(text: str, error_line: int) -> tuple[int, str] | None:
 
 
 def in_object(obj: JSONObject) -> tuple[Path, str] | None:
-    """Return the path and the words of the first action of a chart in the strings of an object."""
+    """Return the path and content of the first chart action in the strings of an object."""
     skipped = CONTENT.get(str(obj.get("kind")), ())
     return next(_actions({name: value for name, value in obj.items() if name not in skipped}, ()), None)
 
@@ -45,7 +45,7 @@ def _actions(node: JSON, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _words(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first action of a text that matches the pattern; empty if there is none."""
+    """Return the first action in a string that matches the pattern, or an empty string if there is none."""
     begin = pattern.search(text)
     whole = ACTION.match(text, begin.start()) if begin else None
     return whole[0].strip() if whole else ""

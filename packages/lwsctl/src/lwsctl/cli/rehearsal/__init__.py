@@ -1,1 +1,1 @@
-"""The requirements of a manifest on its cluster: read from the manifest, and simulated here. Pure."""
+"""Derives the cluster requirements of a manifest and simulates them. Pure."""

@@ -1,4 +1,4 @@
-"""Counts claims for devices: each claim becomes a request of its pod for an extended resource. Pure.
+"""Replaces each device claim with a request of its pod for an extended resource. Pure.
 
 In: the documents of a rehearsal. Out: the documents without ResourceClaimTemplates, ResourceClaims and DeviceClasses,
 and pods that request `CLASS/device` in their place. Selectors, constraints and configurations of claims are not
@@ -19,18 +19,18 @@ GROUP: Final = "resource.k8s.io"
 TEMPLATES: Final = "ResourceClaimTemplate"
 
 Devices: TypeAlias = dict[str, int]
-"""The number of devices by the name of their extended resource."""
+"""The number of devices by extended resource name."""
 
 
 class DeviceCounts(Struct, frozen=True):
-    """The documents to apply, and a line about each kind of claim."""
+    """The documents to apply, and a note for each kind of claim."""
 
     documents: tuple[Document, ...]
     assumptions: tuple[str, ...]
 
 
 def counted(documents: Sequence[Document]) -> DeviceCounts:
-    """Return the documents with requests in place of claims.
+    """Return the documents with requests instead of claims.
 
     Raise an error if the claim of a pod is not in the documents.
     """
@@ -68,7 +68,7 @@ class _Claims(Struct, frozen=True):
     shared: set[str]
 
     def devices_of(self, claim: JSONObject) -> Devices:
-        """Return the devices of one entry of `resourceClaims`."""
+        """Return the devices of one entry in `resourceClaims`."""
         template, name = claim.get("resourceClaimTemplateName"), claim.get("resourceClaimName")
         if template in self.templates:
             return self.templates[template]
@@ -82,7 +82,7 @@ class _Claims(Struct, frozen=True):
 
 
 def _rewritten(node: JSON, claims: _Claims) -> JSON:
-    """Return a value whose pods request devices in place of claims, at any depth."""
+    """Return a value whose pods request devices instead of claims, at any depth."""
     if isinstance(node, list):
         return [_rewritten(child, claims) for child in node]
     if not isinstance(node, dict):
@@ -107,7 +107,7 @@ def _without_claims(container: JSONObject) -> JSONObject:
 
 
 def _devices(document: Document) -> Devices:
-    """Return the devices of a template or a claim, by class."""
+    """Return the devices of a template or claim by class."""
     spec = document.object.get("spec") or {}
     devices: Devices = {}
     try:
@@ -126,7 +126,7 @@ def _devices(document: Document) -> Devices:
 
 
 def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
-    """Yield the class and the number of devices of each request; the first one if there are alternatives."""
+    """Yield the class and number of devices of each request. Use the first alternative if there are several."""
     for request in requests:
         subrequest = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
         if subrequest.get("deviceClassName"):

@@ -1,4 +1,4 @@
-"""Mismatches between the images of manifests and the mappings `--image NAME=DIR`, reported before a pod fails.
+"""Reports mismatches between the images of manifests and the mappings of `--image NAME=DIR` before a pod fails.
 
 In: original objects, which may be invalid. Out: notes.
 """
@@ -14,7 +14,7 @@ NAMED: Final = 5
 
 
 def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
-    """Yield a note on each unused mapping (`is_typed`: the mappings are of this command), and on unmapped images."""
+    """Yield a note for each unused mapping, and for unmapped images. `is_typed` means mappings of this command."""
     containers = [container for obj in objects for container in _containers(obj)]
     used = dict.fromkeys(str(container["image"]) for container in containers)
     for name in mapped if is_typed else ():

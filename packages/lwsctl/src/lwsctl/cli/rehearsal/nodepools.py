@@ -1,4 +1,4 @@
-"""Pools of simulated nodes on which all pods of manifests fit: `--nodes auto --gpus auto`.
+"""Pools of simulated nodes on which all pods of the manifests fit, for `--nodes auto --gpus auto`.
 
 Pods that require the same labels and tolerate the same taints share a pool. A pod that requests GPUs, or must be apart
 from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
@@ -34,7 +34,7 @@ class Pool(Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the assumption as text for people.
+        """Return a description of the assumption.
 
         >>> str(Pool(count=2, labels=("pool=gpu",), capacity=("nvidia.com/gpu=8",), sources=("pod/a",)))
         '2 nodes with label pool=gpu, nvidia.com/gpu=8 (for pod/a)'
@@ -49,7 +49,7 @@ class Pool(Struct, frozen=True, kw_only=True):
 
 
 def pools(demands: Iterable[Demand]) -> list[Pool]:
-    """Return the pools that the demands need; none if nothing is required."""
+    """Return the node pools that the demands require, or no pools if there are no requirements."""
 
     def sort(demand: Demand) -> tuple[object, ...]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
@@ -89,7 +89,7 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
 
 
 def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
-    """Return whether pods of another pool could be placed on nodes of this one."""
+    """Return whether pods of another pool could be scheduled on nodes of this pool."""
     labels, taints, resources = members[0].labels, members[0].taints, largest(members)
     return (
         set(demand.labels) <= set(labels)
@@ -99,7 +99,7 @@ def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
 
 
 def _size(members: Sequence[Demand], key: str) -> int:
-    """Return how many nodes of this pool each domain of a topology needs."""
+    """Return the number of nodes of this pool that each domain of a topology requires."""
     sizes: dict[str, int] = {}
     for demand in members:
         for domain in demand.domains:
@@ -109,7 +109,7 @@ def _size(members: Sequence[Demand], key: str) -> int:
 
 
 def _number(demands: Iterable[Demand], key: str) -> int:
-    """Return how many domains of a topology the groups of all pools hold at once."""
+    """Return the number of topology domains that the groups of all pools use at the same time."""
     numbers: dict[str, int] = {}
     for domain in (domain for demand in demands for domain in demand.domains if domain.key == key):
         numbers[domain.owner] = max(numbers.get(domain.owner, 0), domain.number)
@@ -125,7 +125,7 @@ def _pods(demands: Iterable[Demand]) -> int:
 
 
 def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
-    """Return the largest request of one pod, by resource."""
+    """Return the largest request of one pod by resource."""
     amounts: dict[str, Quantity] = {}
     for demand in members:
         for name, amount in demand.resources.items():
@@ -134,5 +134,5 @@ def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
 
 
 def without_resources(pool: Pool) -> Pool:
-    """Return the pool without the resources that only some nodes have."""
+    """Return the pool without the resources that only some nodes provide."""
     return replace(pool, capacity=())

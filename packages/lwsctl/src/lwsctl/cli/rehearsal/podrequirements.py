@@ -1,4 +1,4 @@
-"""The requirements of pods on nodes: labels, tolerated taints, resources, and how they spread.
+"""The node requirements of pods: labels, tolerated taints, resources, and distribution.
 
 In: original objects, which may be invalid; invalid parts require nothing, because the API server reports
 them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind of pods.
@@ -23,14 +23,14 @@ from leaderworkerset.decisions.rolesteps import RolePlace, build_role
 HOSTNAME: Final = "kubernetes.io/hostname"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 OWN_TAINTS: Final = "node.kubernetes.io/"
-"""The prefix of taints of nodes with a problem: many pods tolerate them, but no healthy node has one."""
+"""The prefix of taints that report node problems. Many pods tolerate them, but healthy nodes do not have them."""
 
 NATIVE: Final = ("kubernetes.io/", "requests.kubernetes.io/")
 HUGE_PAGES: Final = "hugepages-"
 
 
 class Domain(Struct, frozen=True):
-    """Groups of `owner` that share no domain of the topology `key`: `number` domains, each with `pods` of the demand's pods.
+    """Groups of `owner` in separate domains of the topology `key`: `number` domains with `pods` pods each.
 
     Other pods with the label `repels` may not be in these domains; if it is empty, any other pods may.
     """
@@ -43,7 +43,7 @@ class Domain(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True, kw_only=True):
-    """The requirements of a number of equal pods."""
+    """The requirements of several identical pods."""
 
     source: str
     pods: int
@@ -53,11 +53,11 @@ class Demand(Struct, frozen=True, kw_only=True):
     spread: bool = False
     domains: tuple[Domain, ...] = ()
     pod_labels: tuple[str, ...] = ()
-    """The labels of the pods because of which exclusive domains repel them."""
+    """The labels of the pods that exclusive domains use to repel them."""
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
-    """Return the demands of the pods that one object describes."""
+    """Return the demands of the pods that one object defines."""
     kind, metadata = str(obj.get("kind")), _map(obj.get("metadata"))
     source = f"{kind.lower()}/{metadata.get('name', '')}"
     spec = _map(obj.get("spec"))
@@ -106,7 +106,7 @@ def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
 
 
 def _of_set(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, str]) -> Iterator[Demand]:
-    """Yield the demands of a LeaderWorkerSet, of which each slice has one; a slice has a domain of each topology."""
+    """Yield the demands of each slice of a LeaderWorkerSet. A slice uses one domain of each topology."""
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
     replicas, size = slices * _replicas(spec), max(_number(group.get("size"), 1), 1)
@@ -129,7 +129,7 @@ def _of_set(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, 
 
 
 def _replicas(spec: JSONObject) -> int:
-    """Return the number of groups of a LeaderWorkerSet in a rollout: also those of the surge, which it may begin with."""
+    """Return the number of groups of a LeaderWorkerSet in a rollout, including the surge."""
     replicas = _number(spec.get("replicas"), 1)
     rolling = _map(_map(spec.get("rolloutStrategy")).get("rollingUpdateConfiguration"))
     surge = rolling.get("maxSurge")
@@ -173,7 +173,7 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
 
 
 def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
-    """Return the topology labels that pods share or spread over, and whether each pod requires its own node."""
+    """Return the topology labels that pods share or spread over, and whether each pod requires a separate node."""
     affinity = _map(pod.get("affinity"))
     together = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED)))
     apart = _keys(_list(_map(affinity.get("podAntiAffinity")).get(REQUIRED)))
@@ -187,7 +187,7 @@ def _keys(terms: Iterable[JSON]) -> set[str]:
 
 
 def _taints(pod: JSONObject) -> Iterator[str]:
-    """Yield the taints that pods tolerate without a time limit, in the form of --node-taint."""
+    """Yield the taints that pods tolerate without a time limit, in the format of --node-taint."""
     for entry in map(_map, _list(pod.get("tolerations"))):
         key = str(entry.get("key") or "")
         if not key or key.startswith(OWN_TAINTS) or entry.get("tolerationSeconds") is not None:
@@ -197,7 +197,7 @@ def _taints(pod: JSONObject) -> Iterator[str]:
 
 
 def _extended(pod: JSONObject) -> dict[str, Quantity]:
-    """Return the resources that only some nodes have, with the amount that one pod requests."""
+    """Return the resources that only some nodes provide, with the amount that one pod requests."""
     amounts: dict[str, Quantity] = {}
     for container in map(_map, _list(pod.get("containers"))):
         for name, amount in _asked(container):

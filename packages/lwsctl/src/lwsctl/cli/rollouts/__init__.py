@@ -1,1 +1,1 @@
-"""Code that the verbs of a rollout share: their LeaderWorkerSet, and its change."""
+"""Shared code of the rollout commands, which read and change a LeaderWorkerSet."""

@@ -1,4 +1,4 @@
-"""Reads the facts that decide where groups fit: nodes, all pods, and the volumes of groups."""
+"""Reads nodes, all pods, and the volumes of groups, which determine where groups fit."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The restart of some groups of a LeaderWorkerSet, or of one rank, a few groups at a time.
+"""Restarts some groups of a LeaderWorkerSet, or one rank, a few groups at a time.
 
 A group is recreated as after a failure: its leader is deleted in the foreground, workers first.
 """
@@ -31,7 +31,7 @@ NO_BUDGET = 2**31
 
 
 class RestartRequest(Struct, frozen=True):
-    """The targets of a restart: a whole LeaderWorkerSet, some of its groups, or one rank of a group."""
+    """The targets of a restart: a LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
     groups: tuple[GroupName, ...] = ()
@@ -39,7 +39,7 @@ class RestartRequest(Struct, frozen=True):
 
     @classmethod
     def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
-        """Read the names; all of them must belong to one LeaderWorkerSet."""
+        """Parse the names. All of them must belong to one LeaderWorkerSet."""
         selections = [targets.parse(word) for word in words]
         if len({selection.name for selection in selections}) > 1:
             raise UsageError("specify groups of one LeaderWorkerSet")
@@ -55,7 +55,7 @@ class RestartRequest(Struct, frozen=True):
         return cls(first.name, tuple(groups), first.rank)
 
     def __str__(self) -> str:
-        """Return the groups or the rank as text."""
+        """Return a description of the groups or the rank."""
         where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {places(self.groups)}"
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
@@ -70,7 +70,7 @@ class Restart(Struct):
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     async def run(self, timeout: float) -> str:
-        """Delete the pods in turns; return when all groups are ready again."""
+        """Delete the pods in batches. Return when all groups are ready again."""
         await rollouttargets.read(self.session, self.request.name)
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.request.name))
         try:
@@ -89,7 +89,7 @@ class Restart(Struct):
         return f"{self.request.name} {self.request} restarted"
 
     async def preview(self) -> str:
-        """Return which pods would be deleted, and how many groups at once."""
+        """Return the pods that would be deleted, and the number of groups per batch."""
         obj = await rollouttargets.read(self.session, self.request.name)
         view = await targets.view_of(self.session, obj)
         uids = self._pods_to_delete(view)
@@ -131,7 +131,7 @@ class Restart(Struct):
         return uids
 
     def _next(self, view: View) -> RestartStep | None:
-        """Return the next batch of groups, or that all are done; None if the command must wait."""
+        """Return the next batch of groups, or a result if all are done. Return None if the command must wait."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
         done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
         self._progress.show(

@@ -1,4 +1,4 @@
-"""Writes of commands to nodes: cordoning and uncordoning, and the taint during one move."""
+"""Cordons and uncordons nodes, and taints them during a move."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
@@ -15,7 +15,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.rollouts import rollouttargets
 
 PATIENCE: Final = 10.0
-"""Seconds within which a manager with maintenance enabled reports that groups have to leave nodes.
+"""The time in seconds within which a manager with maintenance enabled reports groups that must be moved.
 
 It is the longest wait without an answer: a manager that is disabled or down never reports. The help of both commands names it.
 """
@@ -24,7 +24,7 @@ TAINT: Final[JSONObject] = {"key": labels.MOVING, "effect": "NoSchedule"}
 
 
 async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
-    """Cordon or uncordon a node; return whether the node changed."""
+    """Cordon or uncordon a node. Return whether the node changed."""
     if bool(meta.spec(node).get("unschedulable")) == is_closed:
         return False
     patch = {"metadata": {"uid": meta.uid(node)}, "spec": {"unschedulable": is_closed or None}}
@@ -34,7 +34,7 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
 
 @asynccontextmanager
 async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
-    """Keep new pods off nodes by a taint as long as the context lasts.
+    """Taint nodes while the context is active, so that no new pods are scheduled on them.
 
     Its value is unique for each move, so that it is recognized if the answer to its write was lost.
     """

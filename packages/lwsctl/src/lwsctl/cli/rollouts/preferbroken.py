@@ -25,7 +25,7 @@ from lwsctl.views.wording import counted, groups_named
 
 
 async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
-    """Return which groups will be removed; raise an error if no group would be removed."""
+    """Return the groups that will be deleted. Raise an error if no groups would be deleted."""
     view = await targets.view_of(session, await rollouttargets.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
@@ -35,7 +35,7 @@ async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
 
 
 def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: bool) -> list[str]:
-    """Return lines about the groups that are removed and that remain, and what the user can do about unready groups."""
+    """Return lines about the deleted and remaining groups, and about actions for unready groups."""
     lines = list(scaledown.lines(name, scale_down))
     if scale_down.over:
         lines.append(f"use `{session.lws} recover {name}/{scale_down.over[0]}` to recover it")
@@ -45,7 +45,7 @@ def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: boo
 
 
 async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: float) -> str:
-    """Recreate the remaining unready groups once the removed groups are deleted; return a description."""
+    """Recreate the remaining unready groups after the other groups are deleted. Return a description."""
     if not scale_down.staying:
         return f"{name}: all remaining groups are ready"
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet that a verb of `lws rollout` acts on, with its pods, its revisions and its leader StatefulSet.
+"""The LeaderWorkerSet of a rollout command, with its pods, revisions and leader StatefulSet.
 
 A DisaggregatedSet rolls by creating new LeaderWorkerSets, so it has no template to return to and no partition: only
 `status` supports it. Its LeaderWorkerSets are written by its controller; they may be shown, and restarted by group
@@ -29,7 +29,7 @@ ATTEMPTS = 5
 
 
 async def read(session: Session, name: str) -> JSONObject:
-    """Return the LeaderWorkerSet; refuse a DisaggregatedSet with an explanation."""
+    """Return the LeaderWorkerSet. Reject a DisaggregatedSet with an explanation."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         return obj
@@ -40,7 +40,7 @@ async def read(session: Session, name: str) -> JSONObject:
 
 
 async def writable(session: Session, name: str) -> JSONObject:
-    """Return a LeaderWorkerSet whose spec no other controller writes."""
+    """Return a LeaderWorkerSet whose spec is not written by other controllers."""
     obj = await read(session, name)
     owner = meta.labels(obj).get(SET_NAME)
     if owner and meta.controller_of(obj) is not None:
@@ -51,7 +51,7 @@ async def writable(session: Session, name: str) -> JSONObject:
 
 
 async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
-    """Return the result of a write; after a conflict read and try again."""
+    """Return the result of a write. After a conflict, reread the object and retry."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await attempt()
@@ -61,7 +61,7 @@ async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
 
 
 async def with_leaders(session: Session, lws: JSONObject) -> View:
-    """Read the pods and the leader StatefulSet (or Deployment) of a LeaderWorkerSet."""
+    """Read the pods and the leader StatefulSet or Deployment of a LeaderWorkerSet."""
     selector = f"{labels.NAME}={meta.name(lws)}"
     listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
     return view(lws, listing.items, leaders=await leaders_of(session.client, lws))
@@ -78,12 +78,12 @@ async def entries(session: Session, view: View) -> list[Entry]:
 
 
 async def past(session: Session, name: str) -> list[Entry]:
-    """Return the revisions of the LeaderWorkerSet with that name."""
+    """Return the revisions of the named LeaderWorkerSet."""
     return await entries(session, await targets.view_of(session, await read(session, name)))
 
 
 def entry_of(session: Session, name: str, history: list[Entry], number: int) -> Entry:
-    """Return the revision with the number; an error lists the existing ones."""
+    """Return the revision with this number. If it does not exist, the error lists the existing revisions."""
     entry = find_entry(history, number)
     if entry is None:
         numbers = ", ".join(str(entry.number) for entry in history) or "none"
@@ -94,5 +94,5 @@ def entry_of(session: Session, name: str, history: list[Entry], number: int) -> 
 
 
 async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
-    """Return the leader StatefulSet, or the Deployment of groups with random keys; None if it does not exist yet."""
+    """Return the leader StatefulSet, or the Deployment for random keys. Return None if it does not exist."""
     return await client.find(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))

@@ -1,4 +1,4 @@
-"""A change of a LeaderWorkerSet by a verb: written, or checked by the API server and shown with its effects."""
+"""A change to a LeaderWorkerSet, which is written, or validated by the API server and previewed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,7 +18,7 @@ DRY: str = "nothing was changed (dry run)"
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """The patch of a LeaderWorkerSet, None without a change; `done` describes it."""
+    """The patch of a LeaderWorkerSet, or None without changes. `done` describes it."""
 
     lws: JSONObject
     done: str
@@ -32,7 +32,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 async def carry_out(session: Session, find: Callable[[], Awaitable[Change]], *, is_trial: bool) -> str:
-    """Write the change that `find` returns, or check it; after a conflict, call `find` again."""
+    """Write or validate the change that `find` returns. After a conflict, call `find` again."""
 
     async def attempt() -> str:
         return await (_preview if is_trial else _perform)(session, await find())
@@ -49,7 +49,7 @@ async def _perform(session: Session, change: Change) -> str:
 
 
 async def _preview(session: Session, change: Change) -> str:
-    """Check the change on the API server, and return the differences and the groups of each step of the rollout."""
+    """Validate the change on the API server. Return the differences and the groups of each rollout step."""
     if change.patch is None:
         return f"{change.done}: {DRY}"
     after = await session.client.try_patch(

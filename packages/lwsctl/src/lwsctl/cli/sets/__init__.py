@@ -1,1 +1,1 @@
-"""Sets of a cluster for the output of commands: read once, viewed, diagnosed."""
+"""Reads, displays and diagnoses the sets of a cluster for commands."""

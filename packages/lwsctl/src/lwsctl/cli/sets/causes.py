@@ -1,4 +1,4 @@
-"""Diagnoses a set while a command waits for it, with the causes of `lws explain`: for `run`, `wait` and `rollout status`.
+"""Diagnoses a set while `run`, `wait` or `rollout status` waits for it. The causes are the same as in `lws explain`.
 
 A cause is printed once, and again after it disappeared. While nothing new is found, the interval between two diagnoses
 grows, so that a rollout of hours is not diagnosed all the time.
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
 
 FIRST: Final = 5.0
-"""Seconds before the first diagnosis, and between two if the first found a new cause."""
+"""The delay in seconds before the first diagnosis, and before the next one after a new cause was found."""
 
 LONGEST: Final = 60.0
-"""The maximum seconds between two diagnoses."""
+"""The maximum delay in seconds between two diagnoses."""
 
 
 class StuckError(CommandError):
-    """A set makes no progress; the text says why."""
+    """A set makes no progress. The message contains the reason."""
 
 
 def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that end a wait because of its cause; `stuck_after` reads them."""
+    """Add the options that stop a wait because of its cause. `stuck_after` reads them."""
     fail_fast = click.option(
         "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. Equivalent to --stuck-after 0."
     )
@@ -48,7 +48,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Causes:
-    """Runs next to informers: prints on standard error why a set is stuck, and the next step.
+    """Runs concurrently with informers, and prints on standard error why a set is stuck and the next step.
 
     With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
     """
@@ -71,14 +71,14 @@ class Causes:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether the last diagnosis is that the set is stuck, so that no estimate of time is useful."""
+        """Return whether the last diagnosis is stuck, so that a time estimate is not useful."""
         return self._said is not None
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
-        """Ignore the callback: a diagnosis does not change the awaited condition."""
+        """Ignore the callback, because a diagnosis does not change the awaited condition."""
 
     async def wait_synced(self) -> None:
-        """Return at once: a diagnosis is never waited for."""
+        """Return immediately, because commands never wait for a diagnosis."""
 
     async def conclude(self) -> str:
         """Return the cause in lines that end an error, and the command that explains it; empty if none is found."""
@@ -86,7 +86,7 @@ class Causes:
         return cause and f"\n{cause}\n{diagnoses.more(self._session, self._name)}"
 
     async def last(self) -> str:
-        """Return the current or the previous cause; empty if there is none.
+        """Return the current or the previous cause, or an empty string if there is none.
 
         A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
         that moment.
@@ -96,7 +96,7 @@ class Causes:
         return cause if diagnosis is not None and diagnosis.verdict in NEEDS_USER else self._last or cause
 
     async def run(self) -> None:
-        """Diagnose repeatedly while the command waits; raise once it has been stuck for too long."""
+        """Diagnose repeatedly while the command waits. Raise an error if the set has been stuck for too long."""
         clock, since, pause = SystemClock(), 0.0, self._first
         while True:
             await asyncio.sleep(pause)
@@ -110,7 +110,10 @@ class Causes:
                 pause = min(pause, remaining)
 
     def say(self, diagnosis: Diagnosis | None) -> bool:
-        """Print a cause and its first step unless it was printed last; return whether it changed or disappeared."""
+        """Print a cause and its first step unless it was printed last.
+
+        Return whether the cause changed or disappeared.
+        """
         is_stuck = diagnosis is not None and diagnosis.verdict in NEEDS_USER
         identity = (diagnosis.code, str(diagnosis.subject)) if diagnosis is not None and is_stuck else None
         is_new = identity != self._said

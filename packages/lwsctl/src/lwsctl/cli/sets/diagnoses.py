@@ -1,4 +1,4 @@
-"""Diagnoses of sets for commands: of one set, of all sets of a namespace, and in one line below other output."""
+"""Diagnoses one set, or all sets of a namespace, for commands, and summarizes causes below other output."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -28,11 +28,11 @@ from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
-"""The maximum seconds that a failed command looks for the cause before it ends."""
+"""The maximum time in seconds for which a failed command looks for the cause."""
 
 
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
-    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all namespaces), the most urgent first."""
+    """Return the diagnoses of all LeaderWorkerSets of a namespace (all if empty), the most urgent first."""
     objects = await targets.all_of(session, namespace, selector)
     with garbagecollection.put_off():
         views = await targets.views_of(session, objects.leaderworkersets)
@@ -64,7 +64,10 @@ def _of_root(root: Shown) -> list[Diagnosis]:
 
 
 async def explain(session: Session, selection: Selection, read: ReadEpisodes | None = None) -> list[Diagnosis]:
-    """Return the diagnosis of the selection; for a DisaggregatedSet also the diagnoses of its LeaderWorkerSets."""
+    """Return the diagnosis of the selection.
+
+    For a DisaggregatedSet, include the diagnoses of its LeaderWorkerSets.
+    """
     resource, obj = await targets.find_either(session, selection.name)
     read = read or recordings.of_sets(session)
     if resource == LEADERWORKERSETS:
@@ -82,7 +85,7 @@ async def explain(session: Session, selection: Selection, read: ReadEpisodes | N
 
 
 def commands_of(session: Session) -> Commands:
-    """Return the words by which next steps call kubectl and lws, so that they address the same cluster."""
+    """Return the kubectl and lws commands for next steps, with options that select the same cluster."""
     return Commands(
         kubectl=session.kubectl,
         lws=session.lws,
@@ -93,14 +96,14 @@ def commands_of(session: Session) -> Commands:
 
 
 def more(session: Session, name: str, namespace: str = "") -> str:
-    """Return the line that names the command with more information; the default namespace is the session's."""
+    """Return the line with the command for details. The namespace defaults to that of the session."""
     return f"use `{session.lws} -n {namespace or session.namespace} explain {name}` for details"
 
 
 async def notes(
     session: Session, lists: Lists, namespace: str, sets: Sequence[SetView], views: Sequence[View]
 ) -> list[str]:
-    """Return a line for each DisaggregatedSet and LeaderWorkerSet that is stuck: its code, to print below other output.
+    """Return a line with the cause code for each stuck DisaggregatedSet and LeaderWorkerSet.
 
     Each list that `lists` has read already is not read again.
     """
@@ -126,7 +129,7 @@ def _note(session: Session, namespace: str, name: str, diagnosis: Diagnosis) -> 
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:
-    """Return the worst diagnosis for this name; None if there is none in time."""
+    """Return the worst diagnosis for this name, or None if there is none in time."""
     diagnoses = await _in_time(explain(session, Selection(name)))
     return worst(diagnoses) if diagnoses else None
 

@@ -1,4 +1,4 @@
-"""The sets that a command shows, and their format; the sets that it read, with their explanations."""
+"""The sets that a command shows, their format, and their explanations."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from lwsctl.observation.lists import Lists, with_evidence
 from lwsctl.views.selection import Selection, narrow, not_ready
 
 QUOTED = 3
-"""The maximum number of sets whose logs are read, so that a table of hundreds of failed sets is fast."""
+"""The maximum number of sets whose logs are read, so that tables with hundreds of failed sets are fast."""
 
 
 class GetRequest(Struct, frozen=True):
@@ -32,17 +32,17 @@ class GetRequest(Struct, frozen=True):
     every_rank: bool = False
 
     def namespace(self, session: Session) -> str:
-        """Return the namespace to read, empty for all."""
+        """Return the namespace to read, or an empty string for all namespaces."""
         return "" if self.everywhere else session.namespace
 
     @property
     def shows_ranks(self) -> bool:
-        """Return whether every rank has a row, even for many groups."""
+        """Return whether each rank has a row, regardless of the number of groups."""
         return self.every_rank or self.not_ready
 
     @property
     def table(self) -> tables.TableOptions:
-        """Return the options of a table."""
+        """Return the table options."""
         return tables.TableOptions(
             wide=self.form == "wide",
             everywhere=self.everywhere,
@@ -52,14 +52,14 @@ class GetRequest(Struct, frozen=True):
 
 
 async def observe(session: Session, request: GetRequest, lists: Lists | None = None) -> tuple[Cluster, Cluster]:
-    """Read the selected sets. Return them without and with the evidence that explains them, which is read by `lists`."""
+    """Read the selected sets. Return them without and with the evidence that `lists` reads."""
     plain = await read(session, request)
     views = await with_evidence(lists or Lists(session.client), plain.views, request.namespace(session))
     return plain, plain.with_views(views)
 
 
 async def read(session: Session, request: GetRequest) -> Cluster:
-    """Return the selected sets without evidence. Raise an error for a missing group or rank."""
+    """Return the selected sets without evidence. Raise an error if a group or rank does not exist."""
     objects = (
         await objects_of(session, request.selections)
         if request.selections
@@ -73,7 +73,7 @@ async def read(session: Session, request: GetRequest) -> Cluster:
 
 
 async def say_if_empty(session: Session, cluster: Cluster, request: GetRequest) -> None:
-    """Print on standard error why the output is empty."""
+    """Print the reason for empty output on standard error."""
     if not cluster.roots:
         click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
     elif request.not_ready and not cut(cluster.views, request):
@@ -94,13 +94,13 @@ async def objects_of(session: Session, selections: Sequence[Selection]) -> targe
 
 
 def cut(views: Sequence[View], request: GetRequest) -> list[View]:
-    """Return the views selected by their name or a DisaggregatedSet's; all without a name."""
+    """Return the views that match a name or a DisaggregatedSet name, or all views without a name."""
     if request.selections:
         views = [narrow(view, selection) for selection in request.selections for view in _meant(views, selection)]
     return list(filter(None, map(not_ready, views))) if request.not_ready else list(views)
 
 
 def _meant(views: Sequence[View], selection: Selection) -> list[View]:
-    """Return the LeaderWorkerSet of that name, or else those of the DisaggregatedSet of that name."""
+    """Return the LeaderWorkerSet with this name, or the LeaderWorkerSets of the DisaggregatedSet with this name."""
     own = [view for view in views if view.name == selection.name]
     return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == selection.name]

@@ -1,1 +1,1 @@
-"""The command line: moves options to the front, completes names, shows examples."""
+"""The command line: reorders options, completes names, and shows examples."""

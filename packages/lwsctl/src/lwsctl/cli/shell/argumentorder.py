@@ -1,4 +1,4 @@
-"""Reorders words from kubectl's order to click's: options for a cluster, kinds before names, `--wait=false`."""
+"""Converts command lines in kubectl style for click: cluster options, kinds before names, and `--wait=false`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,21 +8,21 @@ import click
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
 WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wait=false": "--no-wait"}
-"""Replacements of options for click: the value of --stub is optional, and the next word is not a value."""
+"""Replacements of options for click. The value of --stub is optional, and never the next word."""
 
 
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
-"""The words without a meaning before a name, also with their API group: all names are of these kinds."""
+"""Kinds before a name, with or without API group, which are ignored because all names have these kinds."""
 
 EXEC_WORDS: Final = 3
 """`exec`, the rank, and the first word of the command."""
 
 OF_ALL: Final = frozenset({"get", "explain", "tree"})
-"""The commands that show everything if no name is given."""
+"""Commands that show all objects if no name is specified."""
 
 
 def hoist(words: Sequence[str], root: click.Command) -> list[str]:
-    """Move the options that select a cluster in front of the command of `root`; `--` ends the search.
+    """Move the options that select a cluster before the command of `root`. The search stops at `--`.
 
     A word that is the value of one of the command's own options stays. As with kubectl, `-n=prod` means `-n prod`.
 
@@ -71,7 +71,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
 
 
 def _separated(words: Sequence[str]) -> list[str]:
-    """Return the words with `--` before the command of `exec`, whose options are not options of lws."""
+    """Insert `--` before the command of `exec`, so that its options are not parsed as options of lws."""
     left, takes_value = list(words), {*VALUE_OPTIONS, "-c", "--container"}
     places = [
         at for at, word in enumerate(left) if not word.startswith("-") and (at == 0 or left[at - 1] not in takes_value)
@@ -82,7 +82,7 @@ def _separated(words: Sequence[str]) -> list[str]:
 
 
 def _without_kind(words: list[str], root: click.Command) -> list[str]:
-    """Remove a kind before names, and a single kind if it means all objects.
+    """Remove a kind before names, and a single kind if it selects all objects.
 
     `lws/lws` is the set with the name of its kind.
     """
@@ -109,7 +109,7 @@ def _is_kind(word: str) -> bool:
 
 
 def _awaits_value(words: Sequence[str], root: click.Command, *, is_optional: bool = True) -> bool:
-    """Return whether the last word is an option of the command that takes the next word as its value.
+    """Return whether the last word is an option of the command whose value is the next word.
 
     An optional value never begins with `-`: do not count it with `is_optional=False`.
     """

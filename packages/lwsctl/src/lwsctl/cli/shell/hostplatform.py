@@ -1,4 +1,4 @@
-"""The embedded cluster needs Linux: on another system, its commands end with the command that works there."""
+"""The embedded cluster requires Linux. On other systems, its commands exit with a command that works."""
 
 import shlex
 import sys
@@ -12,11 +12,11 @@ IMAGE: Final = f"localhost/lws:{__version__}"
 """The image that `make local-image` builds."""
 
 MACHINES: Final = {"darwin": ("macOS", "in Lima", "lima"), "win32": ("Windows", "in WSL2", "wsl")}
-"""By the name of a platform: its usual name, its Linux machine, and the command that runs a program in that."""
+"""The name, the Linux environment and its command prefix for each platform."""
 
 
 def refusal(platform: str, words: Sequence[str]) -> str:
-    """Return why `lws` with these words cannot run on a platform, with commands that work; empty on Linux.
+    """Return the reason why `lws` cannot run these arguments on a platform, with alternatives. Empty on Linux.
 
     >>> refusal("win32", ["run", "-f", "a.yaml"]).rpartition("; ")[2]
     'in WSL2, use `wsl lws run -f a.yaml`'
@@ -32,6 +32,6 @@ def refusal(platform: str, words: Sequence[str]) -> str:
 
 
 def require_linux(words: Sequence[str]) -> None:
-    """Raise a `CommandError` with the command that works unless this is Linux."""
+    """Raise a `CommandError` with an alternative command if this is not Linux."""
     if text := refusal(sys.platform, words):
         raise CommandError(text)

@@ -1,4 +1,4 @@
-"""A group of commands that are listed by their table; each module is imported only when its command is used."""
+"""A command group whose commands are listed in a table. A module is imported when its command is used."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -29,11 +29,11 @@ INSTEAD: Final = {
     "start": "use `lws up` to start a cluster",
     "stop": "use `lws down` to stop a cluster",
 }
-"""Alternatives to commands that users of kubectl, compose and kind may type."""
+"""Alternatives for commands of kubectl, compose and kind."""
 
 
 class LazyGroup(click.Group):
-    """Finds commands in the table; a closed standard output ends them with another exit code than click's."""
+    """Finds commands in the table. If standard output is closed, the exit code differs from that of click."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
         return list(self.table)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        """Import the command; the list of all commands needs only the table's texts."""
+        """Import the command. The list of all commands is created from the table."""
         if name not in self.table:
             return None
         entry = self.table[name]
@@ -63,7 +63,7 @@ class LazyGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin with the typed text without importing any, or the options."""
+        """Return the options, or the commands that start with the typed text, without imports."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
         ]
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:
-        """Parse the words; this also prints help."""
+        """Parse the arguments, or print help."""
         with standardstreams.read_by_somebody():
             return super().make_context(*words, **options)
 
@@ -85,7 +85,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown one, suggest the most similar ones."""
+        """Find the command. For an unknown command, suggest similar commands."""
         entry = self.table.get(args[0])
         if entry is None and not args[0].startswith("-"):
             instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else suggestions.hint(args[0], self.table)
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
-        """List the commands by their purpose, without importing any."""
+        """List the commands by purpose, without imports."""
         width = max(map(len, self.table))  # the same column in all sections
         for title, names in self.sections.items():
             with formatter.section(title):

@@ -1,4 +1,4 @@
-"""Completion of names without the modules of commands: clusters, contexts, namespaces, nodes, LeaderWorkerSets, ranks.
+"""Completes clusters, contexts, namespaces, nodes, LeaderWorkerSets and ranks without the modules of commands.
 
 In: the complete words of a line and the incomplete one. Out: suggestions, or None if click knows the answer: options,
 commands, values of a choice. A shell waits for each answer, so no module of a command and no aiohttp is imported here.
@@ -51,7 +51,7 @@ class _Quick(ShellComplete):
 
 
 def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> list[str] | None:
-    """Return the suggestions for a word after others; None if click knows them."""
+    """Return the suggestions for the last word, or None if click provides them."""
     option, start = _option(args, incomplete)
     what = ""
     if option == completion.LOCAL or (not option and _command(args, root) in OF_CLUSTERS):
@@ -73,7 +73,7 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
 
 
 def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
-    """Return the option whose value is completed, empty for none, and the beginning of the value.
+    """Return the option whose value is completed, or an empty string, and the start of the value.
 
     >>> _option(["get", "-n"], "pr"), _option(["get"], "--local=g"), _option(["get", "--local"], "="), _option(["get"], "we")
     (('-n', 'pr'), ('--local', 'g'), ('--local', ''), ('', 'we'))
@@ -91,13 +91,13 @@ def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
 
 
 def _command(args: Sequence[str], root: click.Command) -> str:
-    """Return the command of the words, with its verb; empty if there is none yet."""
+    """Return the command in the arguments, with its subcommand, or nothing if it is not complete."""
     words = [word for word in _without_options(args, root) if not word.startswith("-")]
     return " ".join(words[: 2 if words[:1] and words[0] in VERBS else 1])
 
 
 def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
-    """Return the words without the options that select a cluster, and their values."""
+    """Return the arguments without the options that select a cluster, and their values."""
     options = {word for param in root.params if param.expose_value for word in param.opts} - {completion.LOCAL}
     rest, words = iter(args), []
     for word in rest:

@@ -1,1 +1,1 @@
-"""Storms of `lws chaos`: faults in their order, their effects, and the report."""
+"""Storms of `lws chaos`: ordered faults, their effects, and the report."""

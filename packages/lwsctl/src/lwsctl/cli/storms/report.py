@@ -1,4 +1,4 @@
-"""The report of a storm, for people and programs. Pure."""
+"""The report of a storm as text and as a document. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -19,7 +19,7 @@ WORDS: Final[dict[Happened, str]] = {
 
 
 class ProbeCounts(Struct):
-    """The result of a probe: requests, failed requests, and the longest time without an answer in seconds.
+    """The result of a probe: requests, failed requests, and the longest time without a response in seconds.
 
     `outages` are the times (from, to) without an answer, in seconds after the storm began.
     """
@@ -33,7 +33,7 @@ class ProbeCounts(Struct):
 
 
 class StormStep(Struct, frozen=True):
-    """A step that was attempted, with seconds after the start of the storm.
+    """An attempted step, and its time in seconds after the start of the storm.
 
     `refused` is the reason why it had no effect.
     """
@@ -60,12 +60,12 @@ class StormReport(Struct):
 
     @property
     def is_well(self) -> bool:
-        """Return whether every fault took effect, and all ranks were ready in the end."""
+        """Return whether every fault took effect, and all ranks were ready at the end."""
         return self.recovered is not None and not any(deed.refused for deed in self.deeds)
 
 
 def lines(report: StormReport) -> Iterator[str]:
-    """Yield the report as text; the actions were printed during the storm."""
+    """Yield the report as lines. The actions were printed during the storm."""
     witness, probe = report.witness.without(report.before), report.probe
     first = witness.first_failure()
     yield (
@@ -96,7 +96,7 @@ def lines(report: StormReport) -> Iterator[str]:
 
 
 def document(report: StormReport) -> JSONObject:
-    """Return the report for programs."""
+    """Return the report as a machine-readable document."""
     witness, probe = report.witness.without(report.before), report.probe
     first = witness.first_failure()
     return {

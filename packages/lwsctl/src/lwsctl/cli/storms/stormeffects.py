@@ -1,4 +1,4 @@
-"""The effects of a storm on ranks, from their pods before and after each change. Pure."""
+"""Derives the effects of a storm on ranks from changes to their pods. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -13,11 +13,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import place_of
 
 Happened = Literal["failed", "ending", "gone", "made", "ready"]
-"""`ending`: the deletion of the pod began. `gone`: the pod is deleted."""
+"""`ending`: the deletion of the pod started. `gone`: the pod is deleted."""
 
 
 class RankChange(Struct, frozen=True):
-    """A change of a rank, with the seconds since the start of the storm."""
+    """A change to a rank, and its time in seconds after the start of the storm."""
 
     at: float
     rank: str
@@ -26,19 +26,19 @@ class RankChange(Struct, frozen=True):
 
 
 class StormEffects(Struct):
-    """Collects sightings, in the order of time."""
+    """Collects sightings in chronological order."""
 
     sightings: list[RankChange] = field(default_factory=list)
 
     def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
-        """Record a change of a pod; `old` is None for a new pod, `new` for a deleted pod."""
+        """Record a pod change. `old` is None for a new pod, and `new` is None for a deleted pod."""
         rank = rank_of(new or old or {})
         if rank:
             self.sightings += [RankChange(at, rank, what, _end(new)) for what in _changes(old, new)]
             self._explain(rank, _end(new))
 
     def without(self, places: Collection[str]) -> "StormEffects":
-        """Return the record without some ranks, given by themselves or by their groups.
+        """Return the record without some ranks, which are specified directly or by their groups.
 
         >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
         {'web/1/0': 1}
@@ -62,11 +62,11 @@ class StormEffects(Struct):
                 return
 
     def last_ready(self) -> float:
-        """Return when the last rank became ready; 0 if none did."""
+        """Return the time at which the last rank became ready, or 0 if none did."""
         return max((sighting.at for sighting in self.sightings if sighting.what == "ready"), default=0.0)
 
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
-        """Return the times (from, to) in which ranks were not ready, at most up to `until`.
+        """Return the periods (start, end) in which ranks were not ready, up to `until`.
 
         >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(3.5, "web/0/0", "ready")]).unready(9.0)
         {'web/0/0': [(1.0, 3.5)]}
@@ -83,7 +83,7 @@ class StormEffects(Struct):
         return dict(sorted(times.items()))
 
     def recreated(self) -> dict[str, int]:
-        """Return how often each group was recreated, by its leader's pods.
+        """Return the number of recreations of each group, based on its leader pods.
 
         >>> StormEffects([RankChange(1.0, "web/0/0", "made"), RankChange(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}
@@ -92,12 +92,12 @@ class StormEffects(Struct):
         return _counted(rank.removesuffix("/0") for rank in ranks if rank.endswith("/0"))
 
     def failures(self) -> dict[str, int]:
-        """Return how often each rank failed."""
+        """Return the number of failures of each rank."""
         return _counted(sighting.rank for sighting in self.sightings if sighting.what == "failed")
 
 
 def rank_of(pod: JSONObject) -> str:
-    """Return LWS/GROUP/RANK of a pod; empty if the pod is not a rank."""
+    """Return LWS/GROUP/RANK of a pod, or an empty string if the pod is not a rank."""
     place = place_of(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
@@ -119,7 +119,7 @@ def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happene
 
 
 def _end(pod: JSONObject | None) -> str:
-    """Return how a container of an unready pod ended; empty if none ended."""
+    """Return how a container of an unready pod terminated, or an empty string if none did."""
     for container in podstate.container_statuses(pod) if pod is not None and not podstate.stays_ready(pod) else ():
         for state in ("state", "lastState"):
             ended = (container.get(state) or {}).get("terminated") or {}

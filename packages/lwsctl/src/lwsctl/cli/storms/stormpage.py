@@ -1,4 +1,4 @@
-"""The report of a storm as one HTML file, without scripts and without external content. Pure."""
+"""A storm report as a single HTML file without scripts or external resources. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ from lwsctl.cli.storms.report import StormReport
 from lwsctl.dashboard.markup import Safe, joined, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""The content policy of the page: a browser loads only the style in it."""
+"""The content security policy of the page, which allows only its inline style."""
 
 STYLE: Final = Safe("""
 :root { color-scheme: light dark; }
@@ -22,11 +22,11 @@ svg { display: block; width: 100%; height: 1.2rem; background: #8882; }
 """)
 
 LEAST: Final = 0.4
-"""The minimum width of a bar in hundredths of the time, so that short events are visible."""
+"""The minimum width of a bar in hundredths of the duration, so that short events are visible."""
 
 
 class Span(NamedTuple):
-    """A time in seconds after the storm began, and its description."""
+    """A time in seconds after the start of the storm, and its description."""
 
     begin: float
     end: float
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of the timeline; `kind` chooses its color."""
+    """A row of the timeline. `kind` determines its color."""
 
     kind: str
     name: str
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 def page(report: StormReport) -> str:
-    """Return the whole document."""
+    """Return the complete document."""
     title = "Storm passed" if report.is_well else "Storm failed"
     head = tag(
         "head",
@@ -66,7 +66,7 @@ def page(report: StormReport) -> str:
 
 
 def rows(report: StormReport) -> Iterator[Row]:
-    """Yield the lines of the timeline: faults, ranks that were not ready, and requests that were not answered."""
+    """Yield the rows of the timeline: faults, unready ranks, and requests without a response."""
     for deed in report.deeds:
         if not deed.refused:
             yield Row("fault", str(deed.step), (Span(deed.at, deed.at + deed.step.seconds, str(deed.step)),))
@@ -78,7 +78,7 @@ def rows(report: StormReport) -> Iterator[Row]:
 
 
 def _seen_until(report: StormReport) -> float:
-    """Return the time of the last event, in seconds after the storm began."""
+    """Return the time of the last event in seconds after the start of the storm."""
     faults = (deed.at + deed.step.seconds for deed in report.deeds)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
     return max((*faults, *(sighting.at for sighting in report.witness.sightings), *outages), default=0.0)

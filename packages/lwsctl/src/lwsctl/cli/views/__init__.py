@@ -1,1 +1,1 @@
-"""Output for people: tables, progress, live views, outcomes."""
+"""Output for users: tables, progress, live views, and results."""

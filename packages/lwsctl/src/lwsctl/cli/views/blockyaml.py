@@ -1,4 +1,4 @@
-"""YAML as kubectl prints it: blocks for texts of several lines, and no line is wrapped. Pure."""
+"""Formats YAML as kubectl does, with blocks for multiline strings and without line wrapping. Pure."""
 
 from typing import Any, Final
 
@@ -7,15 +7,15 @@ import yaml
 from kuberuntime.manifests.yamltext import SafeDumper
 
 WIDTH: Final = 2**30
-"""A width that no line has, because wrapped lines would enlarge diffs."""
+"""A width that exceeds any line, because wrapped lines would enlarge diffs."""
 
 
 class _Dumper(SafeDumper):
-    """Writes texts of several lines as blocks."""
+    """Writes multiline strings as blocks."""
 
 
 def dump(value: Any) -> str:
-    r"""Render a value, without the newline at its end.
+    r"""Render a value without a trailing newline.
 
     >>> print(dump({"args": ["set -u\nexec server"]}))
     args:

@@ -22,7 +22,7 @@ from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
 
 RECENT: Final = 20
-"""The number of events in a description; `lws events` shows all."""
+"""The number of events in a description. `lws events` shows all events."""
 
 WIDTH: Final = 16
 
@@ -30,7 +30,7 @@ Fact = tuple[str, str]
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """The content of a description: a view, reduced to the selection; the events of it, and the last lines of failed containers.
+    """The content of a description: the view of the selection, its events, and the last lines of failed containers.
 
     `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
     """
@@ -43,7 +43,7 @@ class Described(Struct, frozen=True, kw_only=True):
 
 
 def lines(content: Described, now: datetime) -> list[str]:
-    """Return the whole description."""
+    """Return the complete description."""
     view, selection, hint = content.view, content.selection, f"{content.lws} events {content.selection}"
     if isinstance(view, SetView):
         head, hint = _whole(view, now), f"use {content.lws} events LWS to show the events of one LeaderWorkerSet"
@@ -58,7 +58,7 @@ def lines(content: Described, now: datetime) -> list[str]:
 
 
 def facts(rows: Sequence[Fact]) -> list[str]:
-    """Align names and values; names without a value are omitted.
+    """Align names and values. Names without a value are omitted.
 
     >>> facts([("Name", "web"), ("Node", "")])
     ['Name:           web']
@@ -92,14 +92,14 @@ def _set(view: View, now: datetime) -> list[str]:
 
 
 def _settings(obj: JSONObject) -> list[str]:
-    """Return the annotations that users set, as a table with their meaning."""
+    """Return the annotations of the user as a table with their meaning."""
     values = meta.annotations(obj)
     rows = [(row.name, values[row.annotation], row.description) for row in SETTINGS if row.annotation in values]
     return ["", "Settings:", *output.table(("ANNOTATION", "VALUE", "MEANING"), rows, "  ")] if rows else []
 
 
 def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
-    """Yield the containers of a template: image, command and requests."""
+    """Yield the containers of a template with their image, command and requests."""
     for container in ((template or {}).get("spec") or {}).get("containers") or []:
         command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
         resources = container.get("resources") or {}
@@ -186,7 +186,7 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
 
 
 def _declared(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
-    """Yield kind and spec of each container of a pod, in the order in which they start."""
+    """Yield the kind and spec of each container of a pod, in start order."""
     spec = meta.spec(pod) if pod else {}
     for container in spec.get("initContainers") or []:
         yield "Sidecar" if container.get("restartPolicy") == "Always" else "Init", container
@@ -211,7 +211,7 @@ def logs(texts: Sequence[str]) -> list[str]:
 
 
 def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> list[str]:
-    """Return the newest events, and the number of earlier ones; `hint` is the command that shows those."""
+    """Return the latest events, and the number of earlier events. `hint` is the command that shows them."""
     if happened is None:
         return ["", "Events:         unknown, because you are not permitted to list events"]
     if not happened:
@@ -222,7 +222,7 @@ def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> l
 
 
 def when(created: str, now: datetime) -> str:
-    """Return the age of an object, and the time of its creation."""
+    """Return the age and the creation time of an object."""
     return f"{wording.age(created, now)} ago ({created})" if created else ""
 
 
@@ -237,7 +237,7 @@ REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 
 def _whole(view: SetView, now: datetime) -> list[str]:
-    """Return the known facts of a DisaggregatedSet."""
+    """Return the fields of a DisaggregatedSet."""
     policy = meta.spec(view.object).get("placementPolicy") or {}
     head = facts(
         [
@@ -291,7 +291,7 @@ def _images(template: JSONObject) -> list[str]:
 
 
 def _revisions(view: SetView) -> list[str]:
-    """Return a line for each revision, if there are several: a rollout is in progress."""
+    """Return a line for each revision if there are several, because a rollout is in progress."""
     revisions = dict.fromkeys(part.set_revision for part in view.parts)
     if len(revisions) < 2:
         return []

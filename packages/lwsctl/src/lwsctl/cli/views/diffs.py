@@ -1,4 +1,4 @@
-"""Differences between objects for people: unified diffs of their YAML. Pure."""
+"""Unified diffs of objects as YAML. Pure."""
 
 import difflib
 from typing import Final
@@ -8,14 +8,14 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from lwsctl.cli.views import output
 
 SERVER_SIDE: Final = frozenset({"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"})
-"""Fields of the metadata that the API server writes."""
+"""Metadata fields that the API server writes."""
 
 EMPTY_IS_ABSENT: Final = frozenset({"metadata", "resources"})
-"""Fields of templates and containers that mean the same if empty or absent; revisions store them empty."""
+"""Fields of templates and containers that have the same meaning if empty or absent. Revisions store them empty."""
 
 
 def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
-    """Return the lines of a unified diff, none if both are equal; None means an absent object.
+    """Return the lines of a unified diff, or nothing if both are equal. None means that the object does not exist.
 
     >>> unified({"a": 1}, {"a": 2}, ("before", "after"))
     ['--- before', '+++ after', '@@ -1 +1 @@', '-a: 1', '+a: 2']
@@ -33,7 +33,7 @@ def comparable(obj: JSONObject | None) -> JSONObject | None:
 
 
 def without_empty(value: JSON) -> JSON:
-    """Return a value without the fields that mean the same if empty or absent, at any depth.
+    """Return a value without fields that have the same meaning if empty or absent, at any depth.
 
     >>> without_empty({"containers": [{"name": "a", "resources": {}}], "volumes": [{"emptyDir": {}}], "metadata": {}})
     {'containers': [{'name': 'a'}], 'volumes': [{'emptyDir': {}}]}

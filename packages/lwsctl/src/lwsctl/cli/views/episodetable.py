@@ -1,4 +1,4 @@
-"""Episodes as text: a table, one episode in full, and a few lines about the last episode. Pure."""
+"""Formats episodes as a table, as a complete report, or as a few lines about the last episode. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
 
 
 def lines(episode: Episode, now: datetime) -> Iterator[str]:
-    """Yield an episode in full: what happened, the revision, how each rank ended, events, and the logs."""
+    """Yield a complete episode: the failure, the revision, the exit of each rank, events, and logs."""
     yield f"{episode.place}: {sentence(episode, now)}"
     yield from circumstances(episode)
     yield ""

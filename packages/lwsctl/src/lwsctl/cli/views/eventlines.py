@@ -1,4 +1,4 @@
-"""Events as lines: a table with the newest last, or a line for each new event. Pure."""
+"""Formats events as a table in chronological order, or as a line for each new event. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ def table(happened: Sequence[EventValue], now: datetime, indent: str = "") -> li
 
 
 def line(event: EventValue) -> str:
-    """Return an event as one line that begins with its time."""
+    """Return an event as one line that starts with its time."""
     kind, reason, about, count, message = _cells(event)
     times = f" (x{count})" if event.count > 1 else ""
     return f"{event.last:%Y-%m-%dT%H:%M:%SZ} {kind} {reason} {about}{times}: {message}"

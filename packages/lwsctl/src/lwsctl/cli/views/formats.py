@@ -1,4 +1,4 @@
-"""The values of `-o` that commands share with kubectl: `jsonpath=TEMPLATE` and `custom-columns=NAME:PATH,…`. Pure."""
+"""Values of `-o` that are shared with kubectl: `jsonpath=TEMPLATE` and `custom-columns=NAME:PATH,…`. Pure."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
@@ -26,7 +26,7 @@ class OutputFormat(click.Choice[str]):
         super().__init__([*words, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a word, or a template that can be read."""
+        """Return a format name, or a valid template."""
         if not is_template(value):
             return super().convert(value, param, ctx)
         word, _, template = value.partition("=")
@@ -38,17 +38,17 @@ class OutputFormat(click.Choice[str]):
 
 
 def output_option(help_text: str, *words: str) -> Callable[[Command], Command]:
-    """Return the option `-o` of a command that prints objects of the API; it arrives as `form`."""
+    """Return the option `-o` of a command that prints API objects. Its value is passed as `form`."""
     return click.option("-o", "--output", "form", type=OutputFormat(*(words or OBJECTS)), help=help_text)
 
 
 def is_template(form: str | None) -> bool:
-    """Return whether a format is a template that is filled in with objects of the API."""
+    """Return whether a format is a template for API objects."""
     return form is not None and form.partition("=")[0] in TEMPLATES
 
 
 def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fields: bool = False) -> str:
-    """Return objects of the API in a format: one by itself, several as a List."""
+    """Return API objects in a format. Several objects are returned as a List."""
     word, _, template = form.partition("=")
     objects = objects if managed_fields else list(map(without_managed_fields, objects))
     try:
@@ -80,12 +80,12 @@ def title(api_version: str, kind: str, name: str) -> str:
 
 
 def columns(template: str) -> list[tuple[str, list[Step]]]:
-    """Read the headers and paths of columns."""
+    """Parse the headers and paths of columns."""
     return [_column(words) for words in template.split(",")]
 
 
 def _column(words: str) -> tuple[str, list[Step]]:
-    """Read one column; as for kubectl, the braces and the first dot of its path may be left out."""
+    """Parse one column. As in kubectl, the braces and the first dot of its path are optional."""
     header, _, path = words.partition(":")
     path = jsonpath.completed(path)
     if not header or not path:

@@ -1,4 +1,4 @@
-"""The live view of a run: a table below the logs on a terminal, elsewhere one line per changed group."""
+"""The live view of a run: a table below the logs on a terminal, or one line per changed group."""
 
 import sys
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
 from lwsctl.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5
-"""Seconds until a live view is updated without a change: ages change, and delayed lines are due."""
+"""The interval in seconds after which a live view is updated without changes, for ages and delayed lines."""
 
 BETWEEN_LINES: Final = timedelta(seconds=1)
-"""The minimum time between two lines of one group."""
+"""The minimum time between two lines of a group."""
 
 BETWEEN_PICTURES: Final = timedelta(seconds=0.1)
 """The minimum time between two drawings of the table."""
 
 
 Place: TypeAlias = tuple[str, str, GroupName]
-"""Namespace, name and group."""
+"""The namespace, the name and the group."""
 
 Facts: TypeAlias = tuple[int, str, Recreations | None]
 
 UNTOUCHED: Final[Facts] = (0, "", None)
-"""The state of a group that has had no line yet."""
+"""The state of a group without printed lines."""
 
 
 class Display(Protocol):
@@ -45,10 +45,10 @@ class Display(Protocol):
         """Show the current groups."""
 
     def line(self, pod: JSONObject, line: bytes) -> None:
-        """Show one line of a rank's log."""
+        """Show one log line of a rank."""
 
     def note(self, text: str) -> None:
-        """Show a permanent line that belongs to no rank."""
+        """Show a permanent line that does not belong to a rank."""
 
     def close(self) -> None:
         """Finish, and leave the screen unchanged."""
@@ -61,7 +61,7 @@ def display(sets: Sequence[str]) -> Display:
 
 
 class PlainDisplay:
-    """Groups as lines on standard error; logs as lines on standard output.
+    """Prints groups as lines on standard error, and logs as lines on standard output.
 
     A group has at most one line a second, but the line that it is ready is printed at once: people and scripts wait
     for it.
@@ -76,7 +76,7 @@ class PlainDisplay:
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group that changed; unless it is ready, at least one second after its last line."""
+        """Print a line for each changed group. Unready groups are printed at most once per second."""
         self._views = views
         self._print(BETWEEN_LINES)
 
@@ -104,12 +104,12 @@ class PlainDisplay:
 
 
 def _facts(group: Group) -> Facts:
-    """Return the facts whose change is worth a line."""
+    """Return the values whose change is printed."""
     return group.ready_ranks, first_problem(group), group.recreations
 
 
 class TerminalDisplay:
-    """A table that stays below the scrolling logs."""
+    """A table that remains below scrolling logs."""
 
     refresh: float | None = REFRESH
 
@@ -127,7 +127,7 @@ class TerminalDisplay:
         self._live.start()
 
     def update(self, views: Sequence[View]) -> None:
-        """Draw the table, unless it was drawn just before: then the next update draws it."""
+        """Draw the table. If it was just drawn, the next update draws it instead."""
         self._views = views
         now = self._clock.now()
         if now - self._drawn >= BETWEEN_PICTURES:
@@ -145,7 +145,7 @@ class TerminalDisplay:
         self._live.console.print(escaped(text))
 
     def close(self) -> None:
-        """Leave the last table on the screen, in full if it has few rows."""
+        """Leave the last table on the screen, with all rows if there are few."""
         is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
         self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()

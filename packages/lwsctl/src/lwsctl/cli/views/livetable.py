@@ -1,4 +1,4 @@
-"""The lines of the live view, cut to a terminal: problems come first, and reasons are never truncated. Pure.
+"""The lines of the live view, limited to a terminal. Problems are first, and reasons are not truncated. Pure.
 
 Up to ten groups have a line for each rank, more have a line for each group; more than ten LeaderWorkerSets have a line
 each. If the column WHY does not fit, the reasons are printed in full below the table.
@@ -20,24 +20,24 @@ from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
 from lwsctl.views.reasons import UNREADY, first_waiting, is_fine, is_settled, others_than_ready, telling
 
 FEW_REASONS: Final = 3
-"""The maximum number of different reasons below a table."""
+"""The maximum number of distinct reasons below a table."""
 
 LEAST_ROWS: Final = 3
-"""The minimum number of rows of a table, on any terminal."""
+"""The minimum number of table rows on any terminal."""
 
 LEAST_REASON: Final = 30
 """The minimum number of columns for a reason next to a row."""
 
 
 class Size(Struct, frozen=True):
-    """The columns and lines of the terminal; None lines means no limit."""
+    """The columns and lines of the terminal. If lines is None, there is no limit."""
 
     columns: int
     lines: int | None = None
 
 
 class _Row(Struct, frozen=True):
-    """A line of a table before it is aligned, the reason why it is not ready, and the pod with that reason."""
+    """A table row before alignment, the reason why it is not ready, and the pod with this reason."""
 
     cells: tuple[str, ...]
     why: str
@@ -47,12 +47,12 @@ class _Row(Struct, frozen=True):
 
     @property
     def beside(self) -> str:
-        """Return the reason for the row; for a rank without the pod, which the row names already."""
+        """Return the reason for the row, without the pod name for a rank, which the row already contains."""
         return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
 
 
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
-    """Return the live view of LeaderWorkerSets, each with its part of the lines."""
+    """Return the live view of LeaderWorkerSets, each with its share of the lines."""
     if len(views) > FEW_SETS:
         return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
@@ -119,7 +119,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
-    """Align rows; reasons are next to them if all fit, else below."""
+    """Align rows. Reasons are printed next to the rows if all fit, otherwise below."""
     bare = output.table(header, [row.cells for row in rows])
     reasons = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
@@ -132,7 +132,7 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
 
 
 def _below(reasons: Sequence[str], size: Size) -> list[str]:
-    """Return the first reasons in full: at least one, more while they take no more than half of the lines."""
+    """Return the first reasons completely, at least one, up to half of the lines."""
     limit = None if size.lines is None else size.lines // 2
     result: list[str] = []
     for count, why in enumerate(reasons):
@@ -144,7 +144,7 @@ def _below(reasons: Sequence[str], size: Size) -> list[str]:
 
 
 def _reasons(rows: Sequence[_Row]) -> list[str]:
-    """Return each reason once, with its first pod and the number of the others; problems come first."""
+    """Return each reason once, with its first pod and the number of other pods. Problems are first."""
     pods: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
         if row.why:
@@ -159,7 +159,7 @@ def _whose(pods: Sequence[str]) -> str:
 
 
 def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
-    """Remove columns until the table fits: restarts if all are zero, the age, and parts of the pod's name."""
+    """Remove columns until the table fits: restarts if all are zero, ages, and parts of the pod names."""
     kept = list(range(len(header)))
     for name in ("RESTARTS", "AGE", "POD"):
         table = output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
@@ -172,7 +172,7 @@ def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> li
 
 
 def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
-    """Cut the rows of a table to the available lines, and say how many are omitted."""
+    """Limit the table to the available lines, and add the number of omitted rows."""
     limit = None if available is None else max(available - below - 1, LEAST_ROWS)
     if limit is None or len(rows) <= limit:
         return table
@@ -190,7 +190,7 @@ def _noun(header: Sequence[str]) -> str:
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """Return a text as lines that fit the terminal."""
+    """Wrap a text to the width of the terminal."""
     return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
 
 

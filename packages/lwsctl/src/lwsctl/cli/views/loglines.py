@@ -1,4 +1,4 @@
-"""Log lines of ranks, each with its `group/rank` in the color of its group."""
+"""Prints log lines of ranks with a `group/rank` prefix in the color of the group."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ from lwsctl.views.podcontainers import waiting
 
 
 def need_names(sets: Iterable[str]) -> bool:
-    """Return whether lines begin with the name of their LeaderWorkerSet: those of several sets are mixed."""
+    """Return whether lines start with the LeaderWorkerSet name, because they belong to several sets."""
     return len(set(sets)) > 1
 
 
@@ -35,7 +35,7 @@ def printer(*, bare: bool, with_name: bool) -> Sink:
 
 
 def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
-    """Return a function that passes on lines that match a pattern; their time stamps are not searched."""
+    """Return a function that passes on lines that match a pattern. Timestamps are not matched."""
 
     def pass_on(pod: JSONObject, line: bytes) -> None:
         text = line.partition(b" ")[2] if stamped else line
@@ -46,7 +46,7 @@ def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
 
 
 class WaitingNotes:
-    """Reports on standard error why ranks have no log: once, and again when the state of the first one changes."""
+    """Reports ranks without logs on standard error: once, and when the state of the first one changes."""
 
     def __init__(self, name: str, container: str | None) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Output for people and programs: tables, ages, JSON, YAML. Pure: values in, text out."""
+"""Formats tables, ages, JSON and YAML. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ def table(
     namespaces: Sequence[str] = (),
     whys: Sequence[str] = (),
 ) -> list[str]:
-    """Align columns with three spaces between, as kubectl does; control characters are escaped.
+    """Align columns with three spaces between them, as kubectl does. Control characters are escaped.
 
     Namespaces, if there are some, are the first column, and reasons the last one, if any row has one. A reason that
     equals the reason of the row above is folded.
@@ -49,7 +49,7 @@ def table(
 
 
 def folded(whys: Sequence[str]) -> list[str]:
-    """Return reasons with a mark in place of each that repeats the one above.
+    """Return reasons, with a mark instead of each reason that repeats the previous one.
 
     >>> folded(["no node", "no node", "", "no node"])
     ['no node', '"', '', 'no node']
@@ -60,20 +60,23 @@ def folded(whys: Sequence[str]) -> list[str]:
 def sets(
     views: Sequence[View], now: datetime, *, with_namespace: bool = False, reasons: Sequence[str] = ()
 ) -> list[str]:
-    """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3), and WHY if there are reasons."""
+    """Return one line per LeaderWorkerSet.
+
+    The columns are those of the API (R-API-3), and WHY if there are reasons.
+    """
     places = [view.namespace for view in views] if with_namespace else ()
     return table(SET_HEADER, [set_row(view, now) for view in views], namespaces=places, whys=reasons)
 
 
 def set_row(view: View, now: datetime) -> tuple[str, ...]:
-    """Return the cells of a LeaderWorkerSet below SET_HEADER."""
+    """Return the cells of a LeaderWorkerSet for SET_HEADER."""
     return view.name, str(view.ready), str(view.desired), str(view.up_to_date), age(view.created, now)
 
 
 def groups(
     listed_groups: Iterable[Group], now: datetime, *, wide: bool = False, usage: RankColumns = NO_COLUMNS
 ) -> list[str]:
-    """Return one line per rank, with a column WHY if any rank has a reason; a wide table also shows the usage."""
+    """Return one line per rank, with the column WHY if a rank has a reason. A wide table includes the usage."""
     ranks = [(group, rank) for group in listed_groups for rank in group.ranks]
     header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
     if wide:
@@ -89,7 +92,7 @@ def groups(
 
 
 def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
-    """Return the cells of a rank below GROUP_HEADER."""
+    """Return the cells of a rank for GROUP_HEADER."""
     return (
         str(rank.group),
         str(rank.index),
@@ -102,7 +105,7 @@ def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
 
 
 def notes(view: View, now: datetime) -> list[str]:
-    """Return the notes on a LeaderWorkerSet: its rollout, and the recreated groups."""
+    """Return notes on the rollout and the recreated groups of a LeaderWorkerSet."""
     summary = [rollout(view)] if view.is_updating else []
     again = filter(None, (recreated(group, now) for group in view.groups))
     ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
@@ -111,12 +114,12 @@ def notes(view: View, now: datetime) -> list[str]:
 
 
 def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
-    """Return a line about each group that reported progress."""
+    """Return a line for each group that reported progress."""
     return [f"group {group.name}: {text}" for group in listed_groups if (text := groupprogress.sentence(group, now))]
 
 
 def unlisted(view: View) -> list[str]:
-    """Return a line about the groups that are not listed; none if all are listed."""
+    """Return a line about unlisted groups, or nothing if all groups are listed."""
     return [f"… and {wording.counted(view.more, 'more group')} without a pod"] if view.more else []
 
 
@@ -126,7 +129,7 @@ def rollout(view: View) -> str:
 
 
 def recreated(group: Group, now: datetime) -> str:
-    """Return how often a group was recreated, and its parts that restart in place; empty if neither applies."""
+    """Return the recreations and in-place restarts of a group, or an empty string if there are none."""
     restarts = "" if group.is_ready else recreations.in_place(group, now)
     if group.recreations is None:
         return f"group {group.name}: {restarts}" if restarts else ""
@@ -145,7 +148,7 @@ def as_json_line(value: Any) -> str:
 
 
 def as_yaml(value: Any) -> str:
-    """Render a value as YAML in block style, with keys in their order; texts of several lines also become blocks."""
+    """Render a value as block-style YAML with preserved key order. Multiline strings are blocks."""
     from lwsctl.cli.views import blockyaml
 
     return blockyaml.dump(value)

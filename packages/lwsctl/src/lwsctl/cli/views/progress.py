@@ -1,4 +1,4 @@
-"""Progress during a wait: one line that rewrites itself on a terminal, plain lines elsewhere."""
+"""Shows progress during a wait, as one line that is updated on a terminal, or as separate lines."""
 
 import asyncio
 import os
@@ -9,11 +9,11 @@ from typing import Final, TextIO
 from lwsctl.cli.views.terminal import escaped
 
 BETWEEN_LINES: Final = 2.0
-"""The seconds between lines that are not rewritten, because hundreds of groups may become ready one after the other."""
+"""The interval in seconds between separate lines, because many groups may become ready in succession."""
 
 
 class ProgressLine:
-    """Shows what a command waits for, on standard error; an unchanged text is shown once.
+    """Shows what a command waits for on standard error. An unchanged message is shown once.
 
     Plain lines have `between` seconds between them, after which the newest is printed; that needs a running loop.
     """
@@ -27,7 +27,7 @@ class ProgressLine:
         self._pause: asyncio.TimerHandle | None = None
 
     def show(self, text: str) -> None:
-        """Show what the command waits for now."""
+        """Show what the command waits for."""
         self._newest = escaped(text)
         if self._pause is None:
             self._show_newest()

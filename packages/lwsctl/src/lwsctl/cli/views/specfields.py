@@ -1,4 +1,4 @@
-"""The fields of a LeaderWorkerSet's spec as facts of its description. Pure.
+"""The spec fields of a LeaderWorkerSet for its description. Pure.
 
 The facts follow from the field table: a field without a title is shown by its name.
 """
@@ -29,7 +29,7 @@ TITLES: Final[Mapping[str, str]] = {
     "leaderWorkerTemplate.volumeClaimTemplates": "Claims",
     "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy": "Claims kept",
 }
-"""Titles by path; a structure with a title is one line. Lines with a title come first, in this order."""
+"""Titles by path. A structure with a title is one line. Lines with a title are first, in this order."""
 
 ELSEWHERE: Final = {
     "replicas": "Groups",
@@ -40,18 +40,18 @@ ELSEWHERE: Final = {
 """Fields that other lines of the description show."""
 
 WITHOUT_SCHEMA: Final = {"networkConfig.subdomainPolicy": SubdomainPolicy.SHARED.value}
-"""Defaults that the schema does not have."""
+"""Defaults that are not in the schema."""
 
 
 def facts(spec: JSONObject) -> list[tuple[str, str]]:
-    """Return titles and values of the fields that a spec sets or that have a default."""
+    """Return titles and values of fields that a spec sets or that have a default."""
     values = dict(_values(ROOT, spec))
     order = sorted(values, key=lambda path: [*TITLES].index(path) if path in TITLES else len(TITLES))
     return [(TITLES.get(path, path.rpartition(".")[2]), values[path]) for path in order]
 
 
 def rollout(spec: JSONObject) -> str:
-    """Return the bounds of rollouts as text.
+    """Return a description of the rollout limits.
 
     >>> rollout({"rolloutStrategy": {"rollingUpdateConfiguration": {"maxSurge": 1}}})
     'maxSurge 1'
@@ -61,7 +61,7 @@ def rollout(spec: JSONObject) -> str:
 
 
 def _values(struct: str, value: JSONObject, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the paths below a structure that get a line, and their values as text."""
+    """Yield the paths below a structure that have separate lines, and their values."""
     for name, field in TYPES.fields(struct).items():
         path = f"{prefix}{name}"
         if path in ELSEWHERE:
@@ -83,7 +83,7 @@ def _in_order(struct: str, value: JSONObject) -> JSONObject:
 
 
 def text(value: JSON) -> str:
-    """Return a value on one line: of objects with a name the name, of others each field.
+    """Return a value on one line: the names of named objects, and all fields of other objects.
 
     >>> text({"gang": {"minCount": 2}, "basic": {}}), text([{"metadata": {"name": "data"}}]), text(None)
     ('gang minCount 2, basic', 'data', '')

@@ -1,4 +1,4 @@
-"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; equal groups share a row if there are many. Pure.
+"""The tables of `lws get`: LeaderWorkerSets and their ranks. Equal groups share a row if there are many. Pure.
 
 If there are many LeaderWorkerSets, each has one row: unready ones first, with the reason of their first rank.
 """
@@ -20,11 +20,11 @@ from lwsctl.views.wording import age, counted
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
 
 MOST_FOLDS: Final = 40
-"""The maximum number of different problems of one LeaderWorkerSet that are shown."""
+"""The maximum number of distinct problems shown per LeaderWorkerSet."""
 
 
 class TableOptions(Struct, frozen=True, kw_only=True):
-    """The options of a table: nodes and addresses, namespaces, and whether every rank has a row even in many groups.
+    """Table options: nodes and addresses, namespaces, and whether each rank has a row even if there are many groups.
 
     With `is_chosen`, the LeaderWorkerSets were named by the user, and are shown with their groups even if they are
     many. A wide table has the columns of `usage`.
@@ -37,12 +37,12 @@ class TableOptions(Struct, frozen=True, kw_only=True):
     usage: RankColumns = NO_COLUMNS
 
     def is_brief(self, sets: int) -> bool:
-        """Return whether there are so many sets that each has only a row."""
+        """Return whether there are so many sets that each is shown as a single row."""
         return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
 
 
 def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str]:
-    """Return the table of LeaderWorkerSets, and below it the ranks or groups of each."""
+    """Return the table of LeaderWorkerSets, with the ranks or groups of each below it."""
     if not views:
         return []
     if form.is_brief(len(views)):
@@ -57,26 +57,26 @@ def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str
 
 
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
-    """Return a row for each LeaderWorkerSet, unready ones first, with the reason."""
+    """Return a row for each LeaderWorkerSet with the reason. Unready sets are first."""
     ordered = sorted(views, key=is_settled)
     return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_why, ordered)))
 
 
 def _why(view: View) -> str:
-    """Return what a LeaderWorkerSet waits for: its first unready rank, or the groups of the old revision."""
+    """Return what a LeaderWorkerSet waits for: its first unready rank, or groups of the old revision."""
     reasons = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
     return "" if is_settled(view) else "; ".join(filter(None, reasons))
 
 
 def below(view: View, now: datetime, form: TableOptions) -> list[str]:
-    """Return the ranks of one LeaderWorkerSet, or its groups if there are many; and the notes on it."""
+    """Return the ranks of one LeaderWorkerSet, or its groups if there are many, and the notes."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
     return [*folded(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
 
 
 def folded(view: View, now: datetime) -> list[str]:
-    """Return a row for equal groups: problems first, then the healthy groups together."""
+    """Return a row for each set of equal groups. Problems are first, and healthy groups share a row."""
     group_folds = folds(view.groups, now)
     problems = [fold for fold in group_folds if not fold.is_fine]
     rows = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
@@ -98,7 +98,7 @@ PARTS = ("LEADERWORKERSET", "ROLE", "SLICE", "REVISION", "READY", "DESIRED")
 def set_tables(
     sets: Sequence[SetView], now: datetime, *, with_namespace: bool = False, is_brief: bool = False
 ) -> list[str]:
-    """Return the table of the sets, and one table for the parts of each unless it `is_brief`."""
+    """Return the table of the sets, and a table for the parts of each set unless it `is_brief`."""
     if not sets:
         return []
     sets = sorted(sets, key=lambda whole: whole.is_ready) if is_brief else sets

@@ -1,4 +1,4 @@
-r"""Text of a cluster on a terminal: characters that a terminal would interpret are escaped. Logs stay unchanged.
+r"""Prints text from a cluster on a terminal. Control characters are escaped, except in logs.
 
 kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). All other control characters are also
 escaped, as well as characters that change the direction of text or are invisible.
@@ -17,7 +17,7 @@ NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with every control character escaped.
+    r"""Return the text with all control characters escaped.
 
     >>> escaped("\x1b[2J\a done\r\n")
     '^[[2J\\x07 done\\r\\n'
@@ -26,18 +26,18 @@ def escaped(text: str) -> str:
 
 
 def lines(text: str) -> str:
-    """Return a text of several lines, each of them escaped."""
+    """Return a multiline text with each line escaped."""
     return "\n".join(map(escaped, text.split("\n")))
 
 
 def say(*texts: str, err: bool = False) -> None:
-    """Print texts that may come from a cluster, each of one or more lines, on standard output or standard error."""
+    """Print texts that may come from a cluster on standard output or standard error. Texts may be multiline."""
     for text in texts:
         click.echo(lines(text), err=err)
 
 
 def say_states(*texts: str) -> None:
-    """Print texts like `say`; on a terminal the states in them are colored."""
+    """Print texts like `say`. On a terminal, states are colored."""
     is_painted = is_colored(sys.stdout)
     for text in texts:
         click.echo(painted(lines(text)) if is_painted else lines(text))
@@ -48,7 +48,7 @@ def _shown(character: str) -> str:
 
 
 COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
-"""ANSI codes; groups use them in turn, and within a group its ranks."""
+"""ANSI codes for groups, and for the ranks of a group."""
 
 
 def is_colored(stream: TextIO) -> bool:
@@ -57,7 +57,7 @@ def is_colored(stream: TextIO) -> bool:
 
 
 def columns(stream: TextIO) -> int | None:
-    """Return the width of the terminal that a stream writes to; None if it is not a terminal, or has no width."""
+    """Return the width of the terminal of a stream, or None if it is not a terminal or has no width."""
     return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
 
 
@@ -70,7 +70,7 @@ STATES: Final = (
     (YELLOW, re.compile(r"(?<![-\w])(?:Pending|ContainerCreating|PodInitializing|Terminating|not created|Init:\d+/\d+)(?![-\w])")),
     (GREEN, re.compile(r"(?<![-\w])(?:Running|Ready|[Cc]ompleted)(?![-\w])")),
 )  # fmt: skip
-"""Colors of states, as words of a table or a sentence."""
+"""The colors of states in a table or a sentence."""
 
 
 def painted(text: str) -> str:
@@ -91,7 +91,7 @@ class Painter:
         self._wanted = is_colored(stream)
 
     def rank(self, text: str, group: int | str, rank: int | str = 0) -> str:
-        """Color the name of a rank differently from its neighbors in the group and in neighboring groups."""
+        """Color the name of a rank differently from adjacent ranks and groups."""
         if not self._wanted or not isinstance(group, int) or not isinstance(rank, int):
             return text
         return f"\x1b[{COLORS[(group + rank) % len(COLORS)]}m{text}\x1b[0m"

@@ -71,7 +71,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
 
 
 async def _permitted(reading: Awaitable[list[EventValue]]) -> list[EventValue] | None:
-    """Return the events, or None if the user may not list them."""
+    """Return the events, or None if the user does not have permission to list them."""
     try:
         return await reading
     except ForbiddenError:

@@ -1,4 +1,4 @@
-"""`lws doctor`: checks the installation in a cluster, and this machine, and prints numbered findings with fixes."""
+"""`lws doctor`: checks an installation and this machine, and prints numbered findings with fixes."""
 
 import asyncio
 from typing import Any

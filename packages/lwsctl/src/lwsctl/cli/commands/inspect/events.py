@@ -1,4 +1,4 @@
-"""`lws events`: lists the events of a LeaderWorkerSet, group or rank in order, including those of deleted pods."""
+"""`lws events`: lists the events of a LeaderWorkerSet, group or rank in order, including events of deleted pods."""
 
 import asyncio
 from collections.abc import Iterable

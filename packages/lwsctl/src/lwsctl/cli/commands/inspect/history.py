@@ -1,4 +1,4 @@
-"""`lws history`: shows recorded failures of groups, with data that is kept after their pods are deleted."""
+"""`lws history`: shows recorded failures of groups, with data that remains after their pods are deleted."""
 
 import asyncio
 from typing import Any, Final

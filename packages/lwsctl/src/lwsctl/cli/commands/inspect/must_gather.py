@@ -1,4 +1,4 @@
-"""`lws must-gather`: writes diagnostic data into a directory, to read or to send."""
+"""`lws must-gather`: writes diagnostic data to a directory."""
 
 import base64
 import binascii
@@ -61,7 +61,7 @@ OF_CLUSTER: Final = (
     resources.MUTATING_ADMISSION_POLICIES,
     resources.MUTATING_ADMISSION_POLICY_BINDINGS,
 )
-"""The cluster-scoped kinds of which only objects with the names of an installation are collected.
+"""Cluster-scoped kinds. Only objects with the names of an installation are collected.
 
 All webhook configurations are collected, because any of them may cause a problem.
 """
@@ -197,7 +197,7 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:
-    """Return a text for each key of a Secret: the expiry time of a certificate, otherwise only the name."""
+    """Return a description for each key of a Secret: the expiry time of a certificate, or only the name."""
     return {name: _end(name, text) for name, text in sorted(data.items())}
 
 

@@ -60,7 +60,7 @@ async def nodes_of(session: Session, names: Sequence[str], selector: str) -> lis
 
 
 async def pods_of(session: Session) -> ByNode | None:
-    """Return the pods in all namespaces by node, or None if the user may not list them."""
+    """Return the pods in all namespaces by node, or None if the user does not have permission to list them."""
     try:
         return by_node((await session.client.list(PODS)).items)
     except ForbiddenError:

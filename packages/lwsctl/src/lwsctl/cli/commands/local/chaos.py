@@ -1,4 +1,4 @@
-"""`lws chaos`: injects faults into local clusters: single faults, a sequence from a file, or random faults."""
+"""`lws chaos`: injects single faults, a sequence of faults from a file, or random faults into local clusters."""
 
 import click
 

@@ -104,7 +104,7 @@ def run(target: Target, /, path: Path, **options: Any) -> int:
 @storm_options
 @click.pass_obj
 def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
-    """Run random faults on the ranks in a namespace."""
+    """Inject random faults into the ranks of a namespace."""
     return play(target, lambda ranks: storm.draw(seed, minutes * 60, ranks), **options)
 
 

@@ -55,14 +55,17 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run watches."""
 
 LAST_WORDS: Final = 3.0
-"""Seconds after Ctrl-C in which all sets are deleted and their ranks exit. The cluster stops about a second later."""
+"""The time in seconds after Ctrl-C for ranks to exit and sets to be deleted.
+
+The cluster stops about a second later.
+"""
 
 LAST_LINES: Final = 2.0
 """The maximum time in seconds for the logs of exited ranks to arrive before everything is stopped."""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """The conditions that end a run."""
+    """The conditions that stop a run."""
 
     until: str | None
     timeout: float | None
@@ -94,7 +97,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @cluster_options
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> int:
-    """Run manifests on this machine in a temporary cluster, which is removed at the end or on Ctrl-C.
+    """Run manifests on this machine in a temporary cluster, which is removed when the command exits.
 
     If a set is stuck, the cause reported by `lws explain` is printed while running and in the final error. `lws run
     FILE` is equivalent to `lws run -f FILE`.
@@ -162,7 +165,7 @@ class Run(Struct, frozen=True):
 
 
 async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> int:
-    """Start the cluster, apply the manifests, and watch the groups until the run ends."""
+    """Start the cluster, apply the manifests, and watch the groups until the run completes."""
     from kuberuntime.serving.signals import until_stopped
     from lwsctl.cli.local.localcluster import local_cluster
 
@@ -201,7 +204,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
 
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
-    """Show groups and logs until the run ends; return the exit code."""
+    """Show groups and logs until the run completes. Return the exit code."""
     keys = keys_of(documents, session.namespace)
     sets = [informers_of(session.client, *key) for key in keys]
     screen = display([followed.key.name for followed in sets])
@@ -247,7 +250,7 @@ def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:
 
 
 def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
-    """Return why a set has not met the end condition, or has not been ready for long enough."""
+    """Return the reason why a set has not met the exit condition, or has not been ready for long enough."""
     if is_done and isinstance(view, View):
         return count_of_ended(view)
     unproven = _unproven(view, proof) if view.is_ready else None
@@ -379,5 +382,5 @@ def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resourc
 
 
 def views_of(sets: Sequence[OneSet]) -> list[Shown]:
-    """Return the views of sets that exist."""
+    """Return the views of existing sets."""
     return [view for followed in sets if (view := followed.view()) is not None]

@@ -24,7 +24,7 @@ from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_option
 from lwsctl.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"
-"""The variable that names the pipe on which a detached cluster reports progress. `READY` is the last line."""
+"""The variable that contains the pipe on which a detached cluster reports progress. `READY` is the last line."""
 
 READY = "ready"
 FACT = "="
@@ -145,7 +145,7 @@ class Reporter:
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
     def ready(self, lines: list[str]) -> None:
-        """Report that the cluster is running, with notes about it."""
+        """Report that the cluster is running, with notes for the user."""
         self._progress.clear()
         if self._pipe:
             self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")

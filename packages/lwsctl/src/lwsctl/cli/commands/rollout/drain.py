@@ -34,7 +34,7 @@ from lwsctl.rollout.relocation import stranded
 from lwsctl.views.wording import counted, duration, groups_named
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
-"""Groups that have pods on the nodes, or could not be placed on them now, by LeaderWorkerSet."""
+"""Groups with pods on the nodes, or whose pods cannot be scheduled, by LeaderWorkerSet."""
 
 
 class Drain(Struct):
@@ -53,7 +53,7 @@ class Drain(Struct):
         return cls(session, [await session.client.get(NODES, key) for key in keys])
 
     async def preview(self) -> str:
-        """Return which groups would move, in which order, and which groups would stay."""
+        """Return the groups that would move, in order, and the groups that would remain."""
         listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
         by_set = _groups_by_set(pods)
@@ -75,14 +75,14 @@ class Drain(Struct):
         return "\n".join([*lines, setchange.DRY])
 
     async def cancel(self) -> str:
-        """Uncordon the nodes. Return the consequences as text."""
+        """Uncordon the nodes. Return a description of the consequences."""
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
             return f"{self._named}: not cordoned, nothing was changed"
         return f"{', '.join(opened)} uncordoned; groups that have moved do not return"
 
     async def run(self, timeout: float) -> str:
-        """Cordon the nodes, and return when no group is left. Raise an error if groups will not be moved."""
+        """Cordon the nodes, and return when no group remains. Raise an error if groups will not be moved."""
         async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
             for node in self.nodes:
                 tasks.create_task(self._close(node))
@@ -118,7 +118,10 @@ class Drain(Struct):
             say(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
-        """Return the groups that will stay, or none if all have left. Return None while groups may still move."""
+        """Return the remaining groups, or an empty mapping if all have moved.
+
+        Return None while groups may still move.
+        """
         by_set = _groups_by_set(pods)
         self._seen.update((key, group) for key, groups in by_set.items() for group in groups)
         ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
@@ -201,7 +204,7 @@ def _refusal(lws: JSONObject) -> str:
 
 
 def _why(view: View, by_set: GroupsBySet) -> str:
-    """Return why a LeaderWorkerSet's groups stay."""
+    """Return the reason why the groups of a LeaderWorkerSet remain on the nodes."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
         return f"{groups_named(over)} exhausted or complete; not moved until recovered or deleted"

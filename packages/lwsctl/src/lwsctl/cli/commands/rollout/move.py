@@ -1,4 +1,4 @@
-"""`lws move`: moves a group away from its nodes, or from one of them.
+"""`lws move`: moves a group from its nodes, or from one of them.
 
 Its leader is annotated, and its nodes do not accept new pods until the group is scheduled on other nodes.
 """
@@ -39,21 +39,21 @@ UNKNOWN: Final = "the new nodes are unknown, because you are not permitted to li
 
 
 class GroupMove(Struct):
-    """The group to move, with its leader, and the nodes that it must leave."""
+    """The group to move, its leader, and the nodes from which it must be moved."""
 
     session: Session
     selection: Selection
     leader: Rank
     nodes: frozenset[str]
     off: str = ""
-    """The only node that the group must leave, if one is named."""
+    """The only node from which the group must be moved, or an empty string for all nodes."""
     outlook: Relocation | None = None
     """The nodes on which the group would fit, or None if unknown."""
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     @classmethod
     async def of(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
-        """Find the group and the nodes that it must leave. Reject a group that cannot move, or may return.
+        """Find the group and its current nodes. Reject a group that cannot be moved or that could return.
 
         Unless the move is forced, also reject a group that does not fit on other nodes.
         """
@@ -87,7 +87,7 @@ class GroupMove(Struct):
         return f"nothing was moved, because {self.selection} has no {where}"
 
     def preview(self) -> str:
-        """Return which nodes the group would leave, and on which nodes it would fit."""
+        """Return the current nodes of the group, and the nodes on which it would fit."""
         if not self.nodes:
             return self._elsewhere
         where = f"; {self.outlook or UNKNOWN}"
@@ -137,7 +137,7 @@ class GroupMove(Struct):
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=rollouttargets.MANAGER)
 
     def _is_placed(self, view: View, latest: float) -> bool | None:
-        """Return that the group has nodes again, or that the manager does not move it.
+        """Return whether the group has nodes again, or the manager does not move it.
 
         Return None while the command must wait.
         """

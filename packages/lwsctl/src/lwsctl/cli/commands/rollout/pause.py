@@ -17,7 +17,7 @@ from lwsctl.rollout import patches
 from lwsctl.views.wording import counted
 
 MANAGER = "lws-pause"
-"""The field manager for the partition of a paused rollout, which `lws apply` does not take over."""
+"""The field manager for the partition of a paused rollout. `lws apply` does not change its fields."""
 
 
 @click.command("pause")

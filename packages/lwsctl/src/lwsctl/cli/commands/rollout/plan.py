@@ -33,7 +33,7 @@ from lwsctl.rollout.roleforecast import RoleForecast
 
 
 class Outlook(Struct, frozen=True):
-    """A LeaderWorkerSet in the manifests, with the current object and the object after the change."""
+    """A LeaderWorkerSet in the manifests, with the current object and the changed object."""
 
     before: View | None
     foreseen: ApplyForecast
@@ -108,7 +108,7 @@ async def online(
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
-    """Plan with a snapshot. Objects that are missing in the snapshot count as absent."""
+    """Plan with a snapshot. Objects that are not in the snapshot are treated as nonexistent."""
     objects = [document.object for document in manifests.load([path])]
     mine = [document for document in documents if document.object["kind"] == LEADERWORKERSETS.kind]
 

@@ -1,4 +1,4 @@
-"""`lws restart` and `lws rollout restart`: restarts all groups by a rollout, or named groups within the budget.
+"""`lws restart` and `lws rollout restart`: restarts all groups in a rollout, or named groups within the limits.
 
 A named group is recreated as after a failure. Its leader is deleted in the foreground, after its workers.
 """

@@ -88,7 +88,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
 
 @dataclass(slots=True)
 class Deadline:
-    """Determines whether a value has not changed for `seconds`."""
+    """Checks whether a value has not changed for `seconds`."""
 
     seconds: float
     clock: Clock
@@ -106,7 +106,7 @@ class Deadline:
 
 
 class End(Struct, frozen=True):
-    """The end of waiting for a rollout.
+    """The result of waiting for a rollout.
 
     If `is_stuck` is set, nothing changed for too long, and a diagnosis may find the cause.
     """
@@ -117,10 +117,10 @@ class End(Struct, frozen=True):
 
 
 class RolloutWait(ABC):
-    """Waits until a rollout is complete. If it fails, the error ends with the cause and its code."""
+    """Waits until a rollout is complete. The error of a failed rollout includes the cause and its code."""
 
     line: str
-    """The progress, for the error if the wait times out."""
+    """The progress, which is included in the timeout error."""
 
     why = ""
     """The reason on a separate line, which an error contains only if no cause is found."""
@@ -139,7 +139,7 @@ class RolloutWait(ABC):
         self._causes = Causes(session, key.name, self._progress.note)
 
     async def follow(self, timeout: float | None) -> str:
-        """Return the text for a completed rollout. Raise an error if the rollout fails."""
+        """Return the message for a completed rollout. Raise an error if the rollout fails."""
         beside = (self._session.lifeline, self._causes)
         try:
             async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
@@ -177,7 +177,7 @@ class RolloutWait(ABC):
 
     @abstractmethod
     def check(self) -> End | None:
-        """Return the end, or None while the rollout continues."""
+        """Return the result, or None while the rollout continues."""
 
     @abstractmethod
     def summary(self) -> str:
@@ -217,7 +217,7 @@ class RolloutFollower(RolloutWait):
         return _conclusion(progress) if progress.is_complete else rolloutprogress.line(progress)
 
     def check(self) -> End | None:
-        """Return the end, or None while the rollout continues."""
+        """Return the result, or None while the rollout continues."""
         progress = self._measure()
         progress = replace(progress, left=None) if self._causes.is_stuck else progress
         self.line, self.why = rolloutprogress.line(progress), f"\n  {progress.why}" if progress.why else ""
@@ -244,7 +244,7 @@ class RolloutFollower(RolloutWait):
 
 
 class SetFollower(RolloutWait):
-    """Watches the rollout of a DisaggregatedSet, which is complete when no group of an older revision is left."""
+    """Watches the rollout of a DisaggregatedSet, which is complete when no groups of older revisions remain."""
 
     _informers: DisaggregatedInformers
 
@@ -266,7 +266,7 @@ class SetFollower(RolloutWait):
         return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'the rollout is complete'}"
 
     def check(self) -> End | None:
-        """Return the end, or None while the rollout continues."""
+        """Return the result, or None while the rollout continues."""
         view = present(self._informers)
         lacking = unmetconditions.for_ready(view) or ""
         self.line = f"{self._key.name}: {lacking}"

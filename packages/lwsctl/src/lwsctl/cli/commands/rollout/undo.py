@@ -1,4 +1,4 @@
-"""`lws rollout undo`: restores the template in an earlier revision of a LeaderWorkerSet."""
+"""`lws rollout undo`: restores the template of a previous revision of a LeaderWorkerSet."""
 
 import click
 
@@ -26,7 +26,7 @@ from lwsctl.rollout import patches
 @dry_run_option("Show the changed fields and groups without persisting changes.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
-    """Roll back to a previous revision. Groups are updated as for any change of the template.
+    """Roll back to a previous revision. Groups are updated as for any template change.
 
     Only the fields stored in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be
     resumed first.
@@ -42,7 +42,7 @@ async def undo(session: Session, name: str, number: int | None = None, *, is_tri
 
 
 async def change(session: Session, name: str, number: int | None) -> Change:
-    """Return the change that restores an earlier revision."""
+    """Return the change that restores a previous revision."""
     obj = await rollouttargets.writable(session, name)
     if patches.is_paused(obj):
         raise CommandError(
