@@ -122,5 +122,5 @@ async def test_preview_of_a_move_names_the_other_nodes(space: LiveScenario) -> N
     await space.bring_up(lws(replicas=1, size=1))
     node, session = await node_of(space, "web-0"), session_of(space)
     preview = (await GroupMove.of(session, Selection("web", 0), "")).preview()
-    assert f"would leave {node}; it fits on node-" in preview
+    assert f"would be moved from {node}; it fits on node-" in preview
     assert f"it fits on {node} " not in preview
