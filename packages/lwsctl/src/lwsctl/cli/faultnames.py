@@ -101,7 +101,7 @@ FAULTS: Final = {
             "100k",
         ),
         FaultName("delay", "Delay all packets to a rank.", FaultTarget.RANK, Amount.DURATION, "200ms"),
-        FaultName("fill", "Fill /tmp or /dev/shm in the containers of a rank.", FaultTarget.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
+        FaultName("fill", "Fill /tmp or /dev/shm of a rank.", FaultTarget.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
         FaultName("drain", "Drain a node. Its pods are evicted and recreated on other nodes.", FaultTarget.NODE),
         FaultName("lose-node", "Stop a node and all its pods.", FaultTarget.NODE),
         FaultName("apiserver", "Make the API server unavailable.", FaultTarget.PART),

@@ -25,7 +25,10 @@ def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
     with place.held():
         assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
         assert place.pid() is not None
-        with pytest.raises(CommandError, match="cluster demo is already running"), clusterdirectories.place("demo").held():
+        with (
+            pytest.raises(CommandError, match="cluster demo is already running"),
+            clusterdirectories.place("demo").held(),
+        ):
             pass
     assert place.pid() is None
     assert place.directory == state_home / "demo"
