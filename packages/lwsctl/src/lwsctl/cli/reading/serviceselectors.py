@@ -36,5 +36,5 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both can be in the same namespace. The namespace defaults to that of the command."""
+    """Return whether both can be in the same namespace. The namespace defaults to the namespace of the command."""
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

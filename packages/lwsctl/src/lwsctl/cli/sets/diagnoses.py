@@ -96,7 +96,7 @@ def commands_of(session: Session) -> Commands:
 
 
 def more(session: Session, name: str, namespace: str = "") -> str:
-    """Return the line with the command for details. The namespace defaults to that of the session."""
+    """Return the line with the command for details. The default namespace is the namespace of the session."""
     return f"use `{session.lws} -n {namespace or session.namespace} explain {name}` for details"
 
 

@@ -33,7 +33,7 @@ INSTEAD: Final = {
 
 
 class LazyGroup(click.Group):
-    """Finds commands in the table. If standard output is closed, the exit code differs from that of click."""
+    """Finds commands in the table, and sets the exit code if standard output is closed."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ DIFFERENT: Final = 1
 
 
 class DiffError(CommandError):
-    """The comparison failed. The exit code differs from that of differences."""
+    """The comparison failed. This exit code differs from the exit code for differences."""
 
     exit_code = 2
 
