@@ -1,4 +1,4 @@
-"""Selection of an upgrade by the Operator Lifecycle Manager: the edges of a channel in a file-based catalog.
+"""Selects an upgrade in the channel of a file-based catalog, as the Operator Lifecycle Manager does.
 
 In: an `olm.channel` blob, and the name of the installed version. Out: the name of the version that replaces it.
 """
@@ -11,7 +11,7 @@ BOUND = re.compile(r"(>=|<)(\d+\.\d+\.\d+)")
 
 
 def resolve(channel: Mapping[str, Any], installed: str) -> str | None:
-    """Return the name of the channel's entry that upgrades the installed version; None if there is none."""
+    """Return the channel entry that upgrades the installed version, or None if there is none."""
     _, _, version = installed.partition(".v")
     for entry in channel["entries"]:
         is_skipped = installed in entry.get("skips", ())
@@ -22,7 +22,7 @@ def resolve(channel: Mapping[str, Any], installed: str) -> str | None:
 
 
 def is_in_range(version: str, bounds: str) -> bool:
-    """Return whether a version is within all bounds.
+    """Return whether a version satisfies all bounds.
 
     >>> is_in_range("0.10.0", ">=0.0.1 <0.9.0"), is_in_range("0.9.9", ">=0.0.1 <0.10.0")
     (False, True)
@@ -33,5 +33,5 @@ def is_in_range(version: str, bounds: str) -> bool:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, which compare as versions do."""
+    """Return the numbers of a version, which are ordered like versions."""
     return tuple(map(int, version.split(".")))

@@ -1,4 +1,4 @@
-"""Version 0.1.0 of the tree, which was never published: its sources, from the history of this clone."""
+"""Runs version 0.1.0, which was never published, from the history of this clone."""
 
 import json
 import os
@@ -27,13 +27,13 @@ print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGE
 
 
 def sources(directory: Path) -> Path:
-    """Unpack the sources into a directory; skip the test if this clone does not have them."""
+    """Unpack the sources into a directory. Skip the test if this clone does not contain them."""
     unpack(COMMIT, directory, "src")
     return directory / "src"
 
 
 def unpack(commit: str, directory: Path, *paths: str) -> None:
-    """Unpack the files of a commit below paths, or all, into a directory; skip the test if this clone lacks it."""
+    """Unpack the files of a commit below paths into a directory. Skip the test if this clone does not contain it."""
     known = subprocess.run(
         ["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
     )
@@ -44,7 +44,7 @@ def unpack(commit: str, directory: Path, *paths: str) -> None:
 
 
 def environment(src: Path) -> dict[str, str]:
-    """Return the environment in which a Python runs these sources instead of the installed ones."""
+    """Return the environment in which Python runs these sources instead of the installed ones."""
     return {"PYTHONPATH": str(src), "PYTHONSAFEPATH": "1"}
 
 

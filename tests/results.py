@@ -1,4 +1,4 @@
-"""Results of test runs by version, as lines of JSON, from which docs/reference/compatibility.md is generated.
+"""Stores test results by version as JSON lines, from which docs/reference/compatibility.md is generated.
 
 `pytest --record FILE`, as `make nightly` calls it, replaces the counts of the same part, Kubernetes and Python by the
 counts of this run. Runs in which a test failed count as well.
@@ -16,11 +16,11 @@ from tests.controlplane import build
 import leaderworkerset
 
 OF_CLUSTERS: Final = {"on Kubernetes": "kubernetes", "on the other Kubernetes": "other_version"}
-"""Endings of the names of parts that ran on a control plane, and the control plane of each."""
+"""Suffixes of the names of parts that ran on a control plane, with the control plane of each."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The counts of one part of the tests, and its Python and Kubernetes."""
+    """The counts of one part of the tests, with its Python and Kubernetes versions."""
 
     part: str
     python: str
@@ -57,13 +57,13 @@ def results(counts: Mapping[str, Mapping[str, int]], now: datetime) -> list[Resu
 
 
 def read(path: Path) -> list[Result]:
-    """Return the results in a file, or none if it does not exist."""
+    """Return the results in a file, or an empty list if it does not exist."""
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [msgspec.json.decode(line, type=Result) for line in lines]
 
 
 def record(path: Path, counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the results of a run, each in place of the previous one of its kind."""
+    """Write the results of a run, each replacing the previous result of its kind."""
     kept = {one.identity: one for one in [*read(path), *results(counts, datetime.now(UTC))]}
     lines = [msgspec.json.encode(kept[identity]) for identity in sorted(kept)]
     path.write_bytes(b"\n".join([*lines, b""]))

@@ -1,4 +1,4 @@
-"""The verbs of the command line as one script: the actions of a user with two LeaderWorkerSets from apply to delete.
+"""The commands of a user with two LeaderWorkerSets as one script, from apply to delete.
 
 It runs on every cluster. Steps that reach into containers need a kubelet, which a control plane alone does not have;
 they are marked.
@@ -58,7 +58,7 @@ STUCK = json.dumps(
 
 @dataclass(frozen=True)
 class Step:
-    """One command: its arguments, its output or error (a pattern), and its exit code."""
+    """A command with its arguments, its output or error (a pattern), and its exit code."""
 
     words: tuple[str, ...]
     shows: str
@@ -73,7 +73,7 @@ class Step:
 
 
 def script(directory: Path) -> Iterator[Step]:
-    """Yield the steps; their input files are in `directory`, where copies are written."""
+    """Yield the steps. Their input files are in `directory`, to which copies are written."""
     files = {"web": manifest("web"), "newer": manifest("web", "app:2"), "stuck": STUCK}
     for name, text in files.items():
         (directory / f"{name}.json").write_text(text)

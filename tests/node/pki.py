@@ -1,4 +1,4 @@
-"""Keys and certificates of one cluster, and a kubeconfig for each client of its API server."""
+"""Creates the keys and certificates of one cluster, and a kubeconfig for each client of its API server."""
 
 import base64
 import datetime as dt
@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 BUNDLE: Final = "ca.crt"
-"""The file with the certificate of the authority, in its directory."""
+"""The file name of the CA certificate."""
 
 VALID: Final = dt.timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A directory with a certificate authority, and the certificates that it signed."""
+    """A directory with a CA, and the certificates that it signed."""
 
     directory: Path
     key: ec.EllipticCurvePrivateKey
@@ -34,7 +34,7 @@ class Authority:
         return self.directory / BUNDLE
 
     def issue(self, name: str, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:
-        """Write the key and the certificate of a user, who is also a server if it has hosts."""
+        """Write the key and the certificate of a user, who is also a server if there are hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if hosts else [])]
@@ -49,7 +49,7 @@ class Authority:
         _write(self.directory, name, key, draft.sign(self.key, hashes.SHA256()))
 
     def kubeconfig(self, name: str, server: str) -> Path:
-        """Write the kubeconfig of a user (JSON is YAML); return its path."""
+        """Write the kubeconfig of a user (JSON is YAML). Return its path."""
         user = {
             "client-certificate-data": _text(self.directory / f"{name}.crt"),
             "client-key-data": _text(self.directory / f"{name}.key"),
@@ -71,7 +71,7 @@ class Authority:
 
 
 def make_authority(directory: Path) -> Authority:
-    """Write a new certificate authority to a directory."""
+    """Write a new CA to a directory."""
     directory.mkdir()
     key = ec.generate_private_key(ec.SECP256R1())
     name = [x509.NameAttribute(NameOID.COMMON_NAME, "node-tests")]

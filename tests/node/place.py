@@ -1,4 +1,4 @@
-"""A namespace of the cluster for one scenario, and a user's commands in it."""
+"""Runs a scenario in a namespace of the cluster, with a user's commands."""
 
 import json
 import subprocess
@@ -18,10 +18,10 @@ from tests.node.objects import PREFIX
 from kuberuntime.objects.meta import JSONObject
 
 SECONDS: Final = 180.0
-"""The time without any change of sets and pods after which a scenario no longer waits: the machine may be loaded."""
+"""The time without changes to workloads and pods after which a scenario no longer waits. The machine may be busy."""
 
 LONGEST: Final = 5 * SECONDS
-"""The maximum wait, as a crash loop changes pods for ever."""
+"""The maximum wait, because a crash loop changes pods forever."""
 
 LWS: Final = [sys.executable, "-m", "lwsctl.cli"]
 T = TypeVar("T")
@@ -45,11 +45,11 @@ class Place:
         return self.cluster.api
 
     def kubectl(self, *words: str, text: str | None = None) -> str:
-        """Run kubectl in the namespace; return its output."""
+        """Run kubectl in the namespace. Return its output."""
         return self.cluster.kubectl("--namespace", self.name, *words, text=text)
 
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
-        """Run `lws` in the namespace; it must end with `code`. Return its output on both streams."""
+        """Run `lws` in the namespace. It must exit with `code`. Return its output on both streams."""
         done = self.ended(command, *words, text=text)
         assert done.returncode == code, (
             f"lws {command} {words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
@@ -57,7 +57,7 @@ class Place:
         return done.stdout + done.stderr
 
     def ended(self, command: str, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run `lws` in the namespace to its end, with any exit code."""
+        """Run `lws` in the namespace until it exits, with any exit code."""
         return subprocess.run(
             [*self.cluster.inside, *LWS, "--namespace", self.name, command, *words],
             env=self.cluster.environment,
@@ -70,7 +70,7 @@ class Place:
 
     @contextmanager
     def running(self, words: Sequence[str]) -> "Iterator[subprocess.Popen[str]]":
-        """Run a command next to the test; it is stopped when the context is left, or after a time limit."""
+        """Run a command in the background. It is stopped when the context exits, or after a timeout."""
         process = subprocess.Popen(
             [*self.cluster.inside, *words],
             env=self.cluster.environment,
@@ -111,11 +111,11 @@ class Place:
         return self.items("Pod", f"{PREFIX}/name={name}")
 
     def uids(self, name: str) -> dict[str, str]:
-        """Return the UID of each pod of a LeaderWorkerSet that is not being deleted."""
+        """Return the UIDs of the LeaderWorkerSet pods that are not being deleted."""
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods(name) if not is_ending(pod)}
 
     def until(self, wanted: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-        """Poll until a condition is true, as long as sets or pods of the namespace change; return its value."""
+        """Poll until a condition is true, as long as workloads or pods in the namespace change. Return its value."""
         began, state = time.monotonic(), self.state()
         deadline = began + seconds
         while not (found := wanted()):
@@ -128,16 +128,16 @@ class Place:
         return found
 
     def state(self) -> list[str]:
-        """Return the versions of all sets and pods of the namespace."""
+        """Return the resource versions of all workloads and pods in the namespace."""
         return [one["metadata"]["resourceVersion"] for kind in ("LeaderWorkerSet", "Pod") for one in self.items(kind)]
 
     def ready(self, obj: JSONObject, pods: int) -> list[JSONObject]:
-        """Apply a LeaderWorkerSet, wait until so many pods are ready and its status reports it, and return the pods."""
+        """Apply a LeaderWorkerSet, wait until `count` pods are ready according to its status, and return the pods."""
         self.apply(obj)
         return self.await_ready(obj["metadata"]["name"], obj["spec"]["replicas"], pods)
 
     def await_ready(self, name: str, groups: int, pods: int) -> list[JSONObject]:
-        """Wait until a LeaderWorkerSet has so many ready groups of its newest revision, and so many pods."""
+        """Wait until a LeaderWorkerSet has this number of ready groups with its newest revision, and of pods."""
 
         def settled() -> list[JSONObject]:
             found = self.pods(name)
@@ -146,7 +146,7 @@ class Place:
         return self.until(settled, f"{groups} ready groups and {pods} pods of {name}")
 
     def is_settled(self, name: str, groups: int) -> bool:
-        """Return whether the status of a LeaderWorkerSet has so many ready, updated groups and belongs to its spec."""
+        """Return whether the status has this number of ready, updated groups and belongs to the current spec."""
         obj = self.get("LeaderWorkerSet", name) or {}
         status = obj.get("status", {})
         counts = [status.get(field, 0) for field in ("replicas", "readyReplicas", "updatedReplicas")]
@@ -158,11 +158,11 @@ class Place:
         return [event["message"] for event in self.items("Event") if event["reason"] == reason]
 
     def exec(self, pod: str, *words: str) -> str:
-        """Run a command in the first container of a pod, as kubectl does it."""
+        """Run a command in the first container of a pod with kubectl."""
         return self.kubectl("exec", pod, "--", *words)
 
     def terminate(self, pod: str) -> None:
-        """Stop the first process of a pod's container `main`; the command may be killed with the container."""
+        """Stop the first process of the container `main`. The command may be killed with the container."""
         try:
             self.kubectl("exec", pod, "--container=main", "--", "kill", "-TERM", "1")
         except StartError as error:
@@ -186,5 +186,5 @@ def is_ending(pod: JSONObject) -> bool:
 
 
 def restarts(pod: JSONObject) -> int:
-    """Return how often the first container of a pod was restarted."""
+    """Return the restart count of the first container in a pod."""
     return int(pod["status"]["containerStatuses"][0]["restartCount"])

@@ -1,4 +1,4 @@
-"""Find out whether this machine can run a node, and install the Debian packages that a node needs."""
+"""Checks whether this machine can run a node, and installs the Debian packages that a node needs."""
 
 import os
 import shutil
@@ -22,29 +22,29 @@ PACKAGES: Final = {
     "runc": "runc",
     "socat": "socat",
 }
-"""Debian packages, with a program of each."""
+"""Debian packages with one of their executables each."""
 
 TRIAL: Final = """set -e
 ip link add one type veth peer name two
 nft add table ip trial
 mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged
 """
-"""Actions in the namespaces of a node."""
+"""The actions of a node in its namespaces."""
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
 CAP_SYS_ADMIN: Final = 21
 SBIN: Final = "/usr/sbin:/sbin"
 LOCK_SECONDS: Final = 600
-"""How long apt-get waits for another package manager, such as unattended upgrades."""
+"""The time that apt-get waits for another package manager, such as unattended upgrades."""
 
 
 class AbsentError(BuildError):
-    """This machine lacks a requirement of a node; tests are skipped."""
+    """This machine does not satisfy a requirement of a node. Tests are skipped."""
 
 
 def obstacle() -> str:
-    """Return why no node can run on this machine, or an empty text; missing packages are accepted."""
+    """Return the reason why no node can run on this machine, or an empty string. Missing packages are permitted."""
     if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
         return "a node needs root with CAP_SYS_ADMIN"
     if shutil.which("apt-get") is None and absent_packages():
@@ -69,13 +69,13 @@ def is_unified() -> bool:
 
 
 def absent_packages() -> list[str]:
-    """Return the Debian packages whose program is missing."""
+    """Return the Debian packages whose executable is missing."""
     path = f"{os.environ['PATH']}:{SBIN}"
     return [package for package, program in PACKAGES.items() if shutil.which(program, path=path) is None]
 
 
 def install_packages(directory: Path, say: Say) -> None:
-    """Install missing Debian packages; of several concurrent test runs, one does it."""
+    """Install missing Debian packages. Only one of several concurrent test runs installs them."""
     with exclusive(directory, say):
         if wanted := absent_packages():
             say(f"installing {', '.join(wanted)}")
@@ -84,7 +84,7 @@ def install_packages(directory: Path, say: Say) -> None:
 
 
 def unpacked(package: str, directory: Path) -> Path:
-    """Return the folder with the files of a Debian package, which is not installed."""
+    """Return the directory with the files of a Debian package, which is not installed."""
     target = directory / package
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=directory) as folder:
@@ -96,7 +96,7 @@ def unpacked(package: str, directory: Path) -> Path:
 
 
 def apt(*words: str, directory: Path | None = None) -> None:
-    """Run apt-get in a folder; raise BuildError if it fails."""
+    """Run apt-get in a directory. Raise BuildError if it fails."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", f"--option=DPkg::Lock::Timeout={LOCK_SECONDS}", *words]
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
@@ -105,7 +105,7 @@ def apt(*words: str, directory: Path | None = None) -> None:
 
 
 def try_namespaces(directory: Path) -> None:
-    """Try the actions of a node in namespaces, with an overlay in the directory."""
+    """Try the actions of a node in namespaces, with an overlay file system in the directory."""
     words = ["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", TRIAL]
     with tempfile.TemporaryDirectory(dir=directory) as folder:
         for name in ("lower", "upper", "work", "merged"):

@@ -1,4 +1,4 @@
-"""Install the product on the cluster by the commands of its pages."""
+"""Installs the product on the cluster with the commands on its pages."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from leaderworkerset.api.metadata import MANAGER
 ROOT: Final = repository.ROOT
 NAMESPACE: Final = "lws-system"
 ADDITIONS: Final = ("in-place",)
-"""Folders with optional permissions of the manager."""
+"""Directories with optional permissions of the manager."""
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 
@@ -27,7 +27,7 @@ OPERATOR_CRD: Final = "leaderworkersetoperators.operator.openshift.io"
 OF_OPERATOR: Final = (
     "deployment,service,networkpolicy,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,crd"
 )
-"""The kinds of the operator's own objects, as the page about installers lists them."""
+"""The operator's CRDs, as listed on the page about installation methods."""
 
 PLAIN: Final = MANIFESTS / "plain.yaml"
 """A configuration that earlier versions also accept."""
@@ -39,7 +39,7 @@ def install(
     version: Mapping[str, str] = MappingProxyType({}),
     configuration: Path = CONFIGURATION,
 ) -> str:
-    """Install an image of the manager, or update it, and wait until its managers are ready; return the output.
+    """Install or update the manager image, and wait until its managers are ready. Return the output.
 
     `version` is the environment in which `lws` has another version.
     """
@@ -60,7 +60,7 @@ def install(
 
 
 def restore(cluster: NodeCluster) -> None:
-    """Install by `lws install` after any other installer, and remove what the other one keeps.
+    """Install with `lws install` after any other method, and remove the other method's remaining objects.
 
     A test that failed, or a run that was killed, may have left it.
     """
@@ -74,7 +74,7 @@ def restore(cluster: NodeCluster) -> None:
 
 @contextmanager
 def no_managers(cluster: NodeCluster) -> Iterator[None]:
-    """Scale the manager to 0, and back at the end."""
+    """Scale the manager to 0, and finally back."""
     scale = ("scale", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}")
     selected = ("--selector=control-plane=controller-manager", f"--namespace={NAMESPACE}")
     cluster.kubectl(*scale, "--replicas=0")
@@ -87,5 +87,5 @@ def no_managers(cluster: NodeCluster) -> Iterator[None]:
 
 
 def await_managers(cluster: NodeCluster) -> None:
-    """Wait until all managers have the newest content of their Deployment, and are ready."""
+    """Wait until all managers have the latest template of their Deployment and are ready."""
     cluster.kubectl("rollout", "status", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}", "--timeout=5m")

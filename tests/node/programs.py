@@ -1,4 +1,4 @@
-"""Build kubelet, kube-proxy, containerd and CoreDNS, once per content of their Go modules.
+"""Builds kubelet, kube-proxy, containerd and CoreDNS, once for each content of their Go modules.
 
     python -m tests.node.programs
 
@@ -17,13 +17,13 @@ CONTAINERD: Final = "github.com/containerd/containerd/v2"
 CONTAINERD_VERSION: Final = "v2.3.7"
 CONTAINERD_PROGRAMS: Final = ("containerd", "containerd-shim-runc-v2", "ctr")
 SNAPSHOTTERS_LEFT_OUT: Final = "no_btrfs,no_devmapper,no_zfs,no_aufs"
-"""Build tags of containerd: the nodes use overlayfs."""
+"""The containerd build tags. The nodes use overlayfs."""
 
 KUBERNETES: Final = ("kubelet", "kube-proxy")
 
 
 def modules() -> tuple[Module, ...]:
-    """Return the modules of a node's programs."""
+    """Return the modules of the node programs."""
     flags = next(module.flags for module in build.modules(build.DEFAULT) if module.folder.startswith("kubernetes"))
     return (
         Module(
@@ -44,7 +44,7 @@ def modules() -> tuple[Module, ...]:
 
 
 def assets(say: Say) -> Path:
-    """Return the directory with the programs of a node, after building missing ones."""
+    """Return the directory with the node programs. Build missing ones."""
     wanted = modules()
     target = build.cache() / f"node-{build.content(wanted)}"
     build.make(wanted, target, say)
@@ -52,7 +52,7 @@ def assets(say: Say) -> Path:
 
 
 def metrics_server(say: Say) -> Path:
-    """Return the program that serves the usage of pods, which few tests need; it is built when one runs."""
+    """Return metrics-server, which few tests need, so it is built on demand."""
     module = Module("metrics-server", {"sigs.k8s.io/metrics-server/cmd/metrics-server": "metrics-server"}, root=HERE)
     target = build.cache() / f"metrics-server-{build.content((module,))}"
     build.make((module,), target, say)

@@ -1,4 +1,4 @@
-"""A registry without TLS on one machine, for errors of pulls; started as a script.
+"""A registry without TLS on one machine, for pull errors. It is started as a script.
 
 It denies images below `private/` with the status 401, also with credentials, and lacks all others.
 """
@@ -12,10 +12,10 @@ ADDRESS: Final = f"127.0.0.1:{PORT}"
 
 
 class Registry(BaseHTTPRequestHandler):
-    """Answers requests of container runtimes."""
+    """Responds to requests of container runtimes."""
 
     def do_GET(self) -> None:
-        """Deny a private image, and report any other as absent."""
+        """Deny access to a private image, and report all other images as missing."""
         is_private = "/private/" in self.path
         self.send_response(HTTPStatus.UNAUTHORIZED if is_private else HTTPStatus.NOT_FOUND)
         if is_private:
@@ -24,7 +24,7 @@ class Registry(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_HEAD(self) -> None:
-        """Answer as for GET: answers have no body."""
+        """Respond as for GET, because the responses have no body."""
         self.do_GET()
 
 

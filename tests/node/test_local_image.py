@@ -1,4 +1,4 @@
-"""The image of `lws` with the embedded cluster runs groups as an unprivileged user, without capabilities."""
+"""Tests that the `lws` image with the embedded cluster runs groups as an unprivileged user."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Counts wording that CONTRIBUTING.md replaces: `python -m tests.repository.language [AREA] [--write]`.
+"""Counts words that CONTRIBUTING.md replaces: `python -m tests.repository.language [AREA] [--write]`.
 
 Texts come from Markdown pages, docstrings, messages, help screens, and names of tests and of values; the words from
 `language.toml`.
@@ -24,22 +24,22 @@ from lwsctl.cli.commandtable import COMMANDS
 
 DATA: Final = Path(__file__).with_name("language.toml")
 LONGEST_SENTENCE: Final = 25
-"""Words of a sentence in Markdown; a piece of code counts as one word."""
+"""The maximum number of words in a Markdown sentence. A code span counts as one word."""
 LONGEST_NAME: Final = 60
-"""Characters of a test name."""
+"""The maximum number of characters in a test name."""
 LEFT_OUT: Final = re.compile(
     r"CONTRIBUTING|reference/contract|docs/adr/|CHANGELOG|changelog\.d/0000|/golden/|/vectors/"
 )
-"""The page with the word list, numbered rules, decisions of their time, and the log of releases."""
+"""The pages that are excluded: the word list, numbered rules, historical decisions, and the changelog."""
 GATE: Final = "6fdcc821c"
-"""The commit after which subjects of commits are read."""
+"""The commit after which commit subjects are checked."""
 FOLDERS_OF_CODE: Final = ("packages/*/src/**/*.py", "docs/*.py", "deploy/**/*.py", "bench/**/*.py")
 FOLDERS_OF_TESTS: Final = ("tests/**/*.py", "packages/*/tests/**/*.py")
 FOLDERS_OF_PAGES: Final = ("*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/README.md", "changelog.d/*.md")
 
 
 class Hit(NamedTuple):
-    """Wording to replace: the file, the sentence, and what to write instead."""
+    """A phrase to replace, with the file, the sentence, and the replacement."""
 
     place: str
     sentence: str
@@ -54,12 +54,12 @@ def data() -> Mapping[str, Mapping[str, object]]:
 
 @cache
 def patterns(table: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return each pattern of a table of the word list with the words to use instead."""
+    """Return each pattern in a table of the word list with its replacement."""
     return tuple((re.compile(word), str(instead)) for word, instead in data()[table].items())
 
 
 def paths(globs: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    """Yield the files that match, sorted, each with its name from the root."""
+    """Yield the matching files in order, with their paths from the root."""
     for glob in globs:
         for path in sorted(repository.ROOT.glob(glob)):
             name = path.relative_to(repository.ROOT).as_posix()
@@ -68,7 +68,7 @@ def paths(globs: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text without its code.
+    """Yield the sentences in a text without code.
 
     >>> list(sentences("Run `lws get`. It prints\\n[groups](a.md): all."))
     ['Run CODE.', 'It prints groups: all.']
@@ -81,7 +81,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def blocks(page: str) -> Iterator[tuple[str, bool]]:
-    """Yield the paragraphs, list items, headings and table cells of a page, and whether the text is running prose."""
+    """Yield the paragraphs, list items, headings and table cells on a page, and whether the text is prose."""
     page = re.sub(r"^ *```.*?^ *```$|<!--.*?-->", "", page, flags=re.MULTILINE | re.DOTALL)
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=[|#])|(?<=\|)\n", page):
         text = block.strip()
@@ -92,7 +92,7 @@ def blocks(page: str) -> Iterator[tuple[str, bool]]:
 
 
 def docstrings(path: Path) -> Iterator[str]:
-    """Yield the docstrings of a module, its classes, functions and constants, without their examples."""
+    """Yield the docstrings of a module, its classes, functions and constants, without examples."""
     for node in ast.walk(_tree(path)):
         for child in ast.iter_child_nodes(node):
             match child:
@@ -101,7 +101,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def messages(path: Path) -> Iterator[str]:
-    """Yield the texts of a module besides its docstrings: literals of at least three words, unless listed as fixed."""
+    """Yield the strings in a module besides docstrings that have at least three words and are not fixed."""
     tree = _tree(path)
     fixed = data()["fixed"]["patterns"]
     assert isinstance(fixed, list)
@@ -114,19 +114,19 @@ def messages(path: Path) -> Iterator[str]:
 
 
 def names_of_tests(path: Path) -> Iterator[str]:
-    """Yield the names of the tests in a module."""
+    """Yield the test names in a module."""
     yield from re.findall(r"^ *(?:async )?def (test_\w+)\(", path.read_text(), re.MULTILINE)
 
 
 def comments(path: Path) -> Iterator[str]:
-    """Yield the comments of a module."""
+    """Yield the comments in a module."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
         if token.type == tokenize.COMMENT:
             yield token.string.lstrip("# ")
 
 
 def names(path: Path) -> Iterator[str]:
-    """Yield the words in the names of a module, its classes and their attributes, as `pod status` of `PodStatus`."""
+    """Yield the words in the names of a module, its classes and attributes. `PodStatus` becomes `pod status`."""
     found = [path.stem]
     for node in ast.walk(_tree(path)):
         match node:
@@ -144,13 +144,13 @@ def names(path: Path) -> Iterator[str]:
 
 
 def subjects() -> Iterator[str]:
-    """Yield the subjects of commits after the gate; none without the history."""
+    """Yield the commit subjects after the gate, or none without the history."""
     log = ["git", "log", "--no-merges", "--format=%s", f"{GATE}..HEAD"]
     yield from subprocess.run(log, cwd=repository.ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
 def terms(place: str, text: str) -> Iterator[Hit]:
-    """Yield the words of a text for which the Kubernetes documentation has a standard term.
+    """Yield the words in a text for which the Kubernetes documentation has a standard term.
 
     >>> [hit.instead for hit in terms("a.py", "The Processor is quiet.")]
     ['CPU', 'idle']
@@ -161,7 +161,7 @@ def terms(place: str, text: str) -> Iterator[Hit]:
 
 
 def two_colons(place: str, text: str) -> Iterator[Hit]:
-    """Yield the sentences of the shape `X: Y: Z`.
+    """Yield the sentences with the form `X: Y: Z`.
 
     >>> [hit.sentence for hit in two_colons("a.py", "It fails: one thing: two. Run it: now.")]
     ['It fails: one thing: two.']
@@ -172,7 +172,7 @@ def two_colons(place: str, text: str) -> Iterator[Hit]:
 
 
 def names_of_values(path: Path) -> Iterator[str]:
-    """Yield the names of the parameters and locals of functions."""
+    """Yield the names of the parameters and local variables of functions."""
     functions = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     for node in (node for function in functions for node in ast.walk(function)):
         match node:
@@ -181,7 +181,7 @@ def names_of_values(path: Path) -> Iterator[str]:
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
-    """Yield each text of the help screens with the words of its command."""
+    """Yield each text on the help screens with the command name."""
     root = click.Context(app.lws, info_name="lws")
     for name in COMMANDS:
         command = app.lws.get_command(root, name)
@@ -190,21 +190,21 @@ def help_texts() -> Iterator[tuple[str, str]]:
 
 
 def wording(place: str, text: str, *, is_prose: bool = True) -> Iterator[Hit]:
-    """Yield the hits of the word list in a text: running prose, or a heading or cell of a table."""
+    """Yield the word list hits in a text, which is prose, or a heading or table cell."""
     listed = patterns("words") + (patterns("prose") if is_prose else ())
     for sentence in sentences(text):
         yield from (Hit(place, sentence, instead) for pattern, instead in listed if pattern.search(sentence))
 
 
 def long_sentences(place: str, text: str) -> Iterator[Hit]:
-    """Yield the sentences of a text that are too long."""
+    """Yield the sentences in a text that are too long."""
     for sentence in sentences(text):
         if len(sentence.split()) > LONGEST_SENTENCE:
             yield Hit(place, sentence, f"at most {LONGEST_SENTENCE} words")
 
 
 def name_hits(place: str, name: str) -> Iterator[Hit]:
-    """Yield the hits in the name of a test.
+    """Yield the hits in a test name.
 
     >>> [hit.instead for hit in name_hits("a.py", "test_pod_is_told_so")]
     ['another word than told']
@@ -257,7 +257,7 @@ def hits(area: str) -> list[Hit]:
 
 
 def permitted() -> dict[str, int]:
-    """Return how many hits each area may have."""
+    """Return the permitted number of hits in each area."""
     return {area: int(str(count)) for area, count in data()["permitted"].items()}
 
 
@@ -267,7 +267,7 @@ def _blocks() -> Iterator[tuple[str, str, bool]]:
 
 
 def _texts(sort: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a sort with their places."""
+    """Yield the texts of one kind with their places."""
     match sort:
         case "pages":
             yield from ((name, block) for name, block, _ in _blocks())
@@ -291,7 +291,7 @@ def _in_code(read: Callable[[Path], Iterator[str]]) -> Iterator[tuple[str, str]]
 
 @cache
 def _standard() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], str], ...]]:
-    """Return one pattern for all standard terms, and each with its term: whole words in any case."""
+    """Return one pattern for all standard terms, and each with its term. They match whole words in any case."""
     words = {f"\\b(?:{word})\\b": str(term) for word, term in data()["standard"].items()}
     return re.compile("|".join(words), re.IGNORECASE), tuple(
         (re.compile(word, re.IGNORECASE), term) for word, term in words.items()
@@ -317,7 +317,7 @@ def _help(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
 
 
 def store(counts: Mapping[str, int]) -> None:
-    """Write counts into the file of the word list."""
+    """Write the counts to the word list file."""
     text = DATA.read_text()
     for area, count in counts.items():
         text = re.sub(rf'^("?{area}"?) = \d+$', rf"\1 = {count}", text, flags=re.MULTILINE)
@@ -325,7 +325,7 @@ def store(counts: Mapping[str, int]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the counts and, for areas that are named, each hit."""
+    """Print the counts, and each hit in the selected areas."""
     named = [argument for argument in arguments if not argument.startswith("--")]
     for area in named:
         for hit in hits(area):

@@ -1,4 +1,4 @@
-"""Draws texts to grade by reading: `python -m tests.repository.languagesample SEED` prints 60 docstrings, 30 paragraphs, 60 test names.
+"""Draws texts for grading: `python -m tests.repository.languagesample SEED`.
 
 A mark before a text says that the gate or a rule of length already objects: more than 20 words in the first sentence of
 a docstring, more than 25 words in a sentence of a page, or more than 60 characters in a name.
@@ -13,11 +13,11 @@ from typing import Final
 from tests.repository import language
 
 LONGEST_SUMMARY: Final = 20
-"""Words of the first sentence of a docstring."""
+"""The maximum number of words in the first sentence of a docstring."""
 
 
 def texts() -> Iterator[tuple[str, int, list[tuple[str, str, bool]]]]:
-    """Yield each sort of texts with the number to draw, and its texts with their place and whether a rule objects."""
+    """Yield each kind of text with the sample size, and its texts with their place and whether a rule objects."""
     docstrings = [
         (name, summary, any(language.wording(name, summary)) or len(summary.split()) > LONGEST_SUMMARY)
         for name, path in language.paths((*language.FOLDERS_OF_CODE, *language.FOLDERS_OF_TESTS))
@@ -41,7 +41,7 @@ def texts() -> Iterator[tuple[str, int, list[tuple[str, str, bool]]]]:
 
 
 def drawn(seed: int) -> Iterator[tuple[str, Sequence[tuple[str, str, bool]]]]:
-    """Yield the texts that a seed draws, by their sort."""
+    """Yield the drawn texts of a seed by kind."""
     source = random.Random(seed)
     for sort, number, all_texts in texts():
         yield sort, source.sample(sorted(all_texts), number)

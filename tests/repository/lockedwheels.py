@@ -1,4 +1,4 @@
-"""Record which wheels of the locked packages the package index has for each platform, in requirements/wheels.json, with the date.
+"""Records the available wheels of the locked packages for each platform in requirements/wheels.json, with the date.
 
 python -m tests.repository.lockedwheels    (`make lock` runs it; names of files only, no address)
 """
@@ -19,20 +19,20 @@ LOCKS: Final = {
     "command.lock": ("macosx_11_0_arm64", "win_amd64"),
     "local.lock": ("macosx_13_0_arm64", "win_amd64", "manylinux_2_28_x86_64", "manylinux_2_28_aarch64"),
 }
-"""The platforms of each lock: where the commands for clusters run, and where the embedded cluster can be installed."""
+"""The platforms of each lock: for cluster commands, and for the embedded cluster."""
 
 OLDER: Final = ("2_27", "2_26", "2_24", "2_17", "2_12", "2_5")
-"""Older versions of glibc, whose wheels also run on the newest one of `LOCKS`."""
+"""Older glibc versions, whose wheels also run with the newest version in `LOCKS`."""
 
 
 def accepted(platform: str) -> list[str]:
-    """Return the platforms whose wheels run on a platform; pip derives those of macOS itself."""
+    """Return the platforms whose wheels run on a platform. pip derives those of macOS."""
     prefix, _, architecture = platform.partition("_2_28_")
     return [platform, *(f"{prefix}_{version}_{architecture}" for version in OLDER if architecture)]
 
 
 def wheels_of(lock: str, platform: str) -> list[str]:
-    """Ask pip for the wheels of all locked packages on a platform, with the hashes of the lock."""
+    """Query pip for the wheels of all locked packages on a platform, with the locked hashes."""
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         words = ["install", "--quiet", "--disable-pip-version-check", "--dry-run", "--ignore-installed", "--no-deps"]

@@ -1,4 +1,4 @@
-"""Lines are a cost: each package stays within its budget of lines, which falls with it."""
+"""Tests that each package stays within its budget of lines, which decreases with the package."""
 
 import subprocess
 import tomllib
@@ -9,7 +9,7 @@ from testkit.repository import ROOT
 
 FILE: Final = ROOT / "budgets.toml"
 SLACK: Final = 1.02
-"""How far a budget may exceed the lines: after code was removed, the budget is lowered as well."""
+"""The maximum difference between a budget and the lines, so that the budget decreases after code was removed."""
 
 
 def budgets() -> dict[str, dict[str, Any]]:
@@ -18,7 +18,7 @@ def budgets() -> dict[str, dict[str, Any]]:
 
 
 def lines(pattern: str) -> int:
-    """Return the lines of the Python files that git knows below a path."""
+    """Return the number of lines in the Python files in a path, according to git."""
     names = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return sum((ROOT / name).read_text().count("\n") for name in names.splitlines() if name.endswith(".py"))
 
@@ -33,7 +33,7 @@ def test_every_package_has_a_budget() -> None:
     [(name, part) for name, budget in budgets().items() for part in sorted(budget.keys() - {"why"})],
 )
 def test_a_package_stays_within_its_budget(package: str, part: str) -> None:
-    """A larger number needs an entry of `why` that says what it buys."""
+    """A larger number needs an entry in `why` that describes the benefit."""
     folder = {"sources": "src", "tests": "tests"}[part]
     count = lines("tests" if package == "repository" else f"packages/{package}/{folder}")
     budget = budgets()[package][part]

@@ -1,4 +1,4 @@
-"""Children of our programs import nothing from the user's working directory."""
+"""Tests that child processes do not import modules from the user's working directory."""
 
 import ast
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ ISOLATED = {"-P", "-I"}
 
 
 def commands(tree: ast.AST) -> Iterator[list[ast.expr]]:
-    """Yield the words that follow `sys.executable` in a list, tuple or call."""
+    """Yield the arguments after `sys.executable` in a list, tuple or call."""
     for node in ast.walk(tree):
         for words in (getattr(node, "elts", None), getattr(node, "args", None)):
             if isinstance(words, list):

@@ -1,4 +1,4 @@
-"""The façade `leaderworkerset.decisions` offers what commands use, and nothing else."""
+"""Tests that the façade `leaderworkerset.decisions` contains exactly the names that commands use."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from testkit.repository import modules, sources
 FOLDER = sources("leaderworkerset") / "leaderworkerset" / "decisions"
 
 MOST = 150
-"""The maximum number of names of the façade; it only falls."""
+"""The maximum number of names in the façade, which may only decrease."""
 
 
 def offered() -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The runtime and the embedded cluster do not mention the product: neither in code nor in data nor in messages."""
+"""Tests that the runtime and the embedded cluster do not mention the product in code, data or messages."""
 
 import re
 from typing import Final
@@ -11,11 +11,11 @@ PRODUCT: Final = re.compile(r"lws|leader-?worker-?set", re.IGNORECASE)
 ALLOWED: Final = {
     "localkube/wellknown.py": {"embedded.leaderworkerset.x-k8s.io": "state directories of before have labels of it"},
 }
-"""Allowed mentions of the product, by file, with the reason."""
+"""Permitted mentions of the product by file, with the reason."""
 
 
 def named(package: str) -> dict[str, list[str]]:
-    """Return the lines of a package that name the product, by file."""
+    """Return the lines in a package that mention the product, by file."""
     found: dict[str, list[str]] = {}
     for path in sorted((sources(package) / package).rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -26,7 +26,7 @@ def named(package: str) -> dict[str, list[str]]:
 
 
 def says(file: str, line: str) -> bool:
-    """Return whether a line names the product otherwise than allowed."""
+    """Return whether a line has a mention of the product that is not permitted."""
     for words in ALLOWED.get(file, {}):
         line = line.replace(words, "")
     return PRODUCT.search(line) is not None

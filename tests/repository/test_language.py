@@ -1,4 +1,4 @@
-"""Wording that CONTRIBUTING.md replaces becomes rarer; examples in docstrings work."""
+"""Tests that the words in CONTRIBUTING.md's list become rarer, and that examples in docstrings work."""
 
 import doctest
 import importlib
@@ -10,7 +10,7 @@ from testkit import repository
 from tests.repository import language
 
 SLACK = 0.05
-"""The fraction by which a count may fall before the stored number must follow: concurrent changes should not conflict."""
+"""The fraction by which a count may decrease before the stored number must follow, to avoid conflicts."""
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_examples_in_docstrings_pass(package: str) -> None:
 
 
 def modules_of_tests() -> Iterator[tuple[str, Path]]:
-    """Yield the modules of tests and of testkit, each with its name as `tests/e2e/harness.py`."""
+    """Yield the modules of tests and of testkit, each with its name, for example `tests/e2e/harness.py`."""
     for name, path in repository.files_of_tests():
         yield name if name.startswith("testkit/") else f"tests/{name}", path
 

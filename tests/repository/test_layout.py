@@ -1,4 +1,4 @@
-"""Folders are small, folders do not import each other, and a name has one meaning (ADR 0007)."""
+"""Tests that directories are small and do not import each other, and that a name has one meaning (ADR 0007)."""
 
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ ROLES_OF_FOLDERS: Final = {
     },
     "lwsctl": {"document": "what a folder shows, as the values of `-o json`: views and diagnosis"},
 }
-"""For each package, the names of modules that occur in several of its folders, and their common role."""
+"""The module names in several directories of each package, and their common role."""
 
 ROLES_OF_THE_TREE: Final = {
     "capability": "see above",
@@ -35,7 +35,7 @@ ROLES_OF_THE_TREE: Final = {
     "reconcile": "see above: the decision about one object of a kind, or about what one controller has",
     "pod": "see above; in localkube, what the scheduler knows of a pod",
 }
-"""Names of modules that occur three times or more in all packages together, and their common role."""
+"""Module names that occur three times or more in all packages, and their common role."""
 
 
 @pytest.mark.parametrize("package", repository.PACKAGES)
@@ -63,7 +63,7 @@ def test_mutual_imports_are_detected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("package", ["leaderworkerset", "lwsctl"])
 def test_product_has_no_unused_module(package: str) -> None:
-    """Commands and programs are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
+    """Commands and programs are loaded by name. Modules that build releases or serve tests are not in the wheel."""
     named = ("lwsctl.cli.commands.", certificatesubprocess.PROGRAM)
     unread = [name for name in layout.unread(package) if not name.startswith(named)]
     assert unread == []
@@ -102,7 +102,7 @@ def test_no_module_counts_parent_folders_of_the_repository() -> None:
 
 
 def test_folder_with_a_shared_cluster_is_a_package() -> None:
-    """If the folder is not a package, a fixture of the scope "package" exists until all tests have run."""
+    """If the directory is not a package, a fixture with package scope exists until all tests have run."""
     conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]
     found = [path.parent for path in conftests if 'scope="package"' in path.read_text()]
     assert found

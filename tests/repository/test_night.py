@@ -1,4 +1,4 @@
-"""The list of long campaigns: each names existing programs and tests, and has a line in the report."""
+"""Tests the list of long campaigns: each uses existing programs and tests, and has a line in the report."""
 
 import importlib.util
 import re

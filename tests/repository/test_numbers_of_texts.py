@@ -1,4 +1,4 @@
-"""Texts become integers in one place, which has a bound (`kuberuntime/objects/decimals.py`)."""
+"""Tests that strings are converted to integers in one place with a limit (`kuberuntime/objects/decimals.py`)."""
 
 import ast
 import re
@@ -23,11 +23,11 @@ JUSTIFIED: Final = {
     "leaderworkerset/rendezvous/__main__.py": "nine digits at most; it imports nothing of ours",
     "leaderworkerset/controllers/metrics.py": "spec.replicas, an integer by its schema",
 }
-"""Modules that call `int` on another value than a field or a result, and the value."""
+"""Modules that call `int` on a value other than a field or a result, and the value."""
 
 
 def unbounded(module: ast.Module) -> Iterator[str]:
-    """Yield the calls of `int` whose argument may be a stored text."""
+    """Yield the calls to `int` whose argument may be a stored string."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and node.args:
             argument = node.args[0]
@@ -40,7 +40,7 @@ def unbounded(module: ast.Module) -> Iterator[str]:
 
 
 def is_number(argument: ast.expr) -> bool:
-    """Return whether it is a result, or a field by its wire name: labels and annotations have no such names."""
+    """Return whether it is a result or a field. Labels and annotations have other names."""
     if isinstance(argument, ast.BinOp):
         return True
     match argument:

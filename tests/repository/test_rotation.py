@@ -1,4 +1,4 @@
-"""On each day with commits, a short part of the tests runs on another version of Kubernetes."""
+"""Tests that a small part of the tests runs with another Kubernetes version on each day with commits."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Every setting has a row in the matrix, every row is accepted, and replaced parts are listed with their tests."""
+"""Tests that each setting has a row in the matrix, and that replaced parts are listed with their tests."""
 
 import re
 from functools import cache
@@ -98,13 +98,13 @@ SET_BY_US: Final = frozenset(
         "EPISODE_OUTCOME",
     ]
 )
-"""Labels and annotations, by their names in `labels`, that only controllers, webhooks and commands write."""
+"""Labels and annotations, by name in `labels`, that only controllers, webhooks and commands write."""
 
 OF_THE_OPERATOR: Final = {"managementState", "nodePlacement", "operatorLogLevel"}
-"""Fields of the operator's object for the operator itself, and for the nodes of the manager."""
+"""Fields of the operator object for the operator, and for the manager's nodes."""
 
 OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrides"}
-"""Fields of the operator's object for the manager: flags, TLS, and any field of the configuration."""
+"""Fields of the operator object for the manager: flags, TLS, and any field of the configuration."""
 
 IN_THE_CONFIGURATION: Final = {
     "enableCertManager",
@@ -116,7 +116,7 @@ IN_THE_CONFIGURATION: Final = {
     "maintenance",
     "podAdmission",
 }
-"""Values of the chart that are settings of the manager; the others belong to its Deployment and to further objects."""
+"""Chart values that are manager settings. The others belong to its Deployment and to other objects."""
 
 MANAGER_OF_THE_CHART: Final = (
     repository.ROOT / "deploy" / "helm" / "lws" / "templates" / "deployment-controller-manager.yaml"
@@ -125,7 +125,10 @@ MANAGER_OF_THE_CHART: Final = (
 
 @cache
 def tried() -> dict[str, set[Value]]:
-    """Return the values of each setting in the matrix, created on request, so that processes that only collect tests do not."""
+    """Return the values of each setting in the matrix.
+
+    They are created on demand, so that collecting tests is fast.
+    """
     rows = pairs.rows()
     return {name: {row[name] for row in rows} for name in rows[0]}
 
@@ -201,7 +204,7 @@ def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, p
 
 
 def test_settings_of_the_chart_are_tested() -> None:
-    """The matrix has the enumerated values of the schema, and the fields of its sections."""
+    """The matrix contains the enumerated values in the schema, and the fields of its sections."""
     schemas = {one.name: one.schema for one in chartvalues.values()}
     reaching = {name for name, schema in schemas.items() if "additionalProperties" in schema}
     assert {*reaching, "enableCertManager", "podAdmission"} == IN_THE_CONFIGURATION
@@ -220,13 +223,13 @@ def test_arguments_of_an_installation_are_tested() -> None:
 
 
 def assert_tried_arguments(arguments: list[str]) -> None:
-    """Check that each argument is one of every process, or a flag with a value of the matrix."""
+    """Check that each argument is common to all processes, or a flag with a value in the matrix."""
     for name, _, value in (argument.partition("=") for argument in arguments):
         assert name in ALWAYS or value in tried()[name]
 
 
 def assert_tried_document(document: JSONObject) -> None:
-    """Check that every field has a row, and that the matrix has the values of switches and enumerations."""
+    """Check that each field has a row, and that the matrix contains the values of switches and enumerations."""
     for section, content in document.items():
         for field, value in content.items() if isinstance(content, dict) else ():
             name = f"{section}.{field}"

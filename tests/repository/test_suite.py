@@ -1,4 +1,4 @@
-"""The pytest plugin: how many processes run the tests, and which tests stay together."""
+"""A pytest plugin that selects the number of test processes, and the tests that stay together."""
 
 import pytest
 from testkit import repository, suite
@@ -7,7 +7,7 @@ from testkit import repository, suite
 def test_more_processes_run_tests_than_there_are_cores(
     pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The processes of `-n auto` are those of this plugin, not those of pytest-xdist."""
+    """`-n auto` uses the number of processes from this plugin, and not from pytest-xdist."""
     monkeypatch.setattr(pytestconfig.option, "numprocesses", "auto")
     assert pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig) == suite.AT_ONCE
 

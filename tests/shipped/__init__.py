@@ -1,1 +1,1 @@
-"""The settings that are tested, and the places where tests replace a part of the shipped product."""
+"""Lists the tested settings, and the places where tests replace a part of the shipped product."""

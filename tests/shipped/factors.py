@@ -1,4 +1,4 @@
-"""Settings of a user, with values to try: fields and flags of the manager, annotations of LeaderWorkerSets.
+"""Settings of a user with test values: manager fields and flags, and LeaderWorkerSet annotations.
 
 A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
 `{metrics}` and `{probes}` are a directory and ports of the process. Fields are named by their path, flags with dashes,
@@ -28,7 +28,7 @@ from leaderworkerset.operator.operatorspec import OPERAND_VERBOSITY
 
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
 Row: TypeAlias = Mapping[str, Value]
-"""One process: the value of each setting."""
+"""A process with the value of each setting."""
 
 HOSTS: Final = "kubernetes.io/hostname"
 GANG: Final = "gangSchedulingManagement.schedulerProvider"
@@ -36,14 +36,14 @@ GANG: Final = "gangSchedulingManagement.schedulerProvider"
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Settings that are set together, with a choice of values for all of them."""
+    """Settings that are set together, with possible values for all of them."""
 
     names: tuple[str, ...]
     values: tuple[tuple[Value, ...], ...]
 
 
 def one(name: str, *values: Value) -> Factor:
-    """Return the factor of a setting that fits with all others."""
+    """Return the factor for a setting that is compatible with all others."""
     return Factor((name,), tuple((value,) for value in values))
 
 
@@ -60,7 +60,7 @@ LEASE: Final = Factor(
     ("leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"),
     (("15s", "10s", "2s"), ("3s", "2s", "500ms")),
 )
-"""The defaults, and times that suit tests, which are used if none are set."""
+"""The defaults, and times for tests, which are used if none are set."""
 
 FIELDS: Final = (
     one("webhook.host", "127.0.0.1", ""),
@@ -156,7 +156,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "--config": "each process has a file, as its Deployment mounts one",
     "--kubeconfig": "each process has one: the tests run outside of pods",
 }
-"""Settings of every process, with the reason why no other value is tried here."""
+"""Settings of each process, with the reason why no other value is tested in the matrix."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/lwsctl/cli/commands/test_manager.py",
@@ -174,11 +174,11 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.GANG_SCHEDULER: "kubernetes/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }
-"""Settings and values that need another environment than the matrix, with the test that sets them."""
+"""Settings and values that need another environment than the matrix, with their test."""
 
 
 def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path and the type of every field of the configuration."""
+    """Yield the path and the type of each configuration field."""
     for field in msgspec.structs.fields(section):
         inner = configuration._section_of(field.type)
         name = f"{path}{field.encode_name}"
@@ -189,7 +189,7 @@ def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[
 
 
 def document(row: Row, **places: object) -> dict[str, Any]:
-    """Return the sections and fields of the configuration that a row sets."""
+    """Return the configuration sections and fields that a row sets."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if value is not None and name[0] != "-" and "/" not in name:
@@ -205,7 +205,7 @@ def flags(row: Row, **places: object) -> list[str]:
 
 
 def annotations(row: Row) -> dict[str, str]:
-    """Return the annotations of the LeaderWorkerSet that a row sets."""
+    """Return the LeaderWorkerSet annotations that a row sets."""
     return {name: str(value) for name, value in row.items() if "/" in name and value is not None}
 
 

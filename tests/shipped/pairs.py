@@ -1,4 +1,7 @@
-"""Rows that cover every pair of values of two fields, and every other value; the first has all defaults."""
+"""Computes rows that cover each pair of values of two fields, and each other value.
+
+The first row has all defaults.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -15,14 +18,14 @@ FACTORS: Final = (*FIELDS, *SINGLE)
 PROVIDER: Final = "gangSchedulingManagement.schedulerProvider"
 
 Choice: TypeAlias = tuple[int, int]
-"""A factor and a value of it, by their numbers."""
+"""A factor and one of its values, by number."""
 
 Part: TypeAlias = tuple[Choice, ...]
 """A value, or a pair of values in the order of their factors."""
 
 
 def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part, None]:
-    """Return the parts to cover in order: pairs of values of the first factors, values of the others."""
+    """Return the parts to cover in order: pairs of values of the first factors, and values of the others."""
     sizes = [len(factor.values) for factor in (*paired, *single)]
     pairs = [
         ((one, first), (other, second))
@@ -34,7 +37,7 @@ def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part
 
 
 def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
-    """Return rows that cover these parts: each starts with an uncovered one, and adds values that cover most."""
+    """Return rows that cover these parts. Each starts with an uncovered part, and adds the values that cover most."""
     found: list[Row] = []
     while left:
         chosen = dict(next(iter(left)))
@@ -51,7 +54,7 @@ def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
 
 @cache
 def rows() -> Sequence[Row]:
-    """Return the rows of the matrix: each is one process."""
+    """Return the rows of the matrix, one for each process."""
     defaults: Row = {name: None for factor in FACTORS for name in factor.names}
     return [
         {**defaults, **dict(zip(LEASE.names, LEASE.values[0], strict=True))},
@@ -60,7 +63,7 @@ def rows() -> Sequence[Row]:
 
 
 def of_schedulers() -> list[int]:
-    """Return the number of a row for each gang scheduler; its LeaderWorkerSets are scheduled by it."""
+    """Return the number of a row for each gang scheduler, which schedules the row's LeaderWorkerSets."""
     found = {
         row[PROVIDER]: number
         for number, row in reversed([*enumerate(rows())])
@@ -71,7 +74,7 @@ def of_schedulers() -> list[int]:
 
 @cache
 def usual() -> list[int]:
-    """Return the numbers of rows that together have every value: defaults, each gang scheduler, then the best rows."""
+    """Return the numbers of rows that together contain each value, the defaults and each gang scheduler."""
     values = [{(factor.names, tuple(row[name] for name in factor.names)) for factor in FACTORS} for row in rows()]
     chosen = {0, *of_schedulers()}
     left = {(factor.names, value) for factor in FACTORS for value in factor.values}.difference(

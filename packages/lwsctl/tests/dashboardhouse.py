@@ -1,4 +1,4 @@
-"""A dashboard as `lws dashboard` serves it, on an API server in memory whose objects a test writes."""
+"""Runs a dashboard as `lws dashboard` does, with an in-memory API server whose objects a test writes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ from lwsctl.diagnosis.observed import Commands
 
 NAMESPACE: Final = "default"
 LIMIT: Final = 120.0
-"""Seconds in which anything must come true."""
+"""The timeout of all conditions, in seconds."""
 
 NODE: Final = "node-0"
 UP: Final = {
@@ -55,7 +55,7 @@ READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "
 
 @dataclass
 class CommandLog:
-    """Stands for `lws` in actions, and records the command lines."""
+    """Replaces `lws` in actions, and records the command lines."""
 
     calls: list[list[str]] = field(default_factory=list)
 
@@ -66,7 +66,7 @@ class CommandLog:
 
 @dataclass
 class ServedDashboard:
-    """A dashboard that is served, and its API server."""
+    """A running dashboard with its API server."""
 
     client: Client
     model: LiveModel
@@ -81,12 +81,12 @@ class ServedDashboard:
 
     @property
     def states(self) -> dict[str, str]:
-        """Return the state of each pod that the newest picture shows."""
+        """Return the state of each pod in the latest picture."""
         views = self.model.picture.views
         return {rank.pod: rank.state for view in views for group in view.groups for rank in group.ranks}
 
     async def shows(self, **states: str) -> None:
-        """Wait until the picture shows pods, with `_` for `-` in their names, in these states."""
+        """Wait until the picture shows these pod states. Pod names have `_` for `-`."""
         wanted = {name.replace("_", "-"): state for name, state in states.items()}
         await until(lambda: self.states | wanted == self.states, f"{wanted}")
 
@@ -100,7 +100,7 @@ class ServedDashboard:
         image: str = "app:1",
         **metadata: Any,
     ) -> None:
-        """Create a LeaderWorkerSet with its pods, of which all groups or the given number are ready."""
+        """Create a LeaderWorkerSet with its pods. All groups, or the given number of groups, are ready."""
         done = replicas if ready is None else ready
         placed = objects.lws(name, replicas=replicas, size=size, image=image) | _place(name, **metadata)
         made = await self.client.create(LEADERWORKERSETS, placed)
@@ -146,7 +146,7 @@ class ServedDashboard:
         )
 
     async def put_pod(self, name: str, group: int, rank: int, *, is_ready: bool = True, **container: Any) -> None:
-        """Create one pod; further fields are those of its container."""
+        """Create one pod. Further fields are container fields."""
         pod_name = f"{name}-{group}" + (f"-{rank}" if rank else "")
         own = {
             labels.NAME: name,
@@ -166,7 +166,7 @@ class ServedDashboard:
         await self.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status", manager="test")
 
     async def crash(self, name: str, code: int = 3, message: str = "out of luck", *, restarts: int = 3) -> None:
-        """Make the container of a pod crash again and again."""
+        """Make the container of a pod crash repeatedly."""
         ended = {
             "terminated": {
                 "exitCode": code,
@@ -206,19 +206,19 @@ class ServedDashboard:
 
 @dataclass
 class Tokens:
-    """The cluster of a shared dashboard: the users by token, and the commands that each ran."""
+    """The cluster of a shared dashboard, with the user of each token, and the commands that each user ran."""
 
     users: dict[str, str] = field(default_factory=lambda: {"token-of-ann": "ann", "token-of-bob": "bob"})
     runners: dict[str, CommandLog] = field(default_factory=dict)
 
     async def admit(self, token: str) -> str:
-        """Return the user of a token."""
+        """Return the user for a token."""
         if token not in self.users:
             raise LoginRejectedError("The API server rejected this token. The token might have expired.")
         return self.users[token]
 
     def runner(self, token: str) -> CommandLog:
-        """Return the runner of commands of a user."""
+        """Return the function that runs commands as a user."""
         return self.runners.setdefault(self.users[token], CommandLog())
 
 
@@ -226,7 +226,7 @@ class Tokens:
 async def open_house(
     *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
 ) -> AsyncIterator[ServedDashboard]:
-    """Serve a dashboard of all namespaces in the body, at most for these seconds; with tokens it is shared."""
+    """Serve a dashboard of all namespaces, for at most these seconds. With tokens, it is shared."""
     async with asyncio.timeout(seconds), api_server() as transport:
         serve = serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
         async with serve as house:
@@ -235,7 +235,7 @@ async def open_house(
 
 @asynccontextmanager
 async def api_server() -> AsyncIterator["OddTransport"]:
-    """Run an API server in memory with one node; yield a transport to it."""
+    """Run an in-memory API server with one node. Yield a transport to it."""
     kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
     server = ApiServer(Store(), kinds, SystemClock())
     await server.start()
@@ -252,21 +252,21 @@ async def api_server() -> AsyncIterator["OddTransport"]:
 
 
 class OddTransport(InProcessTransport):
-    """Answers lists of nodes only when permitted, and answers the given paths unlike any API server."""
+    """Rejects lists of nodes unless permitted, and returns unusual responses for the given paths."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__(server, "test")
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.is_down = False
-        """While it is, requests fail, and open streams lose their connection without a notice."""
+        """While it is true, requests fail, and open streams lose their connection without notice."""
         self.seconds = 0.0
-        """The time that each request takes."""
+        """The duration of each request."""
         self.odd: Resource | None = None
         self.said = b""
-        """The log of every container; empty if it cannot be read, as no node runs."""
+        """The log of each container. It is empty if it cannot be read because no node runs."""
         self.logs: dict[str, bytes] = {}
-        """The logs of these pods instead."""
+        """Logs of these pods, which replace the log of each container."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
@@ -306,7 +306,7 @@ async def _pieces(content: bytes) -> AsyncIterator[bytes]:
 
 @asynccontextmanager
 async def serving(transport: OddTransport, runner: CommandLog | None = None) -> AsyncIterator[ServedDashboard]:
-    """Serve a dashboard in the body, as the command does."""
+    """Serve a dashboard as the command does."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with opened(model, runner, 0) as dashboard:
@@ -315,7 +315,7 @@ async def serving(transport: OddTransport, runner: CommandLog | None = None) -> 
 
 @asynccontextmanager
 async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[ServedDashboard]:
-    """Serve a shared dashboard in the body, as the command does with --listen."""
+    """Serve a shared dashboard as the command does with --listen."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with shared(model, tokens, Address("127.0.0.1", 0), ClusterIdentity(cluster="west-1")) as dashboard:
@@ -323,7 +323,7 @@ async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[Serv
 
 
 async def until(check: Any, what: str) -> None:
-    """Wait until a check holds."""
+    """Wait until a check succeeds."""
     for _ in range(int(LIMIT / 0.05)):
         if check():
             return
@@ -332,12 +332,12 @@ async def until(check: Any, what: str) -> None:
 
 
 def topic(path: str, ident: str = "") -> dict[str, str]:
-    """Return the query with which a stream begins to follow a page or logs."""
+    """Return the query parameters with which a stream starts to follow a page or logs."""
     return {"key": "1", "of": path, "from": ident}
 
 
 def events(chunks: Iterable[bytes]) -> list[tuple[str, str]]:
-    """Return the names and the data of events of a stream, without the first one, which has its number."""
+    """Return the names and data of the events in a stream. Omit the first event, which contains its number."""
     found = []
     for block in b"".join(chunks).decode().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))

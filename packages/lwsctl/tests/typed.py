@@ -1,4 +1,4 @@
-"""Command lines for tests: the command of a line, parsed as `lws` parses it."""
+"""Parses command lines for tests as `lws` does."""
 
 import shlex
 
@@ -9,7 +9,7 @@ from lwsctl.cli.shell.argumentorder import hoist
 
 
 def read(line: str) -> click.Context:
-    """Return the context of the command that takes the line; an unknown command, option or value is an error."""
+    """Return the context of the command for the line. An unknown command, option or value is an error."""
     root = click.Context(app.lws, info_name="lws")
     words = hoist(shlex.split(line)[1:], app.lws)
     at = next(at for at, word in enumerate(words) if not word.startswith("-") and words[at - 1 : at] != ["-n"])

@@ -1,4 +1,4 @@
-"""Other installers take over under running groups by the commands of the pages, and `lws install` takes over again."""
+"""Tests that other installation methods take over with running groups, and that `lws install` takes over again."""
 
 import json
 import re
@@ -32,7 +32,7 @@ OPERATOR = "deployment/openshift-lws-operator"
 
 @pytest.fixture
 def stays(place: Place) -> Iterator[Place]:
-    """Run groups before another installer takes over, and let `lws install` take over from it afterwards."""
+    """Run groups before another installation takes over, and let `lws install` take over from it afterwards."""
     product.restore(place.cluster)
     place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
     yield place
@@ -40,7 +40,7 @@ def stays(place: Place) -> Iterator[Place]:
 
 
 def test_other_installers_leave_nothing_for_the_next_test(place: Place) -> None:
-    """The release of Helm and the operator would undo, or refuse, the next installation."""
+    """The Helm release and the operator would revert or reject the next installation."""
     run = place.cluster.kubectl
     run("create", "secret", "generic", "sh.helm.release.v1.lws.v1", IN)
     run("label", "secret", "sh.helm.release.v1.lws.v1", IN, "owner=helm", "name=lws")
@@ -52,7 +52,7 @@ def test_other_installers_leave_nothing_for_the_next_test(place: Place) -> None:
 
 
 def assert_managed(place: Place, before: dict[str, str]) -> None:
-    """Check that the managers of this installation work, and that no earlier pod was changed."""
+    """Check that the managers of this installation work, and that no existing pod was changed."""
     product.await_managers(place.cluster)
     place.until(lambda: accepts_sets(place), "webhooks that are reached")
     place.ready(leaderworkerset("after", pod()), 2)
@@ -63,7 +63,7 @@ def assert_managed(place: Place, before: dict[str, str]) -> None:
 
 
 def accepts_sets(place: Place) -> bool:
-    """Return whether the API server reaches the webhooks, because nodes learn of new managers a moment after they are ready."""
+    """Return whether the API server reaches the webhooks. Nodes learn of new manager pods with a delay."""
     try:
         place.kubectl("create", "--dry-run=server", "--filename=-", text=json.dumps(leaderworkerset("try", pod())))
     except StartError:
@@ -72,7 +72,7 @@ def accepts_sets(place: Place) -> bool:
 
 
 def overlay(directory: Path, base: str, **fields: Any) -> str:
-    """Write an overlay of a folder of this repository that chooses the image; kustomize takes relative paths only."""
+    """Write an overlay of a directory that sets the image. kustomize accepts only relative paths."""
     (directory / "leaderworkerset").symlink_to(ROOT)
     content = {"resources": [f"leaderworkerset/{base}"], "images": IMAGES, **fields}
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(content))
@@ -80,14 +80,14 @@ def overlay(directory: Path, base: str, **fields: Any) -> str:
 
 
 def commands(page: str, heading: str) -> list[str]:
-    """Return the blocks of commands below a heading of a page."""
+    """Return the command blocks below a heading on a page."""
     text = (ROOT / "docs" / "how-to" / page).read_text().replace("deploy/", f"{ROOT}/deploy/").replace("\\\n", "")
     section = text.partition(heading)[2].partition("\n## ")[0]
     return re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
 def shell(place: Place, text: str) -> None:
-    """Run commands of a page."""
+    """Run the commands of a page."""
     words = [*place.cluster.inside, "sh", "-ec", text]
     done = subprocess.run(words, env=place.cluster.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -124,7 +124,7 @@ def test_helm_release_takes_over(stays: Place) -> None:
 
 
 def test_operator_takes_over(stays: Place, tmp_path: Path) -> None:
-    """The operator runs in the namespace of the installation, and the manager issues its certificates itself."""
+    """The operator runs in the namespace of the installation, and the manager issues its certificates."""
     before, run = stays.uids("stays"), stays.cluster.kubectl
     containers = "spec.template.spec.containers"
     variable = f"{containers}.0.env.[name=RELATED_IMAGE_OPERAND_IMAGE].value"

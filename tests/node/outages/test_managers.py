@@ -1,4 +1,4 @@
-"""Managers that are killed, upgraded and rolled back, while groups run."""
+"""Tests managers that are killed, upgraded and rolled back while groups run."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ from leaderworkerset.api.metadata import MANAGER
 
 OTHER = "localhost/leaderworkerset:other"
 RELEASE = "93e55ccb5ca82187d3706f076dba800c371e1c34"
-"""The commit of the last version in CHANGELOG.md."""
+"""The commit of the latest version in CHANGELOG.md."""
 
 SECRET = "lws-webhook-server-cert"
 SHOW = "import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], 9443), timeout=5), end='')"
@@ -26,7 +26,7 @@ LEASE = "b8b2488c.x-k8s.io"
 
 
 def holder(place: Place) -> str:
-    """Return the pod of the manager that leads."""
+    """Return the pod of the leading manager."""
     lease = place.cluster.kubectl("get", "lease", LEASE, f"--namespace={NAMESPACE}", "--output=json")
     return str(json.loads(lease)["spec"]["holderIdentity"]).partition("_")[0]
 
@@ -44,7 +44,7 @@ def test_failure_is_repaired_after_a_killed_leader(place: Place) -> None:
 
 
 def test_a_failure_is_mended_once_a_manager_is_back(place: Place) -> None:
-    """Meanwhile the kubelet restarts the container, and a set can be deleted."""
+    """In the meantime, the kubelet restarts the container, and a LeaderWorkerSet can be deleted."""
     place.ready(leaderworkerset("waits", pod()), 2)
     place.ready(leaderworkerset("removed", pod()), 2)
     before = place.uids("waits")
@@ -90,7 +90,7 @@ def test_upgrade_and_rollback_touch_no_pod(place: Place) -> None:
 
 @pytest.fixture
 def installed(place: Place) -> Iterator[None]:
-    """Restore this version at the end."""
+    """Finally restore this version."""
     yield
     product.install(place.cluster)
 
@@ -98,7 +98,7 @@ def installed(place: Place) -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
-    """The `lws` of each version installs it."""
+    """Each version is installed by its own `lws`."""
     predecessor.unpack(RELEASE, tmp_path)
     archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
     for machine in place.cluster.machines:
@@ -113,7 +113,7 @@ def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Pa
 
 
 def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
-    """Check that the managers work, and that no earlier pod was changed."""
+    """Check that the managers work, and that no existing pod was changed."""
     product.await_managers(place.cluster)
     place.ready(leaderworkerset(name, pod()), 2)
     place.kubectl("annotate", "lws", "stays", f"seen={name}", "--overwrite")
@@ -123,7 +123,7 @@ def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
 
 
 def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
-    """The command of the page runs while writes continue."""
+    """The page's command runs during continuous writes."""
     place.ready(leaderworkerset("written", pod()), 2)
     old = certificate(place)
     removed = json.dumps({"data": {"tls.crt": None, "tls.key": None}})
@@ -136,7 +136,7 @@ def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
 
 
 def certificate(place: Place) -> str:
-    """Return the serving certificate of the secret, or an empty text."""
+    """Return the serving certificate from the Secret, or an empty string."""
     path = "jsonpath={.data.tls\\.crt}"
     text = place.cluster.kubectl("get", "secret", SECRET, f"--namespace={NAMESPACE}", f"--output={path}")
     return first_of(base64.b64decode(text).decode())
@@ -154,7 +154,7 @@ def served(place: Place) -> set[str]:
 
 
 def first_of(text: str) -> str:
-    """Return the first certificate of a text in Python's form, or an empty text."""
+    """Return the first certificate in a string in Python's format, or an empty string."""
     end = "-----END CERTIFICATE-----"
     return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(text.partition(end)[0] + end)) if end in text else ""
 

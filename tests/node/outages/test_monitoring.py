@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes the managers, and three alerts of the runbook fire and are resolved."""
+"""Tests that a real Prometheus scrapes the managers, and that three runbook alerts fire and are resolved."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from leaderworkerset.api.metadata import METRICS_SERVICE
 pytestmark = pytest.mark.long
 
 SOON: Final = "3s"
-"""The time of each alert here, instead of minutes: promtool tests the real ones."""
+"""The delay of each alert in this test, instead of minutes. promtool tests the real ones."""
 
 API: Final = "http://127.0.0.1:9090/api/v1"
 EVERY: Final = "1s"
@@ -28,7 +28,7 @@ TARGETS: Final = "targets.json"
 
 
 def rules() -> dict[str, Any]:
-    """Return the shipped alerts, which wait for seconds here."""
+    """Return the shipped alerts with delays of seconds."""
     found = yaml.safe_load((ROOT / "deploy" / "monitoring" / "prometheusrule.yaml").read_text())["spec"]
     for group in found["groups"]:
         for rule in group["rules"]:
@@ -37,7 +37,7 @@ def rules() -> dict[str, Any]:
 
 
 def settings(directory: Path) -> dict[str, Any]:
-    """Return the settings of Prometheus; its Debian package has no discovery of pods, so a file has the targets."""
+    """Return the settings of Prometheus. Its Debian package cannot discover pods, so a file contains the targets."""
     scraping = {
         "job_name": METRICS_SERVICE,
         "scheme": "https",
@@ -68,7 +68,7 @@ def write_targets(place: Place, directory: Path) -> None:
 
 @contextmanager
 def reader(place: Place, file: Path) -> Iterator[None]:
-    """Write the token of an account that may read the metrics."""
+    """Write a token for an account that may read the metrics."""
     place.kubectl("create", "serviceaccount", "prometheus")
     binding = f"prometheus-{place.name}"
     account = f"--serviceaccount={place.name}:prometheus"
@@ -82,7 +82,7 @@ def reader(place: Place, file: Path) -> Iterator[None]:
 
 @pytest.fixture
 def monitored(place: Place, tmp_path: Path) -> Iterator[Place]:
-    """Run Prometheus on the first node until the test ends."""
+    """Run Prometheus on the first node until the test finishes."""
     program = prerequisites.unpacked("prometheus", images.cache()) / "usr" / "bin" / "prometheus"
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules()))
     (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump(settings(tmp_path)))
@@ -101,14 +101,14 @@ def monitored(place: Place, tmp_path: Path) -> Iterator[Place]:
 
 
 def answer(place: Place, path: str) -> dict[str, Any]:
-    """Return the data of an answer of Prometheus, nothing before it answers."""
+    """Return the data in a Prometheus response, or an empty result before Prometheus responds."""
     words = [*place.cluster.inside, "curl", "--silent", f"{API}/{path}"]
     text = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     return json.loads(text)["data"] if text else {}
 
 
 def firing(place: Place) -> set[tuple[str, str]]:
-    """Return the alerts that fire, each with its LeaderWorkerSet."""
+    """Return the firing alerts with their LeaderWorkerSets."""
     return {
         (alert["labels"]["alertname"], alert["labels"].get("leaderworkerset", ""))
         for alert in answer(place, "alerts").get("alerts", [])

@@ -1,4 +1,4 @@
-"""Nodes that are drained, lost, or silent for a while."""
+"""Tests nodes that are drained, lost, or silent for some time."""
 
 from tests.controlplane.process import StartError
 from tests.node import daemons
@@ -23,14 +23,14 @@ SPREAD = {
 
 
 def spread(name: str, annotations: dict[str, str] | None = None) -> JSONObject:
-    """Return three groups of two, over both nodes."""
+    """Return three groups of two on both nodes."""
     template = pod(topologySpreadConstraints=[SPREAD], tolerations=SOON)
     template["metadata"] = {"labels": {"app": "spread"}}
     return leaderworkerset(name, template, replicas=3, annotations=annotations)
 
 
 def nodes_of(place: Place, name: str) -> set[str]:
-    """Return the nodes of the pods of a LeaderWorkerSet that are not being deleted."""
+    """Return the nodes of the LeaderWorkerSet pods that are not being deleted."""
     return {one["spec"].get("nodeName", "") for one in place.pods(name) if is_ready(one)}
 
 
@@ -119,7 +119,7 @@ def test_groups_leave_a_lost_node(place: Place) -> None:
 
 
 def answers(place: Place, pod: str) -> bool:
-    """Return whether a program can be run in a pod."""
+    """Return whether commands can run in a pod."""
     try:
         place.exec(pod, "true")
     except StartError:
@@ -128,7 +128,7 @@ def answers(place: Place, pod: str) -> bool:
 
 
 def on_node(place: Place, name: str, machine: Machine) -> list[JSONObject]:
-    """Return the pods of a LeaderWorkerSet on a node."""
+    """Return the LeaderWorkerSet pods on a node."""
     return [one for one in place.pods(name) if one["spec"].get("nodeName") == machine.name]
 
 

@@ -1,4 +1,4 @@
-"""Nothing of a run of the cluster remains on this machine."""
+"""Tests that nothing of a cluster run remains on this machine."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ with run_directory() as directory, machines(directory, NODES, directory.name) as
 
 
 def mounts() -> str:
-    """Return the mounts that this machine has."""
+    """Return the mounts on this machine."""
     return subprocess.run(["mount"], capture_output=True, text=True, check=True).stdout
 
 
@@ -45,7 +45,7 @@ def test_killed_run_leaves_nothing(nodes: NodeCluster) -> None:
 
 
 def test_ended_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
-    """Other runs start meanwhile, and remove leftovers."""
+    """In the meantime, other runs start and remove remains."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:
         with cluster.run_directory() as directory:
@@ -58,6 +58,6 @@ def test_ended_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
 
 
 def sweep_until_gone(directory: Path) -> None:
-    """Remove leftovers of killed runs repeatedly until a run has ended."""
+    """Repeatedly remove the remains of killed runs until a run has completed."""
     while directory.exists():
         cluster.sweep()

@@ -1,4 +1,4 @@
-"""The diagnoses of `lws` while nodes accept no pods, and while no manager runs."""
+"""Tests the diagnoses of `lws` while nodes do not accept pods, and while no manager runs."""
 
 import json
 
@@ -14,7 +14,7 @@ from leaderworkerset.api.metadata import MANAGER
 
 
 def diagnosis(place: Place, code: str, *words: str) -> str:
-    """Wait until the diagnosis has a cause and some words; return it as JSON."""
+    """Wait until the diagnosis contains a cause and some strings. Return it as JSON."""
 
     def named() -> str:
         item = json.loads(place.ended("explain", "web", "--output=json").stdout)["items"][0]
@@ -41,7 +41,7 @@ def test_explain_names_a_taint(place: Place) -> None:
 
 @pytest.mark.long
 def test_causes_of_crashes_are_true_at_every_moment(nodes: NodeCluster) -> None:
-    """Crashing programs load the nodes for minutes, and loaded kubelets write their events late, so they run alone."""
+    """The crashing containers run alone, because busy kubelets write their events late."""
     sampling.check(nodes, FAILING)
 
 

@@ -1,4 +1,4 @@
-"""Commands that reach into containers, through the API server and a real kubelet."""
+"""Tests commands that access containers through the API server and a real kubelet."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_lws_logs_previous_shows_the_previous_run(place: Place) -> None:
 
 
 def fetch(place: Place, port: str) -> str:
-    """Return the page at a port of the first node."""
+    """Return the page on a port of the first node."""
     code = (
         f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:{port}/', timeout=5).read().decode(), end='')"
     )

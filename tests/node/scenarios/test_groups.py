@@ -1,4 +1,4 @@
-"""Groups of real containers: creation, failure, and recreation."""
+"""Tests the creation, failure and recreation of groups with real containers."""
 
 from tests.node.images import OTHER_BUSYBOX
 from tests.node.objects import IMAGE, TALK, WAIT, changed, container, leaderworkerset, pod
@@ -118,7 +118,7 @@ def test_rollout_respects_max_surge(place: Place) -> None:
 
 
 def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
-    """Create three groups that are rolled within a budget, and return them with their next image."""
+    """Create three groups with a rollout budget. Return them with their next image."""
     obj = leaderworkerset("rolled", pod(), replicas=3)
     obj["spec"]["rolloutStrategy"] = {"type": "RollingUpdate", "rollingUpdateConfiguration": budget}
     place.ready(obj, 6)
@@ -126,7 +126,10 @@ def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
 
 
 def watch_rollout(place: Place, obj: dict[str, object]) -> tuple[int, int]:
-    """Apply a new revision and wait for its end; return the lowest number of ready groups and the highest of leaders."""
+    """Apply a new revision, and wait for completion.
+
+    Return the minimum of ready groups and the maximum of leaders.
+    """
     seen: list[tuple[int, int]] = []
 
     def complete() -> bool:
@@ -145,13 +148,13 @@ def watch_rollout(place: Place, obj: dict[str, object]) -> tuple[int, int]:
 
 
 def uids_when_ready(place: Place) -> dict[str, str]:
-    """Start two groups of two and return the UIDs of their pods."""
+    """Start two groups of two. Return the UIDs of their pods."""
     place.ready(leaderworkerset("failing", pod(container(TALK)), replicas=2), 4)
     return place.uids("failing")
 
 
 def uids_after(place: Place, before: dict[str, str]) -> dict[str, str]:
-    """Wait until some pods were replaced and all are ready; return the UIDs."""
+    """Wait until some pods were replaced and all pods are ready. Return the UIDs."""
     place.until(lambda: set(place.uids("failing").values()) - set(before.values()), "another pod")
     place.await_ready("failing", 2, 4)
     return place.uids("failing")

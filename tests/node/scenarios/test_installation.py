@@ -1,4 +1,4 @@
-"""The installed product: its permissions, its metrics, and its reports."""
+"""Tests the installed product: its permissions, its metrics, and its reports."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ MANAGERS = ("--namespace", NAMESPACE, "--selector=control-plane=controller-manag
 
 
 def manager_pods(nodes: NodeCluster) -> list[dict[str, object]]:
-    """Return the pods of the manager."""
+    """Return the manager pods."""
     found: list[dict[str, object]] = json.loads(nodes.kubectl("get", "pods", *MANAGERS, "--output=json"))["items"]
     return found
 
@@ -43,7 +43,10 @@ def test_doctor_finds_no_problem(place: Place) -> None:
 
 
 def test_network_policies_are_accepted(place: Place) -> None:
-    """The policies of the manager and of the page for groups are accepted; the network of the nodes enforces none."""
+    """The API server accepts the network policies of the manager and of the page.
+
+    The node network does not enforce policies.
+    """
     found = place.cluster.kubectl("get", "networkpolicies", f"--namespace={NAMESPACE}", "--output=name").split()
     assert found == ["networkpolicy.networking.k8s.io/lws-controller-manager"]
     page = (ROOT / "docs" / "how-to" / "ports.md").read_text()
@@ -74,7 +77,7 @@ def test_metrics_require_a_token(place: Place) -> None:
 
 
 def scrape(place: Place, target: str, token: str) -> str:
-    """Return the metrics of a manager, or the status of its refusal."""
+    """Return the metrics of a manager, or the status code if it rejects the request."""
     words = ["curl", "--silent", "--insecure", "--write-out", "", f"https://{target}/metrics"]
     given = (
         ["--header", f"Authorization: Bearer {token}"]

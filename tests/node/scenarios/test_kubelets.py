@@ -1,4 +1,4 @@
-"""The embedded kubelet next to a real one: the same pods, and the same statuses."""
+"""Tests that the embedded kubelet and a real one lead the same pods to the same statuses."""
 
 import json
 import os
@@ -21,11 +21,11 @@ from kuberuntime.objects.meta import JSONObject
 
 NAME = "kubelets"
 SECONDS = 400.0
-"""The maximum duration of the lives: later restarts are minutes apart."""
+"""The maximum duration of the observation. Later restarts are minutes apart."""
 
 
 class Kubectl:
-    """kubectl on one of the clusters."""
+    """Runs kubectl on one of the clusters."""
 
     def __init__(self, words: list[str], environment: dict[str, str], place: Place) -> None:
         self.words = words
@@ -39,13 +39,13 @@ class Kubectl:
         return done.stdout
 
     def ended(self, *words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run kubectl to its end, with any exit code."""
+        """Run kubectl until it exits, with any exit code."""
         return subprocess.run(
             [*self.words, *words], env=self.environment, input=text, capture_output=True, text=True, check=False
         )
 
     def play(self) -> dict[str, dict[str, Any]]:
-        """Run all pods to their end, and return the facts about each."""
+        """Run all pods until their final state. Return the facts of each pod."""
         pods = [pod_of(name, life) for name, life in LIVES.items()]
         self.run(
             "apply",
@@ -66,7 +66,7 @@ class Kubectl:
         }
 
     def look(self, seen: dict[str, tuple[JSONObject, dict[str, str]]]) -> set[str]:
-        """Keep the pods that are at rest for the first time, with their logs; return the names of all kept pods.
+        """Store the pods that first reached a stable state, with their logs. Return the names of all stored pods.
 
         A log is read now: the next run of a container, seconds later, begins with an empty one.
         """
@@ -82,7 +82,7 @@ class Kubectl:
         return set(seen)
 
     def was_deleted(self, name: str, pod: JSONObject) -> bool:
-        """Return whether a pod that must be deleted was deleted; delete it if it is ready."""
+        """Return whether a pod that must be deleted was deleted. Delete it after it is ready."""
         grace = LIVES[name].deleted
         if grace is None or "deletionTimestamp" in pod["metadata"]:
             return True
@@ -91,12 +91,15 @@ class Kubectl:
         return False
 
     def release(self) -> None:
-        """Let the cluster remove the pods that a finalizer keeps."""
+        """Remove the finalizer from pods, so that the cluster removes them."""
         for name in (name for name, life in LIVES.items() if life.deleted is not None):
             self.ended("patch", "pod", name, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
 
     def is_resized(self, name: str, pod: JSONObject) -> bool:
-        """Return whether a pod has its final resources in its spec; resize it if it is ready with its first ones."""
+        """Return whether a pod has its final resources in its spec.
+
+        Resize it after it is ready with its first resources.
+        """
         resources = LIVES[name].resized
         if resources is None or pod["spec"]["containers"][0]["resources"] == resources:
             return True
@@ -106,7 +109,7 @@ class Kubectl:
         return False
 
     def logs(self, pod: JSONObject) -> dict[str, str]:
-        """Return the output of `kubectl logs` for a pod and for its previous run, or the reason why there is none."""
+        """Return the output of `kubectl logs` for a pod and its previous run, or the error message."""
         name = pod["metadata"]["name"]
         if not LIVES[name].has_logs:
             return {}

@@ -1,4 +1,4 @@
-"""Nodes and volumes: exclusive placement, claims, and groups of a DisaggregatedSet."""
+"""Tests nodes and volumes: exclusive placement, claims, and DisaggregatedSet groups."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,7 +37,7 @@ def test_third_exclusive_group_waits_for_a_node(place: Place) -> None:
 
 @pytest.fixture
 def volumes(place: Place) -> Iterator[None]:
-    """Create volumes for four claims of the namespace."""
+    """Create volumes for four claims in the namespace."""
     names = [f"{place.name}-{number}" for number in range(4)]
     place.apply(*(volume(name) for name in names))
     yield
@@ -45,7 +45,7 @@ def volumes(place: Place) -> Iterator[None]:
 
 
 def volume(name: str) -> JSONObject:
-    """Return a volume on a node's disk."""
+    """Return a volume on the disk of a node."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -120,7 +120,7 @@ def test_roles_of_a_disaggregated_set_roll_together(place: Place) -> None:
 
 
 def disaggregated(image: str) -> JSONObject:
-    """Return two roles, one of groups of two and one of single pods."""
+    """Return two roles: one with groups of two, and one with single pods."""
 
     def role(name: str, size: int) -> dict[str, Any]:
         template = pod(container(image=image))
@@ -141,7 +141,7 @@ def disaggregated(image: str) -> JSONObject:
 
 
 def ready_roles(place: Place) -> dict[str, int]:
-    """Return the number of ready pods of each role; pods of old revisions count as well."""
+    """Return the number of ready pods of each role. Pods with old revisions also count."""
     found: dict[str, int] = {}
     for one in place.items("Pod"):
         role = one["metadata"]["labels"]["disaggregatedset.x-k8s.io/role"]

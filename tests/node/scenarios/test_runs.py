@@ -1,4 +1,4 @@
-"""Runs that end, report progress, or are recorded, and ranks that meet before they start."""
+"""Tests runs that complete, report progress, or are recorded, and ranks that wait for each other."""
 
 import subprocess
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_hang_is_named(place: Place) -> None:
 
 
 def hang(place: Place, name: str) -> str:
-    """Return the explanation of a hang, empty if there is none."""
+    """Return the explanation of a hang, or an empty string if there is none."""
     text = place.ended("explain", name).stdout
     return text if "LWS-E076" in text else ""
 
@@ -70,7 +70,7 @@ def test_allreduce_example_completes(place: Place) -> None:
 
 
 def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
-    """The program of the page compares each group's answer with the answer of the unsplit model."""
+    """The page's script compares each group's response with the response of the unsplit model."""
     apply_example(place, "tensor-parallel")
     place.await_ready("tensor-parallel", 2, 8)
     for group in (0, 1):
@@ -85,7 +85,7 @@ def apply_example(place: Place, name: str) -> None:
 
 
 def await_lines(process: "subprocess.Popen[str]", wanted: list[str]) -> None:
-    """Read the output of a command until it has lines with these ends."""
+    """Read the output of a command until it has lines with these suffixes."""
     assert process.stdout is not None
     missing, seen = set(wanted), []
     for line in process.stdout:
@@ -115,7 +115,7 @@ def test_shell_ranks_meet(place: Place) -> None:
 
 
 def await_meeting(place: Place, name: str, size: int) -> None:
-    """Wait until each rank has printed that it met the others."""
+    """Wait until each rank has printed that it found the others."""
 
     def met() -> bool:
         printed = place.kubectl("logs", f"--selector={PREFIX}/name={name}", "--ignore-errors")

@@ -1,4 +1,4 @@
-"""The diagnoses of situations on real nodes, from their first second on; programs that crash follow in the outages."""
+"""Tests the diagnoses of situations on real nodes from the first second. Outages test the crashing programs."""
 
 from collections.abc import Mapping
 

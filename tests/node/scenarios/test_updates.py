@@ -1,4 +1,4 @@
-"""Updates that keep pods: images, CPU and memory in place, and restarts of all containers."""
+"""Tests updates that keep pods: images, CPU and memory in place, and restarts of all containers."""
 
 from tests.node.images import BUSYBOX, OTHER_BUSYBOX
 from tests.node.objects import IMAGE, WAIT, changed, container, leaderworkerset, pod
@@ -18,7 +18,7 @@ def in_place(name: str) -> dict[str, object]:
 
 
 def identities(place: Place, name: str) -> dict[str, tuple[str, str, str]]:
-    """Return UID, address and node of each pod."""
+    """Return the UID, address and node of each pod."""
     return {
         one["metadata"]["name"]: (one["metadata"]["uid"], one["status"]["podIP"], one["spec"]["nodeName"])
         for one in place.pods(name)
@@ -67,7 +67,7 @@ def test_pods_stay_when_their_node_lacks_an_amount(place: Place) -> None:
 
 
 def waiting_for_image(place: Place, name: str) -> int:
-    """Return how many containers of a LeaderWorkerSet wait for an image that does not exist."""
+    """Return the number of containers in a LeaderWorkerSet that wait for a missing image."""
     states = [one["status"]["containerStatuses"][0]["state"] for one in place.pods(name)]
     return sum(state.get("waiting", {}).get("reason") in {"ErrImagePull", "ImagePullBackOff"} for state in states)
 

@@ -1,4 +1,4 @@
-"""Sets and pods that are deleted, evicted or preempted while they run."""
+"""Defines workloads and pods that are deleted, evicted or preempted while they run."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from tests.node.situations.situation import CRASHING, STARTING, STUCK, Situation
 
 DEAF: Final = "trap '' TERM; while :; do sleep 1; done"
 LARGE: Final = {"cpu": "1200m"}
-"""More than half of the processors of a node."""
+"""More than half of the CPUs of a node."""
 
 TAKER: Final = {
     "spec": {

@@ -1,4 +1,4 @@
-"""Programs that fail, and containers that the kubelet kills."""
+"""Defines programs that fail, and containers that the kubelet kills."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 
 NO_FILE: Final = {"exec": {"command": ["test", "-f", "/tmp/up"]}, "periodSeconds": 2, "timeoutSeconds": 20}
 CRASH: Final = codes(71, 80, 81)
-"""A crash before its recreation, while it waits, and after it."""
+"""The states of a crash: before the recreation, while it waits, and after it."""
 
 
 NOT_STARTED: Final = codes(65, 80, 81)

@@ -1,4 +1,4 @@
-"""Pods that are refused by the API server, or for which the scheduler has no node."""
+"""Defines pods that the API server rejects, or that the scheduler cannot place."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,7 +16,7 @@ def in_namespace(kind: str, spec: JSONObject) -> tuple[JSONObject]:
 
 
 def policy(name: str, message: str) -> tuple[JSONObject, ...]:
-    """Return an admission policy that denies all pods of namespaces with a label of its name."""
+    """Return an admission policy that denies all pods in namespaces with a label of the same name."""
     api = "admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     spec = {
@@ -32,7 +32,7 @@ def policy(name: str, message: str) -> tuple[JSONObject, ...]:
 
 
 def webhook(name: str) -> tuple[JSONObject]:
-    """Return a webhook without a server, for the pods of namespaces with a label of its name."""
+    """Return a webhook without a server, for pods in namespaces with a label of the same name."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     called = {
         "name": f"{name}.example.com",

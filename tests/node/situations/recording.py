@@ -1,4 +1,4 @@
-"""Records what a diagnosis of each situation reads on real nodes; pure tests replay it.
+"""Records the objects that a diagnosis of each situation reads on real nodes. Unit tests replay them.
 
     LWS_SITUATIONS=DIRECTORY make test-node ARGS="-k causes_are_true"
     python -m tests.node.situations.recording DIRECTORY
@@ -35,11 +35,11 @@ LISTS: Final = {
     "deployments": f"apis/apps/v1/namespaces/{NAMESPACE}/deployments",
     "leases": f"apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
 }
-"""The lists that diagnoses read, each with its path; others count as forbidden in a replay."""
+"""The lists that diagnoses read, with their paths. Other lists are forbidden in a replay."""
 
 
 def record(api: Api, namespace: str, name: str, situation: Situation) -> None:
-    """Write the objects of a situation if they are wanted and it has no file yet."""
+    """Write the objects of a situation if recording is requested and the file does not exist."""
     directory = os.environ.get(VARIABLE)
     file = Path(directory or "") / f"{name}.json"
     if directory is None or file.exists():
@@ -62,14 +62,14 @@ def record(api: Api, namespace: str, name: str, situation: Situation) -> None:
 
 
 def brief(obj: JSONObject) -> JSONObject:
-    """Return an object without the lists of fields that its writers own."""
+    """Return an object without its managed fields."""
     own: dict[str, Any] = obj["metadata"]
     fields = [{key: one[key] for key in one if key != "fieldsV1"} for one in own.get("managedFields") or []]
     return {**obj, "metadata": {**own, "managedFields": fields}}
 
 
 def archive(directory: Path) -> None:
-    """Put all files of a directory into the archive."""
+    """Add all files in a directory to the archive."""
     found = [json.loads(file.read_text()) for file in sorted(directory.glob("*.json"))]
     ARCHIVE.write_bytes(lzma.compress(json.dumps(found, sort_keys=True).encode(), preset=9))
 

@@ -1,4 +1,4 @@
-"""Containers and volumes that a kubelet cannot make, and images that it cannot pull."""
+"""Defines containers and volumes that a kubelet cannot create, and images that it cannot pull."""
 
 import json
 from collections.abc import Mapping

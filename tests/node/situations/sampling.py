@@ -1,4 +1,4 @@
-"""Makes the situations of a table on real nodes, and samples what `lws` says of them from the first second on."""
+"""Creates the situations of a table on real nodes, and samples the output of `lws` from the first second."""
 
 import json
 import sys
@@ -17,10 +17,10 @@ from tests.node.situations.refused import REFUSED
 from tests.node.situations.situation import LABEL, STUCK, Sample, Situation, errors, sample, sets, text_of
 
 SECONDS: Final = 60.0
-"""The time for which situations are sampled after all have shown their cause."""
+"""The duration of the sampling after all situations have shown their cause."""
 
 PATIENCE: Final = 150.0
-"""The time within which a further one must have: the machine may be loaded."""
+"""The timeout for the next situation to show its cause. The machine may be busy."""
 
 AT_ONCE: Final = 4
 LISTED: Final = "apis/leaderworkerset.x-k8s.io/v1/leaderworkersets?labelSelector=" + LABEL
@@ -41,7 +41,7 @@ def registries(nodes: NodeCluster) -> Iterator[None]:
 
 @contextmanager
 def situations(nodes: NodeCluster, table: Mapping[str, Situation]) -> Iterator[dict[str, Place]]:
-    """Make all situations of a table, each in a namespace of its own."""
+    """Create all situations of a table, each in a separate namespace."""
     with ExitStack() as stack:
         if table is REFUSED:
             stack.enter_context(registries(nodes))
@@ -55,7 +55,7 @@ def situations(nodes: NodeCluster, table: Mapping[str, Situation]) -> Iterator[d
 
 
 def remove(place: Place, name: str, situation: Situation) -> None:
-    """Remove what could block the deletion of a namespace, and what is not in it."""
+    """Remove objects that could block the deletion of a namespace, and objects outside it."""
     place.kubectl("delete", "lws", name, "--wait=false", "--ignore-not-found")
     if situation.then and place.get("LeaderWorkerSet", name):
         place.kubectl("patch", "lws", name, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
@@ -65,7 +65,7 @@ def remove(place: Place, name: str, situation: Situation) -> None:
 
 
 def samples(nodes: NodeCluster, table: Mapping[str, Situation], places: Mapping[str, Place]) -> dict[str, list[Sample]]:
-    """Sample all situations again and again, until each has shown its cause and a minute has passed."""
+    """Repeatedly sample all situations until each has shown its cause, and then for one minute."""
     series: dict[str, list[Sample]] = {name: [] for name in table}
     names = {place.name: name for name, place in places.items()}
     any_place, continued = next(iter(places.values())), set[str]()
@@ -92,12 +92,12 @@ def samples(nodes: NodeCluster, table: Mapping[str, Situation], places: Mapping[
 
 
 def statuses(nodes: NodeCluster) -> dict[str, dict[str, object]]:
-    """Return the LeaderWorkerSets of the situations by their namespaces."""
+    """Return the LeaderWorkerSets of the situations by namespace."""
     return {obj["metadata"]["namespace"]: obj for obj in nodes.api.read(LISTED)["items"]}
 
 
 def available(series: Mapping[str, list[Sample]]) -> set[str]:
-    """Return the names of the situations whose LeaderWorkerSet was available."""
+    """Return the names of the situations whose LeaderWorkerSet became available."""
     return {name for name, taken in series.items() if any(moment.is_available for moment in taken)}
 
 
@@ -107,7 +107,7 @@ def is_shown(situation: Situation, taken: list[Sample]) -> bool:
 
 
 def wrong_answers(place: Place, name: str, situation: Situation) -> list[str]:
-    """Return the wrong answers of commands about one set: the exit code of `lws wait`, and the quoted line."""
+    """Return the incorrect output of commands: the exit code of `lws wait`, and the quoted line."""
     wrong = []
     done = place.ended("wait", name, "--fail-fast", "--timeout=20s")
     answer = done.stdout + done.stderr
@@ -131,14 +131,14 @@ def wrong_answers(place: Place, name: str, situation: Situation) -> list[str]:
 
 
 def quoted(place: Place, name: str, line: str, texts: list[str]) -> bool:
-    """Return whether the diagnosis of one set quotes a line; keep its text."""
+    """Return whether the diagnosis of one LeaderWorkerSet quotes a line. Store its text."""
     (item,) = json.loads(place.ended("explain", name, "--output=json").stdout)["items"]
     texts.append(json.dumps(item))
     return line in texts[-1] and bool(text_of(item))
 
 
 def check(nodes: NodeCluster, table: Mapping[str, Situation]) -> None:
-    """Make all situations of a table at once; fail with all samples and answers that are wrong."""
+    """Create all situations of a table at once. Fail with all incorrect samples and outputs."""
     with situations(nodes, table) as places:
         series = samples(nodes, table, places)
         with ThreadPoolExecutor(AT_ONCE) as pool:

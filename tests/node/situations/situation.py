@@ -1,4 +1,4 @@
-"""A situation on a real node, and what the product must say of it in every sample. Pure."""
+"""Defines a situation on a real node, and the expected output in each sample."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,57 +11,57 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 STARTING: Final = frozenset({"LWS-E091", "LWS-E101", "LWS-E109"})
-"""The causes before a situation shows itself."""
+"""The permitted causes before a situation becomes visible."""
 
 AS_DESIRED: Final = frozenset({"healthy", "complete"})
 STUCK: Final = frozenset({"stuck"})
 CRASHING: Final = frozenset({"crashing", "progressing"})
-"""The verdicts of a program that exits: the first failure is progress."""
+"""The statuses of a container that exits. The first failure counts as progress."""
 RECREATED: Final = frozenset({"LWS-E080", "LWS-E081"})
 AWAITS: Final = "next attempt"
-"""The words about a group that failed, and has not been recreated yet."""
+"""The expected strings for a failed group that has not been recreated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A LeaderWorkerSet in a namespace of its own, with what surrounds it."""
+    """A LeaderWorkerSet in a separate namespace, with the objects around it."""
 
     template: JSONObject
     """The pod template of all ranks."""
 
     codes: frozenset[str]
-    """The causes that are true once the situation shows itself."""
+    """The permitted causes after the situation is visible."""
 
     words: tuple[str, ...] = ()
-    """The words of the diagnosis in each sample with such a cause."""
+    """The expected strings in each sample with such a cause."""
 
     verdicts: frozenset[str] = STUCK
 
     advice: tuple[str, ...] = ()
-    """Further words, except where the group has just been recreated: then the next attempt is awaited."""
+    """Additional strings, except when the group was just recreated and its next attempt is pending."""
 
     printed: str = ""
-    """The line of a program that the diagnosis of this set alone quotes, which reads logs."""
+    """The container output that only the diagnosis of this LeaderWorkerSet quotes, which reads logs."""
 
     never: tuple[str, ...] = ()
-    """Words that no diagnosis may contain."""
+    """Strings that no diagnosis may contain."""
 
     replicas: int = 1
     size: int = 2
     objects: tuple[JSONObject, ...] = ()
-    """Objects that are there before, also of the whole cluster; they are deleted at the end."""
+    """Objects that are created before, including cluster-scoped ones. They are deleted at the end."""
 
     then: tuple[tuple[str, ...], ...] = ()
-    """The commands of kubectl that run once the set is available."""
+    """The kubectl commands that run after the LeaderWorkerSet is available."""
 
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Labels of the namespace."""
+    """The labels of the namespace."""
 
     before: frozenset[str] = STARTING
-    """Further causes that are true before the situation shows itself."""
+    """Additional permitted causes before the situation becomes visible."""
 
     keeps_running: bool = False
-    """Whether its pods run, so that it is available all the time."""
+    """Whether its pods run, so that it is always available."""
 
     gives_up: bool = True
     """Whether `lws wait --fail-fast` gives up."""
@@ -69,7 +69,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The diagnosis of a situation at one moment; it is available if its status was both before and afterwards."""
+    """A diagnosis of a situation at one time. It is available if the status was available before and after."""
 
     seconds: float
     verdict: str
@@ -79,18 +79,18 @@ class Sample:
 
 
 def sample(seconds: float, item: JSONObject, *statuses: JSONObject) -> Sample:
-    """Return the sample of a diagnosis in JSON, and of the LeaderWorkerSet before and after it."""
+    """Return a sample from a diagnosis in JSON, and from the LeaderWorkerSet before and after it."""
     available = all(meta.is_condition_true(obj, "Available") for obj in statuses)
     return Sample(seconds, item["verdict"], item["code"] or "", text_of(item), available)
 
 
 def text_of(item: JSONObject) -> str:
-    """Return the text of a diagnosis in JSON."""
+    """Return the message of a diagnosis in JSON."""
     return "\n".join([item["sentence"], *item["evidence"], *item["nextSteps"]])
 
 
 def errors(situation: Situation, samples: Sequence[Sample]) -> list[str]:
-    """Return the wrong samples, as text, in order of time.
+    """Return readable incorrect samples in order of time.
 
     Before the situation shows itself, the set may be healthy. Afterwards it must have one of the causes at any moment.
 
@@ -112,7 +112,7 @@ def errors(situation: Situation, samples: Sequence[Sample]) -> list[str]:
 
 
 def is_right(situation: Situation, one: Sample) -> bool:
-    """Return whether a sample names the cause, with its words, as not available."""
+    """Return whether a sample contains the cause and its strings, and is not available."""
     if one.code not in situation.codes or one.verdict not in situation.verdicts:
         return False
     # A group that was recreated is available until its program fails again; one that waits for it is not.
@@ -122,7 +122,7 @@ def is_right(situation: Situation, one: Sample) -> bool:
 
 
 def describe(one: Sample) -> str:
-    """Return a wrong sample as text."""
+    """Return a readable incorrect sample."""
     available = ", Available" if one.is_available and one.verdict not in AS_DESIRED else ""
     return f"{one.seconds:.0f} s: {one.verdict}, {one.code or 'no cause'}{available}: {one.text!r}"
 
@@ -137,23 +137,23 @@ def codes(*numbers: int) -> frozenset[str]:
 
 
 def main(script: str = WAIT, **fields: Any) -> JSONObject:
-    """Return a pod template of one container that runs a script."""
+    """Return a pod template with one container that runs a script."""
     return pod(container(script, **fields))
 
 
 def of_rank_1(script: str) -> str:
-    """Return a script that only rank 1 runs, before it waits."""
+    """Return a script that only rank 1 runs before it waits."""
     return f'if [ "$LWS_WORKER_INDEX" = 1 ]; then {script}; fi; {WAIT}'
 
 
 def asking(**amounts: str) -> JSONObject:
-    """Return a pod template whose container requests further resources; `_` stands for `-`."""
+    """Return a pod template whose container requests additional resources. `_` represents `-`."""
     named = {name.replace("_", "-"): amount for name, amount in amounts.items()}
     return main(resources={kind: {**RESOURCES[kind], **named} for kind in ("requests", "limits")})
 
 
 def sets(table: Mapping[str, Situation]) -> Iterator[tuple[str, JSONObject]]:
-    """Yield name and LeaderWorkerSet of each situation."""
+    """Yield the name and the LeaderWorkerSet of each situation."""
     for name, one in table.items():
         obj = leaderworkerset(name, one.template, replicas=one.replicas, size=one.size)
         yield name, {**obj, "metadata": {**obj["metadata"], "labels": {LABEL: "true"}}}

@@ -1,4 +1,4 @@
-"""The alerts: their metrics exist, and each has a runbook."""
+"""Tests that the metrics of the alerts exist, and each alert has a runbook."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def shown() -> str:
 
 @each
 def test_metrics_of_an_alert_exist_or_are_documented(alert: Alert) -> None:
-    """Metrics of a controller's own caches appear only once they are filled; the reference lists them."""
+    """Metrics of a controller's caches appear only after the caches are filled. The reference lists them."""
     names = set(METRIC.findall(alert.expression)) - OF_PROMETHEUS
     known = set(re.findall(r"^# TYPE (\S+) ", shown(), re.MULTILINE)) | set(re.findall(r"`([a-z_]+)`", DOCUMENTED))
     assert names or "up{" in alert.expression
@@ -37,7 +37,7 @@ def test_metrics_of_an_alert_exist_or_are_documented(alert: Alert) -> None:
 
 @each
 def test_alert_has_a_runbook(alert: Alert) -> None:
-    """Every alert links to its runbook (R-OP-76)."""
+    """Each alert links to its runbook (R-OP-76)."""
     rules = alerts.groups("lws", ALL)["groups"][0]["rules"]
     (annotations,) = [one["annotations"] for one in rules if one["alert"] == alert.name]
     file, _, anchor = annotations["runbook"].partition("#")
@@ -51,7 +51,7 @@ RULES = sorted({*(ROOT / "deploy").rglob("*prometheusrule*.yaml")})
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: str(path.relative_to(ROOT / "deploy")))
 def test_runbook_url_is_a_url_or_absent(path: Path) -> None:
-    """In the chart, the user sets the URL, and the schema accepts only a URL."""
+    """In the chart, the user sets the URL, and the schema accepts only URLs."""
     lines = [
         line.partition("runbook_url:")[2].strip() for line in path.read_text().splitlines() if "runbook_url:" in line
     ]
@@ -66,7 +66,7 @@ def test_published_rules_name_the_published_page() -> None:
 
 @each
 def test_alert_selects_metrics_of_this_product(alert: Alert) -> None:
-    """Many operators of a cluster have metrics of controller-runtime with the same names."""
+    """Many operators in a cluster have controller-runtime metrics with the same names."""
     service = METRICS_SERVICE if alert in ALERTS else operatordeployment.METRICS_SERVICE
     assert alert.expression.count(f'job="{service}"') == len(METRIC.findall(alert.expression))
 
@@ -77,7 +77,7 @@ def test_every_runbook_belongs_to_an_alert() -> None:
 
 
 def test_prometheus_rule_is_complete() -> None:
-    """The rule has every alert with a severity (R-OP-76)."""
+    """The rule contains each alert with a severity (R-OP-76)."""
     rule = alerts.prometheus_rule("lws-system")
     (group,) = rule["spec"]["groups"]
     assert [one["alert"] for one in group["rules"]] == [alert.name for alert in ALERTS]

@@ -1,4 +1,4 @@
-"""The board: every metric that it queries exists, and its panels do not overlap."""
+"""Tests that each metric in a dashboard query exists, and that the panels do not overlap."""
 
 import itertools
 import json
@@ -73,5 +73,5 @@ def test_board_shows_every_own_metric() -> None:
 
 
 def test_file_equals_the_board() -> None:
-    """The published board is generated (R-OP-76)."""
+    """The published Grafana dashboard is generated (R-OP-76)."""
     assert json.loads((ROOT / "deploy/monitoring/grafana.json").read_text()) == BOARD

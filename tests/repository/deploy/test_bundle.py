@@ -1,4 +1,4 @@
-"""The packages for the Operator Lifecycle Manager: the checks of its validators."""
+"""Tests the packages for the Operator Lifecycle Manager with the rules of its validators."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def test_page_chart_and_version_name_the_same_kubernetes() -> None:
-    """One oldest version of Kubernetes is supported (R-OP-55)."""
+    """The minimum supported Kubernetes version is the same everywhere (R-OP-55)."""
     chart = yaml.safe_load((ROOT / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
     oldest = OLDEST_KUBERNETES.removesuffix(".0")
@@ -102,7 +102,7 @@ def test_version_describes_the_operator() -> None:
 
 @each
 def test_bundle_has_the_version_and_the_operator_definition(package: Package) -> None:
-    """The bundle has no definition of the operand, and none of other packages (R-OP-36)."""
+    """The bundle does not contain the operand's CRDs or those of other packages (R-OP-36)."""
     names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside(RELEASE)]
     assert names == [
         "leaderworkersetoperators.operator.openshift.io.customresourcedefinition",
@@ -126,7 +126,10 @@ def test_bundle_has_the_version_and_the_operator_definition(package: Package) ->
 
 @each
 def test_cert_manager_is_mentioned_but_not_a_dependency(package: Package) -> None:
-    """No bundle or catalog depends on cert-manager; the description of the version says to install it first (R-OP-40)."""
+    """Bundles and catalogs do not depend on cert-manager.
+
+    The version description contains the prerequisite (R-OP-40).
+    """
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
     assert types == {"olm.gvk", "olm.package", "olm.csv.metadata", "olm.manifests.optional"}
@@ -145,7 +148,7 @@ def test_recipe_has_the_published_names() -> None:
 
 @each
 def test_console_metadata_is_complete(package: Package) -> None:
-    """OpenShift's console reads these fields (R-OP-70)."""
+    """The OpenShift console reads these fields (R-OP-70)."""
     found = version(package)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
     for name in (
@@ -224,7 +227,10 @@ def test_olm_installs_the_objects_of_the_manifests(package: Package) -> None:
 
 
 def test_operator_is_scraped_if_prometheus_is_installed() -> None:
-    """Its monitor selects its service; monitor and alerts are optional on clusters without these kinds (R-OP-76)."""
+    """Its ServiceMonitor selects its Service.
+
+    Monitor and alerts are optional on clusters without these kinds (R-OP-76).
+    """
     _, service, monitor, rule = bundle.beside(RELEASE)
     assert monitor["spec"]["selector"]["matchLabels"].items() <= meta.labels(service).items()
     (endpoint,) = monitor["spec"]["endpoints"]
@@ -236,7 +242,7 @@ def test_operator_is_scraped_if_prometheus_is_installed() -> None:
 
 
 def test_release_names_its_repository() -> None:
-    """The annotation `repository` is set in releases (R-OP-70)."""
+    """Releases set the annotation `repository` (R-OP-70)."""
     assert "repository" not in version(ALIAS)["metadata"]["annotations"]
     published = version(ALIAS, Publication(repository="https://git.example.com/lws"))
     assert published["metadata"]["annotations"]["repository"] == "https://git.example.com/lws"
@@ -244,7 +250,7 @@ def test_release_names_its_repository() -> None:
 
 @each
 def test_no_permission_is_a_wildcard(package: Package) -> None:
-    """Roles name groups, resources and verbs (R-OP-32)."""
+    """Roles list groups, resources and verbs (R-OP-32)."""
     spec = version(package)["spec"]["install"]["spec"]
     rules = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     assert not [one for one in rules if "*" in one]
@@ -280,7 +286,10 @@ def test_subscription_matches_the_catalog(package: Package) -> None:
 
 @each
 def test_catalog_upgrades_to_the_newest_version(package: Package) -> None:
-    """Channels have one head and a default, and entries a bundle and a range (R-OP-38, R-OP-39, R-OP-71)."""
+    """A channel has one head, and each entry has a bundle and a range. There is a default channel.
+
+    The rules are R-OP-38, R-OP-39 and R-OP-71.
+    """
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     by_schema: dict[str, list[JSONObject]] = {}
     for blob in blobs:
@@ -302,7 +311,7 @@ def test_catalog_upgrades_to_the_newest_version(package: Package) -> None:
 
 
 def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:
-    """Return the blobs of a release's catalog by schema."""
+    """Return the blobs of a release catalog by schema."""
     found = version(package, Publication(version=release))
     return {blob["schema"]: blob for blob in catalog.blobs(package, found, "example.com/bundle@sha256:03")}
 
@@ -310,7 +319,7 @@ def catalog_of(release: str, package: Package) -> dict[str, JSONObject]:
 @each
 @pytest.mark.parametrize("old", ["0.1.0", FORMER, "0.2.0", "0.3.9"])
 def test_newer_catalog_upgrades_every_older_version(package: Package, old: str) -> None:
-    """The version that all bundles before 0.3.0 had is included (R-OP-39, R-OP-71)."""
+    """The version of all bundles before 0.3.0 is included (R-OP-39, R-OP-71)."""
     before, after = catalog_of(old, package), catalog_of("0.4.0", package)
     installed = before["olm.bundle"]["name"]
     assert resolve(after["olm.channel"], installed) == f"{package.name}.v0.4.0"
@@ -333,7 +342,7 @@ def test_release_does_not_skip_itself() -> None:
 
 
 def test_release_has_the_date_of_the_changelog() -> None:
-    """`createdAt` is the day in CHANGELOG.md."""
+    """`createdAt` is the date in CHANGELOG.md."""
     _, moment = changelog.released((ROOT / "CHANGELOG.md").read_text(), RELEASE.version)
     created = datetime.fromisoformat(publishing.published().created)
     assert created.timestamp() == moment

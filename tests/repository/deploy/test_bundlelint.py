@@ -1,4 +1,4 @@
-"""The linter of bundles accepts ours, and finds every fault."""
+"""Tests that the bundle linter accepts the project's bundles, and finds each fault."""
 
 import copy
 from collections.abc import Callable
@@ -30,13 +30,13 @@ GOOD = build()
 
 @pytest.mark.parametrize("package", bundle.PACKAGES, ids=lambda package: package.name)
 def test_own_bundles_have_no_errors(package: Package) -> None:
-    """The linter accepts our bundles (R-OP-69)."""
+    """The linter accepts the project's bundles (R-OP-69)."""
     assert errors(build(package), released=True) == []
     assert errors(build(package, OperatorSettings())) == []
 
 
 def test_released_bundle_names_images_by_digest() -> None:
-    """A tag may name another image later, or in a mirror (R-OP-70)."""
+    """A tag may refer to another image later, or in a mirror (R-OP-70)."""
     found = errors(build(settings=OperatorSettings()), released=True)
     assert [one.endswith("not by digest") for one in found] == [True] * len(found)
     assert found

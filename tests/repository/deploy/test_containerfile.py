@@ -1,4 +1,4 @@
-"""The manager's image, read without an engine: its base, its files, and its user."""
+"""Tests the manager image without a container engine: its base, its files, and its user."""
 
 import ast
 import os
@@ -20,7 +20,7 @@ TEXT = (ROOT / "deploy/Containerfile").read_text()
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Return the instructions with continued lines joined and comments dropped."""
+    """Return the instructions with joined lines and without comments."""
     lines = [line for line in TEXT.splitlines() if line.strip() and not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
@@ -54,7 +54,7 @@ def test_all_instructions_are_known() -> None:
 
 
 def test_base_image_has_no_default() -> None:
-    """The builder selects the registry, the source and the content of the base."""
+    """The build selects the registry, the source and the content of the base."""
     assert "BASE_IMAGE" in of("ARG")
     assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}", "build"}
 
@@ -91,7 +91,10 @@ def test_base_is_checked_before_the_build() -> None:
 
 
 def test_stages_have_the_same_base() -> None:
-    """Images run the virtual environment that a stage of the same base made; the manager's is the default."""
+    """Images run the virtual environment that a stage with the same base built.
+
+    The manager's image is the default.
+    """
     assert of("FROM") == ["${BASE_IMAGE} AS build", "build AS local-build", "${BASE_IMAGE} AS local", "${BASE_IMAGE}"]
     assert image.TAGS["local"] == IMAGE
 
@@ -114,7 +117,7 @@ def test_dependencies_are_installed_from_the_lock_with_hashes() -> None:
 
 @pytest.mark.parametrize("copy", of("COPY"))
 def test_copied_files_exist_and_are_sent_to_the_build(copy: str) -> None:
-    """`.containerignore` excludes all other files of the repository."""
+    """`.containerignore` excludes all other files in the repository."""
     words = [word for word in shlex.split(copy) if not word.startswith("--chmod")]
     if words[0].startswith("--from="):
         assert words[0] in {"--from=build", "--from=local-build"}
@@ -138,7 +141,7 @@ def test_exactly_the_manager_packages_are_copied() -> None:
 
 
 def packages_of(steps: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the folders of packages that a stage copies."""
+    """Return the package directories that a stage copies."""
     return {
         word for name, rest in steps if name == "COPY" for word in shlex.split(rest) if word.startswith("packages/")
     }
@@ -171,7 +174,7 @@ def test_entrypoints_are_programs_of_the_environment(place: str) -> None:
 
 @pytest.mark.slow
 def test_entrypoint_passes_flags_to_the_manager() -> None:
-    """The test runs the entrypoint with its own interpreter (R-MGR-8)."""
+    """The test runs the entry point with its own interpreter (R-MGR-8)."""
     words = [sys.executable, "-IBu", str(ROOT / "deploy/manager"), "-version"]
     result = subprocess.run(words, capture_output=True, text=True, check=True)
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["Version", "Build Date", "Git Commit"]

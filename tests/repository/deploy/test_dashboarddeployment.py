@@ -1,4 +1,4 @@
-"""The dashboard on a cluster: it only reads, and its manifests agree with the program."""
+"""Tests that the dashboard on a cluster only reads, and that its manifests match the command."""
 
 import yaml
 from deploy.packages import dashboarddeployment

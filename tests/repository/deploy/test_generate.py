@@ -1,4 +1,4 @@
-"""The generated files below `deploy/`."""
+"""Tests the generated files in `deploy/`."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def load(path: Path) -> list[JSONObject]:
 
 
 def resources(folder: Path) -> list[JSONObject]:
-    """Return all objects that a kustomization gathers."""
+    """Return all objects in a kustomization."""
     (kustomization,) = load(folder / "kustomization.yaml")
     found: list[JSONObject] = []
     for name in kustomization["resources"]:
@@ -41,7 +41,7 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 @pytest.mark.slow
 def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    """`make generate` leaves no diff (R-OP-56)."""
+    """`make generate` does not change a file (R-OP-56)."""
     assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
 
 
@@ -51,7 +51,7 @@ def images(suffix: str) -> list[str]:
 
 @pytest.mark.slow
 def test_release_names_images_by_digest(tmp_path: Path) -> None:
-    """The bundle image is included, whose digest is known after the bundle was written, built and pushed (R-OP-70)."""
+    """The bundle image is included. Its digest is known after the bundle is written, built and pushed (R-OP-70)."""
     page = (DEPLOY.parent / "docs/how-to/operator.md").read_text().replace("DIGEST", "0a" * 32)
     commands = re.findall(r"^python deploy/generate.py --release release (.*)$", page, re.MULTILINE)
     bundles, catalog = (["--release", str(tmp_path), *words.split()] for words in commands)
@@ -69,7 +69,7 @@ def test_release_names_images_by_digest(tmp_path: Path) -> None:
     "image", ["lws-operator=registry.example.com/pushed:1", "another=x@sha256:" + "0" * 64, "none"]
 )
 def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
-    """A bundle is named with its package and its digest (R-OP-70)."""
+    """A bundle is identified by its package and its digest (R-OP-70)."""
     with pytest.raises(SystemExit, match=f"--bundle-image {image}: not PACKAGE=NAME@DIGEST"):
         generate.main(["--release", str(tmp_path), *images("@sha256:" + "0" * 64), "--bundle-image", image])
     assert not list(tmp_path.iterdir())
@@ -77,14 +77,14 @@ def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image
 
 @pytest.mark.slow
 def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
-    """The program exits with code 1 and a message (R-OP-70)."""
+    """The command exits with code 1 and a message (R-OP-70)."""
     with pytest.raises(SystemExit, match="not by digest"):
         generate.main(["--release", str(tmp_path), *images(":1")])
     assert not list(tmp_path.iterdir())
 
 
 def test_olm_files_start_with_an_object() -> None:
-    """Readers count the text before the first `---` as a document, even a comment (R-OP-36, R-OP-38)."""
+    """Readers count text before the first `---` as a document, even a comment (R-OP-36, R-OP-38)."""
     firsts = [
         next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
         for path in DEPLOY.glob("olm/**/*.yaml")
@@ -94,7 +94,7 @@ def test_olm_files_start_with_an_object() -> None:
 
 
 def test_base_has_the_objects_of_lws_install() -> None:
-    """All installers apply the same objects (R-OP-56)."""
+    """All installation methods apply the same objects (R-OP-56)."""
     installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
@@ -107,7 +107,7 @@ def test_every_file_of_the_base_is_used() -> None:
 
 
 def test_operator_files_are_numbered_in_order_of_application() -> None:
-    """No placeholder remains, every image has a name, and the object is applied last (R-OP-34)."""
+    """No placeholder remains, each image has a name, and the object is applied last (R-OP-34)."""
     texts = generate.operator()
     files = [name for name in texts if not name.endswith("kustomization.yaml")]
     assert [name[9:11] for name in files] == [f"{number:02}" for number in range(len(files))]
@@ -121,11 +121,11 @@ def test_operator_files_are_numbered_in_order_of_application() -> None:
 
 
 LAST_APPLIED = 256 * 1024
-"""The maximum size of annotations, and so of the content that `kubectl apply` can remember without `--server-side`."""
+"""The maximum size of annotations, which limits the objects for `kubectl apply` without `--server-side`."""
 
 
 def test_only_short_definitions_fit_into_an_annotation() -> None:
-    """No definition names a conversion (R-OP-36, R-OP-48)."""
+    """No CRD has a conversion webhook (R-OP-36, R-OP-48)."""
     for flavor, fits in (("crds", True), ("crds/full", False)):
         (definition,) = load(DEPLOY / flavor / "leaderworkersets.yaml")
         assert (len(json.dumps(definition, separators=(",", ":"))) < LAST_APPLIED) is fits

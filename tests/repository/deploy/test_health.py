@@ -1,4 +1,4 @@
-"""Health of our objects in Argo CD, Flux and kstatus: statuses of the controllers, and the shipped programs."""
+"""Tests the health of objects in Argo CD, Flux and kstatus, with the statuses from the controllers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -48,7 +48,10 @@ ROLLING: Final = (UPDATE_IN_PROGRESS, PROGRESSING)
 
 
 def written(*history: Sequence[ConditionOutcome], exhausted: bool = False) -> JSONObject:
-    """Return a LeaderWorkerSet that had these conditions in turn; the last one is of its newest generation."""
+    """Return a LeaderWorkerSet that had these conditions one after the other.
+
+    The last one has the newest generation.
+    """
     obj = builders.leaderworkerset_object(metadata={"generation": 2})
     for outcomes in history:
         found = leaderworkerset.decode(obj)
@@ -58,7 +61,7 @@ def written(*history: Sequence[ConditionOutcome], exhausted: bool = False) -> JS
 
 
 def edited(obj: JSONObject) -> JSONObject:
-    """Return an object whose spec was changed since its controller observed it."""
+    """Return an object whose spec changed after its controller observed it."""
     return obj | {"metadata": meta.metadata(obj) | {"generation": meta.generation(obj) + 1}}
 
 
@@ -67,7 +70,7 @@ def refused(obj: JSONObject) -> JSONObject:
 
 
 def with_condition(obj: JSONObject, outcome: ConditionOutcome, value: str = "True") -> JSONObject:
-    """Return an object with a condition that the status does not derive from counts."""
+    """Return an object with a condition that does not depend on counts."""
     condition = {"type": outcome.type, "status": value, "message": outcome.message}
     return obj | {"status": obj["status"] | {"conditions": [*obj["status"]["conditions"], condition]}}
 
@@ -152,7 +155,7 @@ STATES: Final[Mapping[str, tuple[JSONObject, str, str, str]]] = {
         "Current",
     ),
 }
-"""Objects by state, with their health in Argo CD, in Flux with our expressions, and in kstatus alone."""
+"""Objects by state, with their health in Argo CD, in Flux with the project's expressions, and in kstatus."""
 
 
 def kind_of(obj: JSONObject) -> str:
@@ -200,7 +203,7 @@ def test_flux_expressions_wait_until_an_object_is_ready(expressions: dict[str, J
 
 
 def kstatus(obj: JSONObject) -> str:
-    """Return the result of kstatus for unknown kinds, according to its documentation."""
+    """Return the kstatus result for unknown kinds, according to its documentation."""
     told = meta.status(obj)
     states = {one["type"]: one["status"] for one in told.get("conditions") or []}
     if meta.is_deleting(obj):
@@ -215,13 +218,16 @@ def kstatus(obj: JSONObject) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None:
-    """kstatus ignores our conditions, so objects equal those of the Go controller; the page has advice."""
+    """kstatus ignores the project's conditions, so that objects equal those of the Go controller.
+
+    The page contains advice.
+    """
     obj, _, _, expected = STATES[state]
     assert kstatus(obj) == expected
 
 
 def test_every_condition_of_a_set_is_tested() -> None:
-    """Each condition of LeaderWorkerSets is True in one object above, and False in another."""
+    """Each LeaderWorkerSet condition is True in one of these objects, and False in another one."""
     objects = [obj for obj, *_ in STATES.values() if kind_of(obj) == "LeaderWorkerSet"]
     seen = {(one["type"], one["status"]) for obj in objects for one in obj.get("status", {}).get("conditions", [])}
     assert {(outcome.type, value) for outcome in CONDITIONS for value in ("True", "False")} == seen
@@ -239,7 +245,7 @@ def test_shipped_checks_name_each_relevant_condition(
 
 
 def test_k9s_keys_run_existing_commands() -> None:
-    """Options and verbs are parsed by `lws`; `--help` replaces the run."""
+    """`lws` parses options and verbs. `--help` replaces the run."""
     plugins = k9s.plugins()["plugins"]
     assert len({plugin["shortCut"] for plugin in plugins.values()}) == len(plugins) == len(k9s.KEYS)
     for key in k9s.KEYS:

@@ -1,4 +1,4 @@
-"""The files of the shipped chart, without Helm; rendering is tested in tests/kubernetes/programs."""
+"""Tests the files of the shipped chart without Helm. tests/kubernetes/programs tests the rendering."""
 
 import json
 import re
@@ -18,12 +18,12 @@ CHART = ROOT / "deploy/helm/lws"
 
 @cache
 def files() -> dict[str, str]:
-    """Return the files of the chart; `test_generate.py` checks that they are up to date."""
+    """Return the chart files. `test_generate.py` checks that they are up to date."""
     return {str(path.relative_to(CHART)): path.read_text() for path in CHART.rglob("*") if path.is_file()}
 
 
 def test_alert_texts_keep_prometheus_templates() -> None:
-    """Helm would replace the templates by nothing; namespace and service come from the release."""
+    """Helm would replace the templates with empty strings. Namespace and Service come from the release."""
     text = files()["templates/prometheusrule-controller-manager.yaml"]
     assert '{{ "{{ $labels.webhook }}" }}' in text
     assert not re.search(r"(?<!\")\{\{ \$labels", text)
@@ -35,7 +35,7 @@ def test_rendered_files_have_no_placeholder() -> None:
 
 
 def test_every_value_is_used_and_has_schema_and_default() -> None:
-    """Only values for compatibility with other charts have no effect (R-OP-53)."""
+    """Only values for compatibility with other charts do not have an effect (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
     for one in chartvalues.values():
@@ -85,14 +85,14 @@ def test_well_known_names_do_not_depend_on_the_release() -> None:
 
 
 def test_unknown_values_are_refused() -> None:
-    """The schema of the chart is closed (R-OP-53)."""
+    """The chart schema rejects unknown values (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
 
 
 def test_unknown_gang_scheduler_is_refused() -> None:
-    """With an unknown scheduler, the manager would exit at every start (R-OP-53)."""
+    """With an unknown scheduler, the manager would exit at each start (R-OP-53)."""
     section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {
@@ -102,7 +102,7 @@ def test_unknown_gang_scheduler_is_refused() -> None:
 
 
 def test_longest_service_names_are_valid() -> None:
-    """Names have at most 63 characters for any name of the release (R-OP-52)."""
+    """Names have at most 63 characters with any release name (R-OP-52)."""
     texts = [text for name, text in files().items() if name.startswith("templates/service-")]
     tails = [
         tail
@@ -116,7 +116,7 @@ def test_longest_service_names_are_valid() -> None:
 
 
 def test_configuration_section_has_every_field_in_its_schema() -> None:
-    """A new field of the manager's file is a value of the chart immediately, and an unknown one is refused."""
+    """A new field of the configuration file is immediately a chart value. An unknown one is rejected."""
     section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
@@ -136,7 +136,7 @@ def test_template_blocks_are_closed() -> None:
 
 
 def test_upgrade_that_would_delete_a_definition_is_refused() -> None:
-    """Helm installs the definitions, and never deletes them (R-OP-54)."""
+    """Helm installs the CRDs, and never deletes them (R-OP-54)."""
     names = {meta.name(one) for one in MANAGED.definitions()}
     assert {name for name in files() if name.startswith("crds/")} == {
         f"crds/{name.split('.')[0]}.yaml" for name in names

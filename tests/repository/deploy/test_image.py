@@ -1,4 +1,4 @@
-"""The command that builds the image of the manager."""
+"""Tests the command that builds the manager image."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ BASE = "registry.example.com/library/python:3.13-slim@sha256:" + "0" * 64
 
 
 def build(directory: Path, *tools: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command where only these tools are installed; each prints its arguments."""
+    """Run the command with only these tools, each of which prints its arguments."""
     for name in tools:
         (directory / name).write_text('#!/bin/sh\necho "$0" "$@"\n')
         (directory / name).chmod(0o755)

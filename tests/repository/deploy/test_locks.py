@@ -1,4 +1,4 @@
-"""Tests install from a package index exactly the files that the lock names."""
+"""Tests install exactly the locked files from a package index."""
 
 from pathlib import Path
 from zipfile import ZipFile

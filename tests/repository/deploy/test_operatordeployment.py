@@ -1,4 +1,4 @@
-"""The objects that install the operator: its Deployment, its permissions, and the order of application."""
+"""Tests the objects that install the operator: its Deployment, its permissions, and the order of the objects."""
 
 from typing import Any, Final
 
@@ -36,7 +36,10 @@ def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def test_objects_are_ordered_by_dependency() -> None:
-    """The definition is first, `cluster` last; own objects and granted ones have different names (R-OP-34)."""
+    """The CRD is first and `cluster` last.
+
+    The operator's objects and the operand's have different names (R-OP-34).
+    """
     found = [(kind.kind, meta.name(obj)) for kind, obj in OBJECTS]
     roles = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     assert found[:2] == [
@@ -49,7 +52,7 @@ def test_objects_are_ordered_by_dependency() -> None:
 
 
 def test_namespace_is_monitored_and_restricted() -> None:
-    """Labels of the namespace enable monitoring and Pod Security (R-OP-23, R-OP-34, R-OP-72)."""
+    """Namespace labels enable monitoring and Pod Security (R-OP-23, R-OP-34, R-OP-72)."""
     (namespace,) = of("Namespace")
     labels = meta.labels(namespace)
     assert labels["openshift.io/cluster-monitoring"] == "true"
@@ -57,13 +60,13 @@ def test_namespace_is_monitored_and_restricted() -> None:
 
 
 def test_cluster_object_equals_the_published_sample() -> None:
-    """The sample of the published operator applies unchanged (R-OP-34)."""
+    """The sample of the published operator is applied unchanged (R-OP-34)."""
     (cluster,) = of("LeaderWorkerSetOperator")
     assert cluster["spec"] == {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal"}
 
 
 def test_bindings_bind_the_account_of_the_namespace() -> None:
-    """Bindings name the account in the operator's namespace (R-OP-29, R-OP-34)."""
+    """Bindings refer to the account in the operator's namespace (R-OP-29, R-OP-34)."""
     for obj in (*of("ClusterRoleBinding"), *of("RoleBinding")):
         assert obj["subjects"] == [
             {"kind": "ServiceAccount", "name": "openshift-lws-operator", "namespace": "operators"}
@@ -72,7 +75,7 @@ def test_bindings_bind_the_account_of_the_namespace() -> None:
 
 
 def test_single_operator_runs_without_privileges() -> None:
-    """One replica passes Pod Security `restricted` (R-OP-9, R-OP-35)."""
+    """One replica satisfies Pod Security `restricted` (R-OP-9, R-OP-35)."""
     (deployment,) = of("Deployment")
     assert deployment["spec"]["replicas"] == 1
     spec = pod()["spec"]
@@ -106,7 +109,7 @@ def test_environment_names_the_operand_and_the_pod() -> None:
 
 @pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
 def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> None:
-    """The Deployment of the Go operator has neither (R-OP-73, R-OP-35)."""
+    """The Deployment of the Go operator has neither of them (R-OP-73, R-OP-35)."""
     (container,) = pod()["spec"]["containers"]
     assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
     assert set(container["resources"]["requests"]) == {"cpu", "memory"}
@@ -115,7 +118,7 @@ def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> Non
 
 
 def test_openshift_objects_are_readable_by_name_only() -> None:
-    """Lists and watches select the name, so that RBAC allows them (R-OP-12, R-OP-82)."""
+    """Lists and watches select the name, so that RBAC permits them (R-OP-12, R-OP-82)."""
     rules = [one for one in operatordeployment.own_rights(KINDS).cluster if one["apiGroups"] == ["config.openshift.io"]]
     assert {tuple(rule["resourceNames"]) for rule in rules} == {("cluster",)}
     assert {(name, verb) for _, name, verb in allowed(rules)} == {
@@ -161,7 +164,7 @@ UPSTREAM: dict[tuple[str, str], tuple[str, ...]] = {
     ("cert-manager.io", "certificates"): ("create", "get", "list", "patch", "update"),
     ("cert-manager.io", "issuers"): ("create", "get", "list", "patch", "update"),
 }
-"""Permissions of the Go operator that concern this one."""
+"""Permissions of the Go operator that this operator also needs."""
 
 MORE = {
     ("cert-manager.io", "certificates", "delete"),
@@ -173,7 +176,7 @@ MORE = {
     *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
     *(("policy", "poddisruptionbudgets", verb) for verb in ALL),
 }
-"""Additional permissions of this operator: to watch and prune owned objects, and to follow profile and topology."""
+"""Additional permissions of this operator: to watch and delete owned objects, and to read profile and topology."""
 
 
 def test_permissions_extend_those_of_the_go_operator() -> None:
@@ -186,11 +189,11 @@ def test_permissions_extend_those_of_the_go_operator() -> None:
 
 READS: Final = {"get", "list", "watch"}
 UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
-"""Kinds that are created by requests without a name."""
+"""Kinds that are created with requests that have no name."""
 
 
 def test_operator_can_write_only_installed_objects() -> None:
-    """The operator's token cannot change other roles, bindings or webhook configurations of the cluster (R-OP-32)."""
+    """The operator's token cannot change other roles, bindings or webhook configurations in the cluster (R-OP-32)."""
     own = operatordeployment.own_rights(KINDS)
     writing = [rule for rule in (*own.cluster, *own.namespace) if not READS.issuperset(rule["verbs"])]
     unnamed = {name for rule in writing if "resourceNames" not in rule for name in rule["resources"]}

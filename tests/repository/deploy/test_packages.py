@@ -1,4 +1,4 @@
-"""The four packages of this repository: one version, and a complete list of forbidden imports of the product."""
+"""Tests the four packages of this repository: one version, and all forbidden imports of the product."""
 
 import re
 import tomllib
@@ -21,7 +21,7 @@ PROJECTS = {
     "lwsctl": ROOT / "packages/lwsctl/pyproject.toml",
 }
 OPTIONAL = {"nvidia-ml-py"}
-"""Packages in no lock: users with GPUs install them."""
+"""Packages that are not locked, because users with GPUs install them."""
 REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
 
 
@@ -64,7 +64,7 @@ def test_localkube_is_an_extra() -> None:
 def test_kubectl_plugin_is_the_same_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The program detects its name; its exit codes are unique (R-OP-77)."""
+    """The command detects its name, and its exit codes are unique (R-OP-77)."""
     scripts = project("lwsctl")["project"]["scripts"]
     assert scripts["kubectl-lws"] == scripts["lws"]
     assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= COMMANDS.keys()
@@ -86,7 +86,7 @@ def test_security_policy_and_changelog_exist() -> None:
 
 @pytest.mark.parametrize("name", ["kuberuntime", "localkube", "leaderworkerset"])
 def test_package_requirements_equal_those_of_the_product(name: str) -> None:
-    """Requirements of the embedded cluster alone are in its own lock, and not in the lock of the image."""
+    """Only the lock of the embedded cluster contains its requirements, and not the lock of the image."""
     whole, own = requirements("lwsctl"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
     lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()

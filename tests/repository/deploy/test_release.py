@@ -1,4 +1,4 @@
-"""The content of a release, and the facts that must agree before it.
+"""Tests the content of a release, and its preconditions.
 
 The built release is tested in tests/e2e/test_wheels.py.
 """
@@ -84,7 +84,7 @@ def test_version_without_notes_is_not_released() -> None:
 
 
 def test_tree_with_unreleased_changes_is_refused() -> None:
-    """The files of such a release would have the version of the last one."""
+    """The files of such a release would have the previous version."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
     with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
         changelog.refuse_unreleased(changed, [], "1.1.0")
@@ -108,11 +108,11 @@ def test_make_release_refuses_unreleased_notes(tmp_path: Path, monkeypatch: pyte
 
 COMMAND = re.compile(r"\b(?:kubectl|helm|podman|lws)\b[^`\n]*")
 PLACE = re.compile(r"(?<![\w/-])deploy/(?!lws-controller-manager)[\w./-]*\w")
-"""A file or folder; in kubectl, `deploy/lws-controller-manager` is the Deployment."""
+"""A file or directory. In kubectl commands, `deploy/lws-controller-manager` is the Deployment."""
 
 
 def applied() -> set[tuple[str, str]]:
-    """Return each file or folder below deploy/ that a command of a page names, with the page."""
+    """Return each file or directory in deploy/ that a page's command uses, with the page."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     return {
         (str(page.relative_to(ROOT)), place)
@@ -124,7 +124,7 @@ def applied() -> set[tuple[str, str]]:
 
 
 def test_release_archives_have_all_files_that_pages_apply() -> None:
-    """Archives have the folders that the pages name; the chart is a separate archive."""
+    """Archives have the directories that the pages mention. The chart is a separate archive."""
     packed = release.packed(ROOT, VERSION, {})
     members = {name for _, files in packed.values() for name in files}
     folders = {parent.as_posix() for name in members for parent in Path(name).parents}
@@ -214,7 +214,7 @@ def test_workflow_linter_finds_nothing() -> None:
 
 @pytest.mark.slow
 def test_released_bundles_name_the_pushed_image(tmp_path: Path) -> None:
-    """Runbooks are named at the address of the release (R-OP-70)."""
+    """Runbook links point to the release (R-OP-70)."""
     digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
     settings = OperatorSettings(image=digest, operand_image=digest)
     publication = publishing.published("https://example.com/lws")

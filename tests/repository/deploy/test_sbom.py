@@ -20,14 +20,14 @@ def graph() -> dict[str, list[str]]:
 
 
 def test_every_pin_is_a_component() -> None:
-    """The bill of materials lists the lock (R-OP-78)."""
+    """The bill of materials contains the locked packages (R-OP-78)."""
     pinned = {tuple(one.split("==")) for one in re.findall(r"^([\w.-]+==[\w.]+)", LOCK, re.MULTILINE)}
     found = {(one["name"], one["version"]) for one in BILL["components"]}
     assert found == pinned | {("kuberuntime", leaderworkerset.__version__)}
 
 
 def test_every_hash_of_the_lock_is_listed() -> None:
-    """The image is installed by these hashes, so it contains one of them."""
+    """The image is installed with these hashes, so it contains one of them."""
     found = [digest["content"] for one in BILL["components"] for digest in one.get("hashes", [])]
     assert sorted(found) == sorted(re.findall(r"sha256:([0-9a-f]{64})", LOCK))
     pinned = [one for one in BILL["components"] if one["purl"].startswith("pkg:pypi/")]
@@ -35,7 +35,7 @@ def test_every_hash_of_the_lock_is_listed() -> None:
 
 
 def test_every_component_exists_and_is_required() -> None:
-    """References resolve, and every component is a dependency of the product."""
+    """References resolve, and each component is a dependency of the product."""
     known = [ROOT_REFERENCE, *(one["bom-ref"] for one in BILL["components"])]
     assert len(known) == len(set(known))
     assert set(graph()) == set(known)
@@ -49,7 +49,7 @@ def test_every_component_exists_and_is_required() -> None:
 
 
 def test_dependencies_agree_with_the_installed_packages() -> None:
-    """An edge of the bill is a requirement that the installed package declares."""
+    """An edge in the bill of materials is a requirement that the installed package declares."""
     by_name = {reference: re.split(r"[/@]", reference)[1] for reference in graph()}
     for reference, needs in graph().items():
         name = by_name[reference]
@@ -65,7 +65,7 @@ def test_platform_specific_package_is_optional() -> None:
 
 @pytest.mark.parametrize("line", ["click>=8 \\", "    --hash=md5:00", "-r other.txt", "    # via"])
 def test_malformed_line_is_refused(line: str) -> None:
-    """An ignored pin would be missing from the bill."""
+    """An ignored pin would be missing in the bill of materials."""
     text = f"aiohttp==3 \\\n{line}\n"
     if line.strip() == "# via":
         assert [one.name for one in sbom.read(text)] == ["aiohttp"]

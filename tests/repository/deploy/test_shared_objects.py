@@ -1,4 +1,4 @@
-"""One source of all packages: an object in several of them is the same in each."""
+"""Tests that an object in several packages is the same in each of them."""
 
 import re
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ from leaderworkerset.webhooks.configurations import MUTATING_NAME
 DEPLOY = ROOT / "deploy"
 NAMESPACE = "lws-system"
 DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
-"""Kinds that a choice of settings changes: certificates, replicas, the namespace of Prometheus."""
+"""Kinds that some settings change: certificates, replicas, the namespace of Prometheus."""
 
 ELSEWHERE = ("ClusterRoleBinding", "lws-metrics-reader-rolebinding")
-"""The binding to Prometheus, which has another namespace in each package."""
+"""The binding for Prometheus, whose namespace differs in each package."""
 
 
 IGNORED = {"ownerReferences", "labels", "annotations"}
@@ -38,7 +38,7 @@ def parsed(document: str) -> JSONObject | None:
 
 
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
-    """Return the generated objects of packages; `test_generate.py` checks the files."""
+    """Return the generated objects in packages. `test_generate.py` checks the files."""
     documents = (
         document for name in names for document in re.split(r"^---$", generate.everything()[name], flags=re.MULTILINE)
     )
@@ -50,7 +50,7 @@ def by_name(objects: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Remove marks of the operator, or of an installation, from an object."""
+    """Remove the labels of the operator or of an installation from an object."""
     own = {name: value for name, value in meta.metadata(obj).items() if name not in IGNORED}
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != SPEC_HASH}
     kept = own | ({"annotations": annotations} if annotations else {})
@@ -91,7 +91,7 @@ def test_release_contains_the_base_and_the_definitions() -> None:
     ],
 )
 def test_operator_applies_the_objects_of_other_installers(package: str, certificates: str) -> None:
-    """Only some settings differ on purpose (R-OP-47, R-OP-56)."""
+    """Only some settings differ intentionally (R-OP-47, R-OP-56)."""
     theirs, ours = load(package), operated(certificates)
     shared = {key for key in theirs.keys() & ours.keys() if key[0] not in DIFFERING and key != ELSEWHERE}
     assert len(shared) >= 12
@@ -99,7 +99,7 @@ def test_operator_applies_the_objects_of_other_installers(package: str, certific
 
 
 def test_operand_pods_equal_those_of_the_release() -> None:
-    """Only image, replicas and the hashes that roll the pods differ (R-OP-56)."""
+    """Only the image, the replicas, and the hashes in pod annotations differ (R-OP-56)."""
     pods = []
     for objects in (release(), operated("internal")):
         pod = objects["Deployment", "lws-controller-manager"]["spec"]["template"]["spec"]
@@ -110,12 +110,12 @@ def test_operand_pods_equal_those_of_the_release() -> None:
 
 
 def test_chart_installs_the_same_definitions() -> None:
-    """All installers have the same definitions (R-OP-54, R-OP-56)."""
+    """All installation methods have the same CRDs (R-OP-54, R-OP-56)."""
     assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
 
 
 def test_webhook_names_sort_after_those_of_kueue() -> None:
-    """API servers call configurations by name, and all packages use the name that a manager expects (R-KQ-10)."""
+    """API servers call webhooks by configuration name, which is the same in all packages (R-KQ-10)."""
     packages = [release(), base(), operated("internal"), operated("cert-manager")]
     packages += [load(f"kustomize/overlays/{name}/objects.yaml") for name in ("cert-manager", "prometheus")]
     for objects in packages:
@@ -127,7 +127,7 @@ def test_webhook_names_sort_after_those_of_kueue() -> None:
 
 
 def test_every_image_is_in_the_mirror_list() -> None:
-    """Images for mirrors are listed in one file (R-OP-68, AT-003-1)."""
+    """One file lists the images for mirrors (R-OP-68, AT-003-1)."""
     listed = set((DEPLOY / "images.txt").read_text().split())
     files = ["manifests.yaml", *(str(path.relative_to(DEPLOY)) for path in DEPLOY.glob("operator/*deployment*.yaml"))]
     named = {
@@ -141,7 +141,7 @@ def test_every_image_is_in_the_mirror_list() -> None:
 
 
 def test_installed_objects_lack_labels_of_groups() -> None:
-    """The webhooks for pods select this label, because an installation must not call itself."""
+    """The webhooks for pods select this label, because an installation must not call its own webhooks."""
     for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}

@@ -1,4 +1,4 @@
-"""Objects as templates: placeholders, and texts with two variants."""
+"""Tests objects as templates with placeholders, and strings with two variants."""
 
 import pytest
 from deploy.packages.templating import block, either, expressions, inline, only_if, value

@@ -1,4 +1,4 @@
-"""The roles for users: the roles that they extend, and permissions that they must not have."""
+"""Tests the roles for users: the roles that they extend, and permissions that they must not have."""
 
 from deploy.packages import userroles
 
@@ -40,6 +40,6 @@ def test_editors_may_scale_and_viewers_may_not() -> None:
 
 
 def test_no_role_writes_the_status() -> None:
-    """Only the manager writes the status."""
+    """Only the manager may write the status."""
     for name in ROLES:
         assert not [one for one in allowed(name) if one[0].endswith("/status") and one[1] != "get"]

@@ -1,4 +1,4 @@
-"""Each error of admission is on a page of the contract, so that no rule is added or changed without its number."""
+"""Tests that each admission error is on a contract page, so that each rule has a number."""
 
 import ast
 import re
@@ -10,17 +10,17 @@ from testkit.repository import ROOT, sources
 
 FOLDER: Final = sources("leaderworkerset") / "leaderworkerset/core/admission"
 MODULES: Final = sorted({path.stem for path in FOLDER.glob("*.py")} - {"__init__", "templatewarnings"})
-"""The modules with errors; warnings about templates refuse nothing."""
+"""The modules with errors. Warnings about templates do not reject an object."""
 
 PAGES: Final = ("contract", "contract-disaggregatedset", "contract-kueue", "contract-newest")
 BUILDERS: Final = {"invalid", "not_supported", "required", "FieldError"}
-"""The functions that build an error; the text is their last argument."""
+"""The functions that create an error. The message is their last argument."""
 
 CONTRACT: Final = " ".join(" ".join((ROOT / f"docs/reference/{page}.md").read_text().split()) for page in PAGES)
 
 
 def pattern_of(node: ast.expr, texts: Mapping[str, ast.expr]) -> str:
-    """Return a pattern for a text of the page; empty for a text that another module returns."""
+    """Return a pattern for a message on the page, or an empty pattern if another module creates the message."""
     match node:
         case ast.Constant(value=str(text)):
             return re.escape(re.sub(r" +", " ", text))
@@ -44,7 +44,7 @@ def assignments(nodes: Iterator[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]
 
 
 def errors(tree: ast.Module) -> Iterator[str]:
-    """Yield the pattern of each error that a module builds."""
+    """Yield the pattern of each error in a module."""
     constants = {name: value for _, name, value in assignments(iter(tree.body))}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         local = sorted(assignments(ast.walk(function)), key=lambda row: row[0])
@@ -56,7 +56,7 @@ def errors(tree: ast.Module) -> Iterator[str]:
 
 
 def unlisted(text: str) -> list[str]:
-    """Return the errors of a module that no page of the contract has."""
+    """Return the errors of a module that are not on a contract page."""
     return sorted({pattern for pattern in errors(ast.parse(text)) if not re.search(pattern, CONTRACT)})
 
 

@@ -1,4 +1,4 @@
-"""The pages on Python's interfaces equal the docstrings and signatures of all public objects."""
+"""Tests that the Python reference pages match the docstrings and signatures of all public objects."""
 
 import ast
 

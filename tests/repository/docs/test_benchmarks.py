@@ -1,4 +1,4 @@
-"""The page of recorded benchmarks has every recorded run, and loads nothing."""
+"""Tests that the benchmark page contains each recorded run, and does not load other files."""
 
 import json
 from html.parser import HTMLParser
@@ -30,7 +30,7 @@ def test_every_recorded_run_is_shown_and_nothing_is_loaded(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("measurement", ["writes", "<script>"])
 def test_measurement_is_drawn_from_run_to_run(measurement: str, tmp_path: Path) -> None:
-    """Three lines of a run count as their median, whatever the measurement is called."""
+    """Three lines of a run count as their median, regardless of the measurement."""
     for day, values in (("2026-01-01", [30, 10, 20]), ("2026-01-02", [10])):
         lines: list[Line] = [{"machine": {"load": [3.5], "revision": "abc"}}]
         lines += [{"measurement": measurement, "phase": "created", "writes": value} for value in values]

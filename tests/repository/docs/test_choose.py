@@ -1,4 +1,4 @@
-"""The comparison with other projects agrees with the code of this one."""
+"""Tests that the comparison with other projects matches this project's code."""
 
 import re
 from typing import Final
@@ -14,12 +14,12 @@ CHOOSE: Final = "docs/explanation/choose.md"
 
 
 def has_command(words: str) -> bool:
-    """Return whether `lws` has a command."""
+    """Return whether `lws` has this command."""
     return f"## lws {words}" in text_of("docs/reference/cli.md").splitlines()
 
 
 def test_every_setting_and_new_field_is_compared_once() -> None:
-    """Settings without a row are named in `NOT_COMPARED`."""
+    """Settings without a row are listed in `NOT_COMPARED`."""
     assert sorted(generate_choose.compared()) == sorted(generate_choose.to_compare())
 
 

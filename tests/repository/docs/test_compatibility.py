@@ -1,4 +1,4 @@
-"""The page on compatibility: everything has a class, and there is one result for each kind of run."""
+"""Tests the compatibility page: each interface has a class, and each kind of run has one result."""
 
 from collections import Counter
 from datetime import UTC, datetime

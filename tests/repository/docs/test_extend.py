@@ -1,4 +1,4 @@
-"""The page on extending names existing files, by which readers follow its recipes."""
+"""Tests that the page about extensions refers to existing files."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 PAGE = Path("docs/how-to/extend.md")
 ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/lwsctl/src/lwsctl"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
-"""The folders at which paths of the page start."""
+"""The directories at which paths on the page start."""
 
 SECTIONS = [part for part in PAGE.read_text().split("\n## ") if "`" in part]
 CODE = re.compile(r"`([\w./-]+)`")
@@ -15,20 +15,20 @@ PLACEHOLDER = "NAME"
 
 
 def paths_of(section: str) -> list[str]:
-    """Return the paths that a section names: `folder/`, `folder/file.py`, not `app.py` alone and no kind of request."""
+    """Return the paths in a section: `folder/` or `folder/file.py`, but not `app.py` alone."""
     words = [word for word in CODE.findall(section) if not word.startswith(("/", "-", "."))]
     return [word for word in words if "/" in word and PLACEHOLDER not in word]
 
 
 def files_of(section: str) -> list[str]:
-    """Return the files that a section names without their folder."""
+    """Return the files in a section without a directory."""
     return [
         word for word in CODE.findall(section) if "/" not in word and Path(word).suffix in {".py", ".json", ".toml"}
     ]
 
 
 def folders_of(section: str) -> set[Path]:
-    """Return the folders in a section: named folders, and the folders of named files."""
+    """Return the directories in a section, including those of its files."""
     named = [word.replace(f"{PLACEHOLDER}.py", "") for word in CODE.findall(section) if "/" in word]
     found = {root / word for root in ROOTS for word in named if (root / word).exists()}
     return {path if path.is_dir() else path.parent for path in found} | {Path()}

@@ -1,4 +1,4 @@
-"""The page of kubeconfig fields names every field of kubectl, and says what the code does with it."""
+"""Tests that the page of kubeconfig fields contains each field of kubectl, and describes its effect."""
 
 import json
 import re
@@ -27,7 +27,7 @@ OF_KUBECTL = {
     "contexts[].": "name",
     "contexts[].context.": "cluster user namespace extensions",
 }
-"""The fields of client-go's `tools/clientcmd/api/v1`."""
+"""The fields in client-go's `tools/clientcmd/api/v1`."""
 
 STRUCTS: dict[str, Any] = {
     "clusters[].cluster.": kubeconfig.Cluster,
@@ -38,7 +38,7 @@ STRUCTS: dict[str, Any] = {
 
 
 def rows() -> dict[str, str]:
-    """Return what happens with each field."""
+    """Return the effect of each field."""
     lines = [
         line.split(" | ") for line in PAGE.read_text().split("## Proxies")[0].splitlines() if line.startswith("| `")
     ]

@@ -1,4 +1,4 @@
-"""The manual pages: one for each command, with known macros only, and rendered by groff without a warning."""
+"""Tests the manual pages: one for each command, with only known macros, and rendered by groff without a warning."""
 
 import re
 import shutil
@@ -21,12 +21,12 @@ MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
 
 @cache
 def pages() -> dict[str, str]:
-    """Return each page by its file, created on request, so that processes that only collect tests do not create them."""
+    """Return each page by file name. They are created on demand, so that collecting tests is fast."""
     return {path.name: text for path, text in manpages.pages().items()}
 
 
 def test_every_command_has_a_page() -> None:
-    """The files are compared by `docs.generate_cli --check`."""
+    """`docs.generate_cli --check` compares the files."""
     assert set(pages()) == set(NAMES)
 
 
@@ -65,7 +65,7 @@ def test_special_characters_are_escaped() -> None:
 
 
 def options(command: click.Command, words: str) -> Iterator[tuple[str, click.Option]]:
-    """Yield the options of a command and its verbs, each with the words of its command."""
+    """Yield the options of a command and its verbs, each with the command name."""
     yield from ((words, option) for option in command.params if isinstance(option, click.Option))
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=words)

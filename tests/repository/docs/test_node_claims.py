@@ -1,4 +1,4 @@
-"""The page about what the tests prove names all scenarios of real nodes, and no others."""
+"""Tests that the page about the tests lists exactly the scenarios on real nodes."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ def section(heading: str) -> str:
 
 
 def scenarios() -> list[str]:
-    """Return the names of all tests below `tests/node`, without their prefix."""
+    """Return the names of all tests in `tests/node` without their prefix."""
     trees = [ast.parse(file.read_text()) for file in sorted((ROOT / "tests" / "node").rglob("test_*.py"))]
     names = [one.name for tree in trees for one in tree.body if isinstance(one, ast.FunctionDef)]
     return [name.removeprefix("test_") for name in names if name.startswith("test_")]

@@ -1,4 +1,4 @@
-"""The pages for operators have the numbers of the code and of recorded runs: ports, times, sizes, versions."""
+"""Tests that the pages for operators contain the numbers of the code and of recorded runs."""
 
 import json
 import re
@@ -96,7 +96,7 @@ def test_lease_times_equal_those_of_the_programs() -> None:
 
 
 def example_times() -> tuple[float, ...]:
-    """Return the lease times of the example: duration, deadline, period."""
+    """Return the lease durations in the example: duration, deadline, and period."""
     found = re.findall(r"^  (?:leaseDuration|renewDeadline|retryPeriod): (\d+)s$", text_of(TIMES), re.MULTILINE)
     return tuple(map(float, found))
 
@@ -175,7 +175,7 @@ MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
     "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
     "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
 }
-"""By row of the page: the measurement of its raw line, and its number of LeaderWorkerSets."""
+"""The measurement for each row on the page, and its number of LeaderWorkerSets."""
 
 
 def raw_lines() -> list[dict[str, Any]]:

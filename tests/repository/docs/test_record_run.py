@@ -1,4 +1,4 @@
-"""The recording on the front page is drawn from recorded lines, which are kept next to it."""
+"""Tests that the recording on the front page is drawn from recorded lines, which are stored next to it."""
 
 import xml.etree.ElementTree as ET
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The reference of the API describes every name and field of the code."""
+"""Tests that the API reference describes each name and field in the code."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ from leaderworkerset.api.usersettings import SETTINGS
 KEYS: Final = ("labels", "settings", "annotations", "gates")
 ROLE_SPEC: Final = "spec.roles[].spec"
 COMPOSED: Final = re.compile(r"KIND\w+|Group(Complete|DeadlineExceeded)|Scaling(Up|Down)")
-"""Events whose reason is composed of parts."""
+"""Events whose reason has several parts."""
 
 
 def described_keys() -> list[str]:

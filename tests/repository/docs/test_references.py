@@ -1,4 +1,4 @@
-"""References of the documents resolve: links and sections, files, tests, options and the targets of `make`."""
+"""Tests that references in documents resolve: links, sections, files, tests, options, and `make` targets."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_mod
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the files of the repository, without built or installed ones."""
+    """Yield the files in the repository without built or installed ones."""
     for path in sorted(folder.iterdir()):
         if path.name not in LEFT_OUT and not path.name.startswith(".venv") and not path.name.endswith("_cache"):
             yield from files(path) if path.is_dir() else [path]
@@ -32,7 +32,7 @@ def pages() -> list[str]:
 
 
 def own() -> list[str]:
-    """Return the pages about this project; the contracts quote files of others."""
+    """Return the pages about this project. The contracts quote files of other projects."""
     return [name for name in pages() if "contract" not in name]
 
 
@@ -47,20 +47,20 @@ def text_of(page: str) -> str:
 
 
 def prose_of(page: str) -> str:
-    """Return a page without its blocks of code, and without patterns, which look like links."""
+    """Return a page without code blocks, and without patterns, which resemble links."""
     return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
 
 
 @cache
 def anchors(page: str) -> set[str]:
-    """Return the anchors of a page: of its headings, and its own."""
+    """Return the anchors on a page: those of headings, and explicit ones."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
     own = set(re.findall(r'<a id="([^"]+)">', text_of(page)))
     return own | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken_links(page: str, text: str) -> list[str]:
-    """Return the links of a text without a target."""
+    """Return the links in a text without a target."""
     found = []
     for link in LINK.findall(CODE.sub("", text)):
         name, _, section = link.partition("#")
@@ -74,7 +74,7 @@ def broken_links(page: str, text: str) -> list[str]:
 
 
 def missing_files(text: str) -> list[str]:
-    """Return the missing files that a text names: a name may omit the first folders."""
+    """Return the missing files in a text. A path may omit its first directories."""
     named = {word for code in CODE.findall(text) for word in code.split() if FILE.fullmatch(word)}
     return sorted(
         word
@@ -124,7 +124,7 @@ def test_every_page_is_in_the_list_of_pages() -> None:
 
 
 def test_every_item_of_a_numbered_list_begins_a_line() -> None:
-    """Markdown renders `1. One. 2. Two.` as one item; `tests/kubernetes/programs/test_site.py` compares the HTML."""
+    """Markdown renders `1. One. 2. Two.` as one item. `tests/kubernetes/programs/test_site.py` compares the HTML."""
     texts = {page: re.sub(r"`[^`]*`", "", prose_of(page)) for page in pages()}
     joined = re.compile(r"^ *\d\. (?:(?!\n *\d\. |\n\n)[\s\S])*?[.:)] [2-9]\. [A-Z`]", re.MULTILINE)
     assert [page for page, text in texts.items() if joined.search(text)] == []

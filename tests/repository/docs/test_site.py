@@ -1,4 +1,4 @@
-"""The site has every page of the repository, and errors of a site are found."""
+"""Tests that the site contains each page in the repository, and that site errors are found."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from docs import apipages, buildsite
 LEFT_OUT = re.compile(
     r"deploy/helm/lws/README|tests/(controlplane|node)/|packages/(leaderworkerset|lwsctl|testkit)/README|changelog\.d/"
 )
-"""The page of the chart, which ships with it, and pages for developers of the code only."""
+"""The chart page, which is shipped with the chart, and pages only for developers."""
 
 
 def test_every_page_is_in_the_navigation_once() -> None:

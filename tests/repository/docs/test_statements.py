@@ -1,4 +1,4 @@
-"""Tables of the documents that repeat facts of the program: kinds, roles, codes, dependencies, benchmarks, numbers."""
+"""Tests tables in documents that repeat facts of the code, such as kinds, roles, codes and dependencies."""
 
 import re
 import tomllib
@@ -34,7 +34,7 @@ def text_of(page: str) -> str:
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """Return the cells of the first table below a heading, without its head."""
+    """Return the cells of the first table below a heading without its header."""
     after = f"\n{text_of(page)}".split(f"\n{heading}\n", 1)[1]
     (table,) = re.findall(r"(?:^\|.*\n)+", after, re.MULTILINE)[:1]
     return [[cell.strip() for cell in line.strip("|\n ").split(" | ")] for line in table.splitlines()[2:]]
@@ -113,7 +113,7 @@ def test_documented_controllers_of_metrics_exist() -> None:
 
 
 def test_own_metrics_and_conditions_are_in_the_reference() -> None:
-    """Served metrics are compared in `tests/kubernetes/manager/test_metrics.py`."""
+    """`tests/kubernetes/manager/test_metrics.py` compares the served metrics."""
     cells = {row[0].strip("`"): row[-1] for row in rows("docs/reference/manager.md", "## Metrics")}
     sources = [
         path.read_text()

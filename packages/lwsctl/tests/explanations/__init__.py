@@ -1,4 +1,4 @@
-"""One situation for each cause of the catalogue, with its explanation.
+"""Defines one situation for each cause in the catalogue, with its explanation.
 
 `python -m tests.explanations` writes the texts.
 """

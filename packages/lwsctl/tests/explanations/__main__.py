@@ -1,4 +1,4 @@
-"""Write the texts of all causes below packages/lwsctl/tests/golden/explain: `python -m tests.explanations`; read the difference."""
+"""Writes the messages of all causes to packages/lwsctl/tests/golden/explain: `python -m tests.explanations`."""
 
 from tests.explanations.golden import FOLDER, texts
 

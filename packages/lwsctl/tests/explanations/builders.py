@@ -26,16 +26,19 @@ PROGRESSING: Final = {
     "reason": "RolloutInProgress",
     "message": "Not all roles have their groups, ready and of the newest revision",
 }
-"""The condition of an unfinished DisaggregatedSet."""
+"""The condition of an incomplete DisaggregatedSet."""
 
 
 def ago(seconds: float) -> str:
-    """Return a time so many seconds ago."""
+    """Return the time `seconds` ago."""
     return (NOW - timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 def lws(replicas: int = 1, size: int = 2, *, status: Mapping[str, Any] | None = None, **fields: Any) -> JSONObject:
-    """Return the LeaderWorkerSet; `metadata` in `fields` adds to it, the other fields belong to the spec."""
+    """Return the LeaderWorkerSet.
+
+    `metadata` in `fields` extends its metadata, and the other fields belong to the spec.
+    """
     metadata = {"name": "web", "namespace": NAMESPACE, "uid": "set", "generation": 1, "creationTimestamp": ago(600)}
     template = {"workerTemplate": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}}
     template |= fields.pop("template", {})
@@ -54,7 +57,7 @@ def conditions(**statuses: str) -> list[JSONObject]:
 
 
 def pod(group: int = 0, rank: int = 0, *, made: float = 300, **fields: Any) -> JSONObject:
-    """Return a pod; `metadata`, `spec` and `status` add to the default fields."""
+    """Return a pod. `metadata`, `spec` and `status` extend the default fields."""
     name = f"web-{group}" if rank == 0 else f"web-{group}-{rank}"
     own = {
         labels.NAME: "web",
@@ -82,7 +85,7 @@ def placed(group: int = 0, rank: int = 0, *, node: str = "node-0", ready: bool =
 
 
 def ready(group: int = 0, rank: int = 0, **fields: Any) -> JSONObject:
-    """Return a pod that is ready."""
+    """Return a ready pod."""
     running = {"name": "main", "ready": True, "state": {"running": {"startedAt": ago(200)}}}
     return placed(group, rank, ready=True, status={"containerStatuses": [running]}, **fields)
 
@@ -94,12 +97,12 @@ def container(name: str = "main", restarts: int = 0, last: JSONObject | None = N
 
 
 def ended(code: int, seconds: float = 20, reason: str = "Error", message: str = "") -> JSONObject:
-    """Return how a container ended so long ago."""
+    """Return the terminated state of a container that exited `seconds` ago."""
     return {"exitCode": code, "reason": reason, "finishedAt": ago(seconds), "message": message}
 
 
 def normal(reason: str, message: str, *, seconds: float = 40, component: str = "", name: str = "web-0") -> JSONObject:
-    """Return a Normal event of a component about a pod."""
+    """Return a Normal event from a component for a pod."""
     return event("Pod", name, reason, message, seconds=seconds) | {"type": "Normal", "source": {"component": component}}
 
 
@@ -117,7 +120,7 @@ def event(kind: str, name: str, reason: str, message: str, *, uid: str = "", sec
 
 
 def node(name: str = "node-0", **fields: Any) -> JSONObject:
-    """Return a node that is ready."""
+    """Return a ready node."""
     return {
         "metadata": {"name": name, "labels": fields.get("labels", {})},
         "spec": {"taints": fields.get("taints", [])},
@@ -136,7 +139,7 @@ def observed(
     running: Sequence[JSONObject] | None = None,
     leader_deployment: JSONObject | None = None,
 ) -> Observed:
-    """Return the observation, with the reasons of events and records, as `lws get` reads it."""
+    """Return the observation as `lws get` reads it, with the reasons of events and records."""
     found = dict(objects or {})
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
     (shown,) = explained([view(lws() if of is None else of, pods)], evidence, NOW)
@@ -144,7 +147,7 @@ def observed(
 
 
 def keyed(number: int = 0, **fields: Any) -> JSONObject:
-    """Return the leader, ready, of a group of one pod with a random key."""
+    """Return the ready leader of a group with one pod and a random key."""
     key = f"{number}f3c9a1e" * 5
     name = f"web-7d9f8b6c4-{number}x2kk"
     return ready(number, metadata={"name": name, "labels": {labels.GROUP_INDEX: key}}, **fields)
@@ -153,7 +156,10 @@ def keyed(number: int = 0, **fields: Any) -> JSONObject:
 def of_keys(
     pods: Iterable[JSONObject], told: Mapping[str, Any], *, key: str = KEY, replicas: int = 2, updating: bool = False
 ) -> Observed:
-    """Return groups of one pod with random keys; `told` is the status of their Deployment, which is of revision `key`."""
+    """Return groups of one pod with random keys.
+
+    `told` is the status of their Deployment, which has the revision `key`.
+    """
     deployment = {
         "metadata": {
             "name": "web",
@@ -179,7 +185,10 @@ def recreated(
     failure: str = "deleted: NodeLost",
     **given: Any,
 ) -> Observed:
-    """Return group 0 with its third recreation in a row, `due` in so many seconds; `given` are for `observed`."""
+    """Return group 0 with its third consecutive recreation, which is due in `due` seconds.
+
+    `given` is passed to `observed`.
+    """
     record: JSONObject = {
         "metadata": {
             "name": "web-0-recreations",
@@ -209,7 +218,7 @@ def of_set(
     status: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Observed:
-    """Return the observation of a DisaggregatedSet `web` itself; decode has scaling mode External."""
+    """Return the observation of a DisaggregatedSet `web`. Its role decode has the scaling mode External."""
     roles = [
         {"name": "prefill", "spec": {"replicas": 2}},
         {"name": "decode", "spec": {}, "scaling": {"mode": "External"}},
@@ -245,21 +254,21 @@ def refused(message: str) -> Observed:
 
 
 def pending(message: str, *, of: JSONObject | None = None, **given: Any) -> Observed:
-    """Return a group whose leader fits on no node, as the scheduler says; `given` are for `observed` and the pod."""
+    """Return a group whose leader is unschedulable with this message. `given` is passed to `observed` and the pod."""
     told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
     objects, running = given.pop("objects", None), given.pop("running", None)
     return observed([pod(status={"conditions": [told]}, **given)], objects, of=of, running=running)
 
 
 def waiting(reason: str, message: str = "", events: Iterable[tuple[str, str]] = ()) -> Observed:
-    """Return a group whose leader's container waits for something; `events` are reasons and messages of its pod."""
+    """Return a group whose leader's container is waiting. `events` contains reasons and messages for its pod."""
     told = [event("Pod", "web-0", kind, text) for kind, text in events]
     leader = placed(status={"containerStatuses": [container(waiting={"reason": reason, "message": message})]})
     return observed([leader, ready(0, 1)], {CORE_EVENTS: told})
 
 
 def running(*statuses: JSONObject, events: Iterable[tuple[str, str]] = (), **fields: Any) -> Observed:
-    """Return a group whose leader runs, or ran, with these container statuses, while its worker does not exist yet."""
+    """Return a group whose leader has these container statuses, while its worker does not exist yet."""
     told = [event("Pod", "web-0", kind, text) for kind, text in events]
     leader = placed(status={"containerStatuses": list(statuses)} | fields.pop("status", {}), **fields)
     return observed([leader], {CORE_EVENTS: told})

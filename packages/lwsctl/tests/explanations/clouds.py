@@ -1,4 +1,4 @@
-"""Situations that other components of a cloud make: autoscalers, storage drivers, kubelets that refuse pods."""
+"""Builds situations that cloud components cause: autoscalers, storage drivers, and kubelets that reject pods."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ SHORT: Final = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
 
 
 def awaiting_node(*events: JSONObject, message: str = SHORT, objects: dict[Resource, Any] | None = None) -> Observed:
-    """Return a leader that fits on no node, with these events of it."""
+    """Return an unschedulable leader with these events."""
     small = {NODES: [node(allocatable={"nvidia.com/gpu": "4"})], CORE_EVENTS: list(events)}
     return pending(message, spec=GPUS, objects=small | (objects or {}))
 
@@ -41,7 +41,7 @@ def creating(*events: JSONObject, made: float = 600, **fields: Any) -> Observed:
 
 
 def refused_by_kubelet(reason: str, message: str, count: int = 1) -> Observed:
-    """Return a leader that waits again after a kubelet refused so many pods of its name."""
+    """Return a leader that waits again after a kubelet rejected `count` pods with its name."""
     refusals = [
         event("Pod", "web-0", reason, message, uid=f"former-{number}", seconds=10 * number + 5)
         | {"source": {"component": "kubelet", "host": "node-7"}}
@@ -61,7 +61,7 @@ MULTI_ATTACH: Final = 'Multi-Attach error for volume "pvc-1b2c" Volume is alread
 
 
 def shared_claim(*others: JSONObject) -> Observed:
-    """Return a leader whose ReadWriteOnce claim is attached to another node; `others` are further pods."""
+    """Return a leader whose ReadWriteOnce claim is attached to another node. `others` contains further pods."""
     claim = {
         "metadata": {"name": CLAIM},
         "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "pvc-1b2c"},
@@ -74,7 +74,7 @@ def shared_claim(*others: JSONObject) -> Observed:
 
 
 def over_quota() -> Observed:
-    """Return a leader whose claim a storage driver cannot provide, because a quota of the cloud is used up."""
+    """Return a leader whose claim a storage driver cannot provision, because a cloud quota is exceeded."""
     message = (
         'failed to provision volume with StorageClass "fast": rpc error: code = ResourceExhausted desc = '
         "Quota 'SSD_TOTAL_GB' exceeded. Limit: 5000.0 in region us-x"
@@ -92,7 +92,7 @@ def over_quota() -> Observed:
 
 
 def injected_sidecar(made: float = 60, **state: Any) -> Observed:
-    """Return a leader whose injected proxy is not ready, so that its program does not start."""
+    """Return a leader whose injected proxy is not ready, so that its main container does not start."""
     text = 'Startup probe failed: Get "http://10.0.0.7:15021/healthz/ready": dial tcp 10.0.0.7:15021: connect: connection refused'
     proxy = {"name": "istio-proxy", "image": "proxy:1", "restartPolicy": "Always"}
     status = {

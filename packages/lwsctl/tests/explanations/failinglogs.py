@@ -57,14 +57,14 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "shell": ("+ cp /models/part-{0:02} /cache", "downloading part {0} of 60", "retry {0}: 0 errors"),
 }
-"""Lines of normal operation, in the shape of each program. Some report errors that the program survives."""
+"""Lines of normal operation in the format of each program. Some report errors that the program tolerates."""
 
 ROUNDS: Final = 60
-"""How often such lines are printed: so each log has more lines than a kubelet hands over, and than `lws explain` shows."""
+"""The number of repetitions of such lines. Each log has more lines than `lws explain` shows."""
 
 
 class FailingLog(NamedTuple):
-    """A program: its log and exit code, the expected error, cause and next step."""
+    """A program with its log and exit code, and the expected error, cause and next step."""
 
     name: str
     lines: tuple[str, ...]
@@ -75,7 +75,7 @@ class FailingLog(NamedTuple):
 
 
 def programs() -> Iterator[FailingLog]:
-    """Yield the programs of the table."""
+    """Yield the programs in the table."""
     for section in TABLE.read_text().split("\n## ")[1:]:
         title, *rows = section.rstrip("\n").split("\n")
         name, before, code, cause, step = title.split(" | ")
@@ -92,7 +92,7 @@ def _before(kind: str) -> Iterator[str]:
 
 
 def _links(row: str) -> Iterator[str]:
-    """Yield a row, or instead of `%chain N` so many exceptions that are each the direct cause of the next one."""
+    """Yield a row. For `%chain N`, yield N exceptions that are each the direct cause of the next one."""
     if not row.startswith("%chain "):
         yield row
         return

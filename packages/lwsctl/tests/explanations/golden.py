@@ -1,4 +1,4 @@
-"""The recorded output of `lws explain` for every situation, in packages/lwsctl/tests/golden/explain."""
+"""Records the output of `lws explain` for each situation in packages/lwsctl/tests/golden/explain."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +14,10 @@ FOLDER: Final = Path(__file__).parents[1] / "golden" / "explain"
 
 
 def texts() -> Mapping[str, str]:
-    """Return the text of every situation by its code."""
+    """Return the message for each situation, by code."""
     return {code: text_of(code) for code in SCENARIOS}
 
 
 def text_of(code: str) -> str:
-    """Return the text of one situation."""
+    """Return the message for one situation."""
     return "\n".join(lines(diagnose(SCENARIOS[code], Selection("web")))) + "\n"

@@ -1,4 +1,4 @@
-"""Remedies that tests apply: broken templates by the code of their cause, and the marks `@remedy(CODE)` of tests."""
+"""Lists remedies that tests apply: broken templates by cause, and the marks `@remedy(CODE)` of tests."""
 
 import re
 from typing import Any, Final
@@ -7,7 +7,7 @@ from testkit.repository import ROOT
 
 
 def asks(**requests: str) -> dict[str, Any]:
-    """Return the fields of a container that requests these amounts."""
+    """Return container fields that request these amounts."""
     amounts = {name.replace("__", "/").replace("_", "."): amount for name, amount in requests.items()}
     return {"container": {"resources": {"requests": amounts, "limits": amounts}}}
 
@@ -17,10 +17,10 @@ ELSEWHERE: Final = [{"labelSelector": {"matchLabels": {"app": "nobody"}}, "topol
 
 HTTP: Final = {"httpGet": {"port": 8000}}
 PROBE: Final = {**HTTP, "periodSeconds": 1}
-"""A probe of a port on which nothing listens."""
+"""A probe of a port without a listener."""
 
 CLAIMS: Final = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]}
-"""Claims of devices, for which Kubernetes lacks the template, and the embedded cluster the kind."""
+"""Device claims whose template does not exist in Kubernetes, and whose kind the embedded cluster does not serve."""
 MOUNTED: Final = {"name": "data", "mountPath": "/data"}
 
 TEMPLATES: Final[dict[str, dict[str, Any]]] = {
@@ -60,16 +60,16 @@ TEMPLATES: Final[dict[str, dict[str, Any]]] = {
     "LWS-E115": {"container": {"lifecycle": {"postStart": HTTP}}},
     "LWS-E117": {"container": {"readinessProbe": {"httpGet": {"port": "serving"}}}},
 }
-"""By code, the fields of a pod template that cause it; the remedy is a template without them."""
+"""The pod template fields that cause each code. The remedy is a template without them."""
 
 ON_KUBERNETES: Final = frozenset({"LWS-E025", "LWS-E027", "LWS-E105"})
-"""The causes that only a real API server has."""
+"""The causes that occur only with a real API server."""
 
 OF_KUBELETS: Final = frozenset(
     f"LWS-E{number}"
     for number in ("057", "062", "065", "067", "068", "070", "071", "072", "073", "075", "112", "114", "115", "117")
 )
-"""The causes that a kubelet finds: the control plane for tests only simulates nodes."""
+"""The causes that a kubelet detects. The control plane for tests only simulates nodes."""
 
 FOLDERS: Final = ("packages/lwsctl/tests/integration/lwsctl", "tests/kubernetes/shipped")
 
@@ -84,4 +84,4 @@ TRIED: Final = frozenset(
         ),
     }
 )
-"""The causes whose remedy a test applies."""
+"""The causes with a test that applies their remedy."""

@@ -1,4 +1,4 @@
-"""The situations by the code of their cause: the fault as the API shows it, in the words of Kubernetes' components."""
+"""Defines the situations by cause, with the fault as the API shows it, and the messages of Kubernetes components."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Situations that take more to build than a line of the table of scenarios, and words that several of them have."""
+"""Builds situations that do not fit into a line of the scenario table, and strings that several situations share."""
 
 from datetime import datetime
 from typing import Final
@@ -84,7 +84,7 @@ def needs(**requests: str) -> JSONObject:
 
 
 def deferred() -> JSONObject:
-    """Return a pod that requests more than its node has free."""
+    """Return a pod that requests more than the free capacity of its node."""
     found = ready(0, metadata={"annotations": {labels.IN_PLACE_RESOURCES: "main.requests.cpu=4"}})
     pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
     pending["message"] = "Node didn't have enough resource: cpu, requested: 4000, used: 6000, capacity: 8000"
@@ -115,7 +115,7 @@ def starting() -> Observed:
 
 
 def statefulset(name: str, replicas: int, made: float, pods: int = 0) -> JSONObject:
-    """Return a StatefulSet that its controller has observed, with so many pods."""
+    """Return an observed StatefulSet with this number of pods."""
     kind = "LeaderWorkerSet" if name == "web" else "Pod"
     owner = {"kind": kind, "name": name, "uid": "set" if name == "web" else f"uid-of-{name}", "controller": True}
     metadata = {"name": name, "namespace": NAMESPACE, "generation": 1, "creationTimestamp": ago(made)}
@@ -124,7 +124,7 @@ def statefulset(name: str, replicas: int, made: float, pods: int = 0) -> JSONObj
 
 
 def missing_workers(seconds: float = 180) -> Observed:
-    """Return a rollout whose newest group has no worker for so long."""
+    """Return a rollout whose newest group has had no worker for `seconds`."""
     statefulsets = [
         statefulset("web", 2, 600, 2),
         statefulset("web-0", 3, 300, 3),
@@ -210,7 +210,7 @@ def without_api() -> JSONObject:
 
 
 def without_events() -> Observed:
-    """Return a rank that is not ready for no known reason, whose events the user may not read."""
+    """Return a rank that is not ready for an unknown reason, and whose events the user may not read."""
     late = placed(0, 1, made=900, status={"containerStatuses": [container(running={"startedAt": ago(890)})]})
     return replace(observed([ready(), late]), unread=frozenset({CORE_EVENTS}))
 

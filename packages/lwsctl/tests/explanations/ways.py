@@ -1,4 +1,4 @@
-"""Twelve ways to break a program, and what `lws run` says of each: for the reference, and for the test that breaks them."""
+"""Defines twelve ways to break a workload, with the output of `lws run`, for the reference and for the test."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to break a LeaderWorkerSet, and the code, the sentence and the first step that name it."""
+    """A way to break a LeaderWorkerSet, with the code, the sentence and the first step that describe it."""
 
     broken: str
     obj: JSONObject
@@ -31,7 +31,7 @@ def _with_pod(obj: JSONObject, **fields: object) -> JSONObject:
 
 ASKS_LEADER: Final[JSONObject] = {"exec": {"command": ["false"]}, "periodSeconds": 1}
 AT_ONCE: Final[JSONObject] = {"periodSeconds": 1, "failureThreshold": 1}
-"""A probe that fails once: otherwise a program would count as ready between two restarts, and not as stuck."""
+"""A probe that fails once. Otherwise the container would count as ready between two restarts."""
 
 WAYS: Final = (
     Way(

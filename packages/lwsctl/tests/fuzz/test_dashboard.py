@@ -1,4 +1,4 @@
-"""Clients other than the dashboard's browser get no data and trigger no action, whatever they send."""
+"""Tests that clients other than the dashboard's browser cannot read data or trigger an action."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE
 from lwsctl.dashboard.staticfiles import folder
 
 MARK = "findme"
-"""The name of the set that only the browser may see."""
+"""The name of the LeaderWorkerSet that only the browser may see."""
 
 REQUESTS = 1000
-"""Requests of one seed."""
+"""The requests of one seed."""
 
 HOSTS = (
     "evil.example",
@@ -50,7 +50,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", 
 
 
 def strange(random: Random, house: ServedDashboard) -> tuple[str, str, CIMultiDict[str]]:
-    """Return a request with at least one wrong part; the other parts are random, and may be correct."""
+    """Return a request with at least one invalid part. The other parts are random, and may be valid."""
     secrets, port = house.dashboard.secrets, house.dashboard.port
     fault = random.choice(["host", "cookie", "origin", "site"])
 

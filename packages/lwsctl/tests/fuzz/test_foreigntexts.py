@@ -1,4 +1,4 @@
-"""Every reading command, the dashboard and the recorder show in time any text that tenants and programs write.
+"""Tests that each read command, the dashboard and the recorder promptly show any string from tenants and containers.
 
 A seed is a cluster in memory: a set whose pods, events, logs and annotations have generated texts, and hostile objects around it.
 `SEEDS=500 pytest packages/lwsctl/tests/fuzz/test_foreigntexts.py` tries the seeds 0 to 499.
@@ -44,10 +44,10 @@ from lwsctl.dashboard.requestchecks import COOKIE
 T = TypeVar("T")
 
 LONGEST: Final = 2.0
-"""Seconds of the processor that a command or a page may take."""
+"""The CPU time limit of a command or a page, in seconds."""
 
 FROZEN: Final = 60.0
-"""Seconds after which a command counts as frozen, on a machine with much other work."""
+"""The timeout in seconds after which a command counts as hanging on a busy machine."""
 
 COMMANDS: Final = (
     "get", "get -A", "get -o wide", "get web", "get web/0/0", "get --not-ready", "get -o view", "get -o yaml", "get -o jsonpath={..message}",
@@ -66,7 +66,7 @@ METRICS: Final = [
     for name in ("web-0", "web-1-1")
 ]
 RAW: Final = ("logs", "-o yaml", "-o json", "jsonpath", "dashboard", "-o view")
-"""Words of commands whose output is a document or a log: it is escaped by its format, or left as the program wrote it."""
+"""Command words with a document or a log as output, which is escaped by its format or unchanged."""
 
 PAGES: Final = (
     "", "?as=table", "?as=text", f"sets/{NAMESPACE}/web", f"sets/{NAMESPACE}/web?as=table", f"sets/{NAMESPACE}/web?by=node", f"sets/{NAMESPACE}/web/rollout",
@@ -77,7 +77,7 @@ KEPT_VISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class Bridge:
-    """A transport of one event loop that sends its requests in another one, where the API server runs."""
+    """A transport of one event loop that sends its requests in the event loop of the API server."""
 
     def __init__(self, inner: Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
@@ -87,7 +87,7 @@ class Bridge:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def request(self, request: Request) -> Response:
-        """Send one request; the metrics of pods, which no node measures here, are answered at once."""
+        """Send one request. Requests for pod metrics receive an immediate response, because no node measures them."""
         if request.path.startswith("/apis/metrics.k8s.io/"):
             return Response(200, {}, msgspec.json.encode({"metadata": {}, "items": METRICS}))
         return await self._there(self._inner.request(request))
@@ -110,18 +110,18 @@ class Bridge:
             yield chunk
 
     async def close(self) -> None:
-        """Do nothing: the other loop closes it."""
+        """Do nothing, because the other loop closes it."""
 
 
 class ReadTarget(Target, frozen=True, kw_only=True):
-    """The cluster in memory, as commands address one."""
+    """The in-memory cluster, as commands address a cluster."""
 
     transport: Any
     loop: Any
 
     @asynccontextmanager
     async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
-        """Yield a session of the cluster."""
+        """Yield a session with the cluster."""
 
         def channels(path: str, query: Any, protocol: str) -> Any:
             raise AssertionError((path, query, protocol))
@@ -130,7 +130,7 @@ class ReadTarget(Target, frozen=True, kw_only=True):
 
 
 async def fill(house: ServedDashboard, random: Random) -> None:
-    """Store a set with generated texts wherever a tenant or a program may write one, and hostile objects."""
+    """Store a LeaderWorkerSet with generated strings in all fields that tenants can write, and hostile objects."""
     text = hostiletexts.text
     settings = {row.annotation: text(random, 300) for row in random.sample(list(SETTINGS), 4)}
     with suppress(KubeError):
@@ -185,13 +185,13 @@ async def fill(house: ServedDashboard, random: Random) -> None:
 
 
 async def attempt(write: Coroutine[Any, Any, object]) -> None:
-    """Store an object that the API server may refuse."""
+    """Store an object that the API server may reject."""
     with suppress(KubeError):
         await write
 
 
 def pod_status(random: Random) -> JSONObject:
-    """Return the status of a pod that crashed, waits or cannot be scheduled."""
+    """Return the status of a pod that crashed, waits, or is unschedulable."""
     text = hostiletexts.text
     ended = {
         "exitCode": random.choice([1, 2, 127, 137, 139]),
@@ -229,7 +229,7 @@ def pod_status(random: Random) -> JSONObject:
 
 
 def event(random: Random, number: int) -> JSONObject:
-    """Return an event about a pod, a StatefulSet or the set."""
+    """Return an event for a pod, a StatefulSet, or the LeaderWorkerSet."""
     kind, name = random.choice(
         [("Pod", "web-0"), ("Pod", "web-1-1"), ("StatefulSet", "web"), ("LeaderWorkerSet", "web")]
     )
@@ -257,7 +257,7 @@ def event(random: Random, number: int) -> JSONObject:
 
 
 def record(random: Random) -> JSONObject:
-    """Return a record of recreations, or what looks like one."""
+    """Return a record of recreations, or a similar value."""
     own = {labels.NAME: "web", labels.GROUP_INDEX: hostiletexts.label(random)}
     words = {key: hostiletexts.text(random, 500) for key in (labels.RECREATED_LEADER, labels.FAILED_POD_UID)}
     data: Any = random.choice([{}, [], hostiletexts.text(random), {"failure": hostiletexts.text(random)}])
@@ -266,7 +266,7 @@ def record(random: Random) -> JSONObject:
 
 
 def disaggregated_set(random: Random) -> JSONObject:
-    """Return a DisaggregatedSet with generated names of roles and messages of its status."""
+    """Return a DisaggregatedSet with generated role names and status messages."""
     text = hostiletexts.text
     obj = disaggregatedset_object([role(random.choice(["prefill", "0", "x" * 40]), 1), role("decode", 0)])
     obj["metadata"] = {"name": "ds", "namespace": NAMESPACE, "annotations": {"example.com/note": text(random)}}
@@ -276,7 +276,7 @@ def disaggregated_set(random: Random) -> JSONObject:
 
 
 def command_fault(target: Target, words: Sequence[str]) -> str:
-    """Run a command that reads; return how it failed, empty if it did not. Errors for users are expected."""
+    """Run a read command. Return its failure, or an empty string. Errors for users are expected."""
     began = time.process_time()
     command = app.lws.get_command(click.Context(app.lws), words[0])
     assert command is not None
@@ -300,7 +300,7 @@ def command_fault(target: Target, words: Sequence[str]) -> str:
 
 
 def seeded(scenario: Callable[[Random, Path], Coroutine[Any, Any, None]], usual: int, tmp_path: Path) -> None:
-    """Play a scenario with each seed; an error names the seed."""
+    """Run a scenario with each seed. An error contains the seed."""
     for seed in seeds(usual):
         directory = tmp_path / str(seed)
         directory.mkdir()

@@ -1,4 +1,4 @@
-"""Odd kubeconfigs, environments and options, generated from a seed: the command exits with a code and one message.
+"""Tests unusual kubeconfigs, environments and options from a seed. The command exits with a code and one message.
 
 Nothing leaves this machine: servers and proxies are local ports on which nobody listens. `SEEDS=10000 pytest
 packages/lwsctl/tests/fuzz` tries more than `make test` does. A failure names its seed, and `SEED=…` repeats
@@ -26,7 +26,7 @@ from lwsctl.cli import app
 SEEDS = int(os.environ.get("SEEDS", "60"))
 ONLY = os.environ.get("SEED")
 SECONDS = 10.0
-"""Processor time for one command; the first one imports all modules."""
+"""The CPU time of one command. The first command also imports all modules."""
 
 MEMORY = 256 * 2**20
 SECRET = "s3cret-bearer"
@@ -73,7 +73,7 @@ def seeds() -> Iterator[int]:
 
 
 def chosen(source: Random, usual: Any, odd: tuple[Any, ...], chance: float = 0.25) -> Any:
-    """Return a usual value in most cases."""
+    """Return the default in most cases."""
     return source.choice(odd) if source.random() < chance else usual
 
 
@@ -108,7 +108,7 @@ def user(source: Random) -> dict[str, Any]:
 
 
 def config(source: Random) -> str:
-    """Write a kubeconfig with a few odd things in it."""
+    """Write a kubeconfig with some unusual values."""
     name = chosen(source, "dev", ODD, 0.1)
     document: dict[str, Any] = {
         "apiVersion": "v1",
@@ -130,7 +130,7 @@ def config(source: Random) -> str:
 
 
 def environment(source: Random, path: Path, state: Path) -> dict[str, str]:
-    """Return the environment variables of the command line, some of them odd."""
+    """Return environment variables for the command line, with some unusual values."""
     odd = tuple(word for word in ODD if "\x00" not in word)
     variables = {
         "KUBECONFIG": chosen(source, str(path), (*odd, f"{path}:/nowhere", "/", f"{path}/x", ":::")),
@@ -145,7 +145,7 @@ def environment(source: Random, path: Path, state: Path) -> dict[str, str]:
 
 
 def words(source: Random, path: Path) -> list[str]:
-    """Return a command line that reads, and changes nothing even if it reaches a cluster."""
+    """Return a read-only command line, which does not change a cluster that it reaches."""
     name = chosen(source, "web", ODD)
     commands = (
         ["get"], ["get", name], ["get", "-o", chosen(source, "json", ODD)], ["get", "-l", chosen(source, "a=b", ODD)],
@@ -174,7 +174,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def complaint(code: int, out: str, err: str) -> str:
-    """Return what is wrong with the output and exit of a command, or an empty text."""
+    """Return the error in the output or the exit code of a command, or an empty string."""
     if "Traceback" in err + out:
         return "a traceback"
     if SECRET in err + out:
@@ -188,7 +188,7 @@ def complaint(code: int, out: str, err: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
-    """Commands send logs to the stream of one test; the next test has another stream."""
+    """Commands write logs to the stream of one test, and the next test has another stream."""
     yield
     structlog.reset_defaults()
 

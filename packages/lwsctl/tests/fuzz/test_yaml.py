@@ -1,4 +1,4 @@
-"""Odd manifests, generated from a seed, become documents or one clear error, in bounded time and memory.
+"""Tests unusual manifests from a seed. They become documents or one clear error, in limited time and memory.
 
 `SEEDS=100000 pytest packages/lwsctl/tests/fuzz` tries more than `make test` does. A failure names its seed,
 and `SEED=…` repeats it.
@@ -23,7 +23,7 @@ from lwsctl.cli.reading import manifests
 SEEDS = int(os.environ.get("SEEDS", "250"))
 ONLY = os.environ.get("SEED")
 SECONDS = 5.0
-"""Processor time for one text of at most `LONGEST` characters."""
+"""The CPU time for one string of at most `LONGEST` characters."""
 
 LONGEST = 100_000
 MEMORY = 512 * 2**20
@@ -70,7 +70,7 @@ def flow(source: Random, depth: int) -> str:
 
 
 def manifest(source: Random) -> str:
-    """Write an object whose fields have odd values."""
+    """Write an object with unusual field values."""
     documents = []
     for _ in range(source.randrange(1, 4)):
         lines = [
@@ -85,7 +85,7 @@ def manifest(source: Random) -> str:
 
 
 def bomb(source: Random) -> str:
-    """Write a short text that stands for a large value."""
+    """Write a short string that expands to a large value."""
     count, levels = source.randrange(2, 12), source.randrange(2, 60)
     opening, closing = source.choice([("[", "]"), ("{<<: [", "]}"), ("{a: [", "]}")])
     lines = [f"a0: &a0 {source.choice(['{x: 1}', '[x]', 'x' * 1000])}"]
@@ -96,7 +96,7 @@ def bomb(source: Random) -> str:
 
 
 def tower(source: Random) -> str:
-    """Write a text that nests very deeply, or repeats very often."""
+    """Write a string with very deep nesting or many repetitions."""
     piece = source.choice(
         ["[", "{a: ", "- ", "? ", "a:\n ", "%TAG !a! b\n", "--- \n", "&a [", '"', "!!int 1:", "a: |\n", "<<: "]
     )
@@ -104,7 +104,7 @@ def tower(source: Random) -> str:
 
 
 def mutated(source: Random) -> str:
-    """Change characters of an example."""
+    """Change some characters of an example."""
     text = source.choice(EXAMPLES)
     for _ in range(source.randrange(1, 6)):
         place = source.randrange(len(text) + 1)

@@ -1,4 +1,4 @@
-"""The page of a set: the cost of a change does not depend on the unchanged parts."""
+"""Tests that the cost of a page change does not depend on the unchanged parts."""
 
 import copy
 from collections.abc import Callable
@@ -23,7 +23,7 @@ ADDRESS = Address(kind=PageKind.SET, key=ObjectKey("default", "web"))
 
 
 class LargeSet:
-    """A LeaderWorkerSet of ready groups of 8 and its pods; `change` makes one rank of it unready."""
+    """A LeaderWorkerSet with ready groups of 8 and its pods. `change` makes one rank not ready."""
 
     def __init__(self, groups: int) -> None:
         self.lws = builders.leaderworkerset_object(replicas=groups, size=SIZE)

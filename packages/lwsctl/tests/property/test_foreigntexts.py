@@ -1,4 +1,4 @@
-"""The work for a text of a tenant or a program is linear in its length, whatever it repeats; no reader recurses into it.
+"""Tests that the processing time of tenants' strings is linear in their length, without recursion.
 
 Hostile texts repeat a piece. Patterns run in C, where lines do not count: their time is limited, to a hundredth of what the
 square would take.
@@ -35,7 +35,7 @@ from lwsctl.model.groups import rank_of
 
 LENGTH = 32 * 1024
 LIMIT = 1.0
-"""Seconds of processor time for one text: ten times what the slowest reader takes."""
+"""The CPU time for one string in seconds, which is ten times what the slowest function needs."""
 
 SECRETS = (
     "jwtid=", "tokenid: ", "token=", "password= ", 'password="', 'token=\\"', "--token ", "--a-token-", "name: token\n", "://", "://a:b",
@@ -66,7 +66,7 @@ PIECES = (*SECRETS, *CONTROLS, *WORDS)
 
 
 def pod(message: str) -> JSONObject:
-    """Return a leader pod whose container ended with this message."""
+    """Return a leader pod whose container terminated with this message."""
     leader = builders.leader_pod(builders.leaderworkerset_object(), 0)
     ended = {"exitCode": 1, "reason": "Error", "message": message}
     status = {"name": "c", "restartCount": 1, "state": {"terminated": ended}, "lastState": {"terminated": ended}}
@@ -74,7 +74,7 @@ def pod(message: str) -> JSONObject:
 
 
 def deep(text: str) -> str:
-    """Return a JSONPath template of the text on a deep value."""
+    """Return a JSONPath template with the string on a deep value."""
     value: Any = {"a": text}
     for _ in range(len(text) // 16):
         value = {"a": value}
@@ -120,7 +120,7 @@ def test_hostile_text_is_read_in_linear_time(name: str) -> None:
 
 
 def tolerant(reader: Callable[[str], object], text: str) -> None:
-    """Read a text that may be refused."""
+    """Read a string that may be rejected."""
     try:
         reader(text)
     except ValueError:
@@ -133,14 +133,14 @@ OTHERS = (
     "lwsctl.cli.commands.inspect.cp",
     "kuberuntime.objects.duration",
 )
-"""Modules whose patterns read manifests and words of the user who runs the command; `test_parsers.py` has durations."""
+"""Modules whose patterns only read the user's own manifests and arguments. `test_parsers.py` measures them."""
 
 SHORTER = {
     "kuberuntime.texts.masking.BEFORE": masking.LONGEST_NAME,
     "kuberuntime.objects.errorchains": errorchains.READ,
     "kuberuntime.objects.errorlines": errorchains.READ,
 }
-"""Patterns that read only so many characters of a text."""
+"""Patterns that read a limited number of characters."""
 
 
 def test_patterns_are_found() -> None:
@@ -164,7 +164,7 @@ def test_every_pattern_reads_hostile_text_in_time() -> None:
 
 
 def patterns() -> Iterator[tuple[str, "re.Pattern[str]"]]:
-    """Yield the patterns that search the texts of tenants, by module and name."""
+    """Yield the patterns that search tenants' strings, by module and name."""
     for package in (kuberuntime.objects, kuberuntime.texts, leaderworkerset, lwsctl):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not info.name.endswith("__main__") and not info.name.startswith(OTHERS):

@@ -1,4 +1,4 @@
-"""Thirty programs that fail with their whole logs: verdict, cause, error and next step at every second of the minute after."""
+"""Tests thirty failing programs with complete logs: status, cause, error and next step in each second of a minute."""
 
 import asyncio
 from collections import Counter
@@ -31,10 +31,10 @@ from lwsctl.model.verdict import CALM, NEEDS_USER, Verdict
 from lwsctl.observation.evidence import judged
 
 SECONDS: Final = 60
-"""The seconds after the first failure in which each poll must be right."""
+"""The seconds after the first failure at which each poll must be correct."""
 
 RUNS: Final = 4.0
-"""Seconds until a program fails: it is ready meanwhile."""
+"""The time until a program fails, in seconds. Until then it is ready."""
 
 LINES: Final = 120
 """The number of printed lines."""
@@ -44,7 +44,7 @@ PROGRAMS: Final = {program.name: program for program in programs()}
 
 
 def prints(program: FailingLog) -> Script:
-    """Return the script of the leaders, which print the log and fail, or exceed their memory; workers run."""
+    """Return the script of the leaders, which print the log and fail or exceed their memory. Workers keep running."""
     exits = (RUNS, Exit(program.exit_code)) if program.cause != NO_MEMORY else None
     output = "\n".join([*program.lines[-LINES:], ""])
 
@@ -57,7 +57,7 @@ def prints(program: FailingLog) -> Script:
 
 @asynccontextmanager
 async def recorder(world: SimulatedCluster) -> AsyncIterator[None]:
-    """Record failures into ConfigMaps, as the manager of a cluster does."""
+    """Record failures in ConfigMaps, as the manager on a cluster does."""
     store = ConfigMapStore(world.client, of_a_set=MEBIBYTE, in_all=MEBIBYTE, keeps=timedelta(hours=1))
     await store.open()
     pods = Informer(world.client, Selection(PODS, label_selector=labels.NAME))
@@ -74,7 +74,7 @@ async def recorder(world: SimulatedCluster) -> AsyncIterator[None]:
 
 
 def fault(program: FailingLog, diagnosis: Diagnosis) -> str:
-    """Return what is wrong with a diagnosis; empty if nothing is."""
+    """Return the error in a diagnosis, or an empty string."""
     error = " ".join(program.error.line.split())[:200]
     text = f"{diagnosis.verdict} {diagnosis.code}: {diagnosis.sentence}"
     if diagnosis.verdict not in NEEDS_USER | CALM:
@@ -87,7 +87,7 @@ def fault(program: FailingLog, diagnosis: Diagnosis) -> str:
 
 
 async def polls(world: SimulatedCluster) -> list[Diagnosis]:
-    """Explain each second, as a separate process does."""
+    """Explain in each second, as a separate process does."""
     found = []
     for _ in range(SECONDS):
         found.append(await judged(world.client, await explain(world)))
@@ -96,7 +96,7 @@ async def polls(world: SimulatedCluster) -> list[Diagnosis]:
 
 
 def run(program: FailingLog, policy: str, identity: str, *, records: bool = True) -> list[Diagnosis]:
-    """Return the diagnoses of the minute after the first failure of a program, which a recorder may record."""
+    """Return the diagnoses in the minute after the first failure of a program, optionally with a recorder."""
     found: list[Diagnosis] = []
 
     async def scenario(world: SimulatedCluster) -> None:
@@ -129,7 +129,7 @@ def test_failing_program_is_explained_at_every_second(name: str) -> None:
 
 @pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart"])
 def test_log_of_the_failed_pod_is_read_without_a_recorder(policy: str) -> None:
-    """After a recreation its log is lost, and a step names what would keep it."""
+    """After a recreation, its log is lost, and a step describes how to preserve it."""
     program = PROGRAMS["torchrun-first"]
     crashing = [
         diagnosis for diagnosis in run(program, policy, "Ordinal", records=False) if diagnosis.code == "LWS-E071"
@@ -143,7 +143,7 @@ def test_log_of_the_failed_pod_is_read_without_a_recorder(policy: str) -> None:
 
 @pytest.mark.parametrize("name", ["vllm-oom", "torchrun-first"])
 def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
-    """They judge from the same logs and episodes as `lws explain`."""
+    """They use the same logs and episodes as `lws explain`."""
     program, cards = PROGRAMS[name], list[Diagnosis]()
 
     async def scenario(world: SimulatedCluster) -> None:

@@ -1,4 +1,4 @@
-"""The verdict over time: a failing program is never healthy, and a loading program never needs a user.
+"""Tests the status over time. A failing program is never healthy, and a loading program never needs user action.
 
 Everything runs: the manager, the StatefulSets, the kubelet with modelled programs. A virtual poll is a separate
 `lws explain`: it knows only what the API server has.
@@ -32,14 +32,14 @@ POLLS: Final = 250
 
 
 async def explain(world: SimulatedCluster) -> Diagnosis:
-    """Diagnose the set as a separate process does."""
+    """Diagnose the LeaderWorkerSet as a separate process does."""
     lws = await world.get(LEADERWORKERSETS, "web")
     shown = view(lws, (await world.client.list(PODS, namespace=NAMESPACE)).items)
     return await diagnosisinput.diagnose_one(Lists(world.client), shown, Selection("web"), Commands(), world.clock)
 
 
 async def polls(world: SimulatedCluster, seconds: float) -> list[Diagnosis]:
-    """Explain again and again for so many virtual seconds, in every phase of a second."""
+    """Explain repeatedly for `seconds` of virtual time, at different fractions of a second."""
     found = []
     for _ in range(POLLS):
         found.append(await explain(world))
@@ -48,7 +48,7 @@ async def polls(world: SimulatedCluster, seconds: float) -> list[Diagnosis]:
 
 
 def fails(after: float) -> Script:
-    """Return the script of a program that fails in rank 0/1 after so many seconds; other ranks run."""
+    """Return a script in which rank 0/1 fails after `seconds`, and the other ranks run."""
 
     def script(spec: ContainerSpec) -> Program:
         place = spec.env.get("LWS_GROUP_INDEX"), spec.env.get("LWS_WORKER_INDEX")
@@ -89,7 +89,10 @@ def test_program_that_keeps_failing_is_never_healthy(seconds: int, policy: str) 
 
 
 def test_dashboard_is_calm_while_programs_fail() -> None:
-    """Two sets fail, every two and every five seconds: the verdict stays, and cards change places at most every 10 s."""
+    """Two LeaderWorkerSets fail every two and every five seconds.
+
+    The status is stable, and cards move at most every 10 s.
+    """
     shown: list[tuple[float, tuple[str, ...], dict[str, str]]] = []
 
     async def scenario(world: SimulatedCluster) -> None:
@@ -126,13 +129,13 @@ def named(lws: JSONObject, name: str) -> JSONObject:
 
 
 def loads(seconds: float) -> Script:
-    """Return the script of a server that answers after so many seconds."""
+    """Return the script of a server that responds after `seconds`."""
     return lambda _: Program(listens={8000: seconds})
 
 
 @pytest.mark.parametrize("probe", ["readinessProbe", "startupProbe"])
 def test_server_that_loads_never_needs_a_user(probe: str) -> None:
-    """Also while a rollout replaces a group that was ready."""
+    """This also applies while a rollout replaces a group that was ready."""
     verdicts: list[Diagnosis] = []
 
     async def scenario(world: SimulatedCluster) -> None:

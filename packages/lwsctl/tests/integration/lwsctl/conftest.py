@@ -1,4 +1,4 @@
-"""Both clusters with the running controllers, as for the tests of the controllers."""
+"""Runs both clusters with the controllers, as the tests of the controllers do."""
 
 from tests.integration.clusters.fixtures import manage, pytest_pyfunc_call, runner, running, space
 

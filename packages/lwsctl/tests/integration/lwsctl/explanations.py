@@ -1,4 +1,4 @@
-"""The output of `lws explain` on a cluster, and the situations that tests wait for."""
+"""Reads the output of `lws explain` on a cluster, and waits for situations."""
 
 import asyncio
 import os
@@ -30,10 +30,10 @@ from lwsctl.observation.diagnosisinput import diagnose_one
 from lwsctl.observation.lists import Lists
 
 ASKED_AGAIN: Final = 0.3
-"""Seconds between two explanations, each of which lists a dozen kinds."""
+"""The interval between two explanations in seconds. Each explanation lists a dozen kinds."""
 
 NAMED_WITHIN: Final = 5.0
-"""Seconds after the fault can be seen."""
+"""The time in seconds after which the fault is visible."""
 
 HELD: Final = "tests.example.com/held"
 
@@ -42,12 +42,12 @@ COMMAND: Final = re.compile(r"\b(?:kubectl|lws) .+")
 
 
 def remedy(code: str) -> pytest.MarkDecorator:
-    """Mark a test that applies the remedy of this cause, and sees the set get ready; `tests.explanations.remedies` counts it."""
+    """Mark a test that applies the remedy of this cause, after which the LeaderWorkerSet must become ready."""
     return pytest.mark.parametrize("code", [code])
 
 
 class LateClock(SystemClock):
-    """A clock that is fast by so much: what `lws explain` says later of the state that there is now."""
+    """A clock that is ahead by this time, for explanations of the current state at a later time."""
 
     def __init__(self, late: timedelta) -> None:
         self._late = late
@@ -58,7 +58,7 @@ class LateClock(SystemClock):
 
 
 async def diagnosis(space: LiveScenario, target: str = "web", *, late: timedelta = timedelta()) -> Diagnosis:
-    """Return what `lws explain` says, or would say after so long if nothing changed."""
+    """Return the explanation, or the explanation after `seconds` without a change."""
     session = session_of(space)
     if not late:
         (told,) = await explain(session, parse(target))
@@ -69,7 +69,7 @@ async def diagnosis(space: LiveScenario, target: str = "web", *, late: timedelta
 
 
 async def typed(space: LiveScenario, *words: str, code: int = 0) -> str:
-    """Run a command of `lws` until it exits with this code; return its output."""
+    """Run an `lws` command until it exits with this code. Return its output."""
     environment = os.environ | {"KUBECONFIG": str(space.cluster.kubeconfig)}
     pipe, both = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
     process = await asyncio.create_subprocess_exec(
@@ -100,7 +100,7 @@ async def follow(space: LiveScenario, told: Diagnosis, words: str) -> None:
 async def named(
     space: LiveScenario, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN, late: timedelta = timedelta()
 ) -> Diagnosis:
-    """Wait until `lws explain` names the code, or would name it after so long."""
+    """Wait until `lws explain` returns the code, now or for a time `later`."""
     told = await diagnosis(space, target, late=late)
     try:
         async with timeouts.within(seconds):
@@ -113,7 +113,7 @@ async def named(
 
 
 def warned(words: str) -> Any:
-    """Return the expectation that a Warning event has these words."""
+    """Return the condition that a Warning event contains these strings."""
 
     def expectation(state: State) -> None:
         notes = [str(one.get("note")) for one in state.events.values() if one.get("type") == "Warning"]
@@ -123,7 +123,7 @@ def warned(words: str) -> Any:
 
 
 def unschedulable(words: str, count: int = 1) -> Any:
-    """Return the expectation that so many pods are unschedulable for a reason with these words."""
+    """Return the condition that `count` pods are unschedulable for a reason with these strings."""
 
     def expectation(state: State) -> None:
         told = [meta.find_condition(pod, "PodScheduled") or {} for pod in state.pods.values()]
@@ -134,7 +134,7 @@ def unschedulable(words: str, count: int = 1) -> Any:
 
 
 def of_kubernetes(space: LiveScenario, lacks: str = "such admission") -> None:
-    """Skip a test of features that the embedded API server does not enforce or serve."""
+    """Skip a test of features that the embedded API server does not support."""
     if space.cluster.name == "embedded":
         pytest.skip(f"the embedded API server has no {lacks}")
 
@@ -156,7 +156,7 @@ def asking(**requests: str) -> JSONObject:
 async def unreachable_webhook(
     space: LiveScenario, resource: Resource = PODS, *, subresource: str = "", operation: str = "CREATE"
 ) -> AsyncIterator[None]:
-    """Configure an unreachable webhook for the pods of the namespace, or for another kind."""
+    """Configure an unreachable webhook for the namespace's pods, or for another kind."""
     plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
     rule = {"apiGroups": [resource.group], "apiVersions": [resource.version], "resources": [plural]}
     name = f"unreachable-{space.namespace}"

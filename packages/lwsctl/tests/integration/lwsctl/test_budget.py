@@ -1,4 +1,4 @@
-"""The restart budget: `maxGroupRestarts`, evidence, `Degraded`, `recover` (contract-newest, section 8)."""
+"""Tests the restart budget: `maxGroupRestarts`, evidence, `Degraded`, `recover` (contract-newest, section 8)."""
 
 import json
 from typing import Any, Final
@@ -52,7 +52,7 @@ def degraded(state: State) -> str:
 
 
 def assert_exhausted(state: State, *pods: str) -> None:
-    """Exactly these pods are kept as evidence, terminating, and the LeaderWorkerSet says so."""
+    """Check that exactly these pods are terminating evidence, according to the LeaderWorkerSet."""
     kept = {name for name, pod in state.of("web").items() if is_kept(pod)}
     assert kept == set(pods)
     assert all(meta.is_deleting(state.pods[pod]) for pod in pods)
@@ -62,7 +62,7 @@ def assert_exhausted(state: State, *pods: str) -> None:
 
 
 def assert_still(state: State) -> None:
-    """Expect that only the stopped groups are unready."""
+    """Check that only the stopped groups are not ready."""
     found = {
         one["type"]: (one["status"], one["reason"]) for one in state.leaderworkersets["web"]["status"]["conditions"]
     }
@@ -70,7 +70,7 @@ def assert_still(state: State) -> None:
 
 
 async def exhaust(space: LiveScenario, group: int) -> State:
-    """Make a group without remaining restarts fail, and wait until its pods are evidence."""
+    """Let a group without remaining restarts fail, and wait until its pods are evidence."""
     await space.restart_container(f"web-{group}-1")
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
@@ -108,7 +108,7 @@ async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: LiveS
 
 
 def assert_only_new(before: State, state: State, *names: str) -> None:
-    """Expect that exactly these pods were replaced and are ready."""
+    """Check that exactly these pods were replaced and are ready."""
     old = before.uids("web")
     assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
     assert all(is_ready(state.pods[pod]) for pod in names)
@@ -126,7 +126,7 @@ async def test_new_template_replaces_an_exhausted_group(space: LiveScenario) -> 
 
 
 async def test_partition_keeps_the_evidence_below_it(space: LiveScenario) -> None:
-    """The evidence is kept until the partition is lowered (N-RB-6, section 10)."""
+    """The evidence remains until the partition decreases (N-RB-6, section 10)."""
     before = await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 0)
     await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
@@ -158,7 +158,7 @@ async def test_scaling_down_deletes_evidence(space: LiveScenario) -> None:
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deleting_the_leaderworkerset_deletes_evidence(space: LiveScenario, propagation: Propagation) -> None:
-    """A new set of the same name starts without evidence (N-RB-5)."""
+    """A new LeaderWorkerSet with the same name starts without evidence (N-RB-5)."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.delete("web", propagation=propagation)
@@ -170,7 +170,7 @@ async def test_deleting_the_leaderworkerset_deletes_evidence(space: LiveScenario
 
 
 async def test_deleting_the_namespace_deletes_evidence(space: LiveScenario) -> None:
-    """Evidence does not block the namespace: the LeaderWorkerSet is deleted with it."""
+    """Evidence does not block the deletion of a namespace, because the LeaderWorkerSet is deleted as well."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.client.delete(NAMESPACES, space.key(space.namespace)._replace(namespace=""))
@@ -201,7 +201,7 @@ async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: LiveS
 
 
 async def test_restart_limit_annotation_equals_the_field(space: LiveScenario) -> None:
-    """Both annotations of earlier versions are still supported: the limit, and the text that resumes all groups."""
+    """Both annotations of earlier versions are still supported: the limit, and the value that resumes all groups."""
     before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
     await space.restart_container("web-0-1")
     await replaced(space, before, "web-0", "web-0-1")
@@ -213,7 +213,7 @@ async def test_restart_limit_annotation_equals_the_field(space: LiveScenario) ->
 
 
 async def test_groups_are_not_restarted_when_counts_are_unreadable(space: LiveScenario) -> None:
-    """A group that may have no restarts left is not restarted (N-RB-10)."""
+    """A group without remaining restarts is not restarted (N-RB-10)."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
     await space.restart_container("web-0-1")
@@ -239,14 +239,14 @@ async def test_group_that_the_go_manager_exhausted_is_adopted(space: LiveScenari
 
 
 async def test_restart_limit_requires_a_policy_that_recreates(space: LiveScenario) -> None:
-    """A restart limit requires a policy that recreates (N-VAL-6)."""
+    """A restart limit requires a policy that recreates groups (N-VAL-6)."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
 
 
 @remedy("LWS-E079")
 async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenario, code: str) -> None:
-    """`lws explain`, `lws rollout status` and `lws recover` name the group, and the second restart is not made."""
+    """`lws explain`, `lws rollout status` and `lws recover` show the group, which is not restarted a second time."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.until(assert_still)
@@ -268,14 +268,14 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
 
 
 async def exhaust_keyed(space: LiveScenario, before: State, leader: str) -> State:
-    """Make the group of a leader with a random key fail until it is exhausted."""
+    """Let the group of a leader with a random key fail until it is exhausted."""
     worker = keyed.worker_of(before, leader)
     await space.restart_container(worker)
     return await space.until(lambda state: assert_exhausted(state, leader, worker))
 
 
 async def test_exhausted_group_with_a_random_key_keeps_its_place(space: LiveScenario) -> None:
-    """The leader that would replace the group waits, with both policies (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
+    """With both policies, the replacement leader waits (N-RB-13, N-RB-15, N-ST-4, N-ST-5)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     leader = keyed.leaders(before)[0]
@@ -299,7 +299,7 @@ async def test_exhausted_group_with_a_random_key_keeps_its_place(space: LiveScen
 
 
 def assert_all_kept(state: State, pods: set[str]) -> None:
-    """Expect that exactly these pods are kept."""
+    """Check that exactly these pods remain."""
     assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
 
 
@@ -329,7 +329,7 @@ async def test_exhausted_group_is_deleted_when_scaled_down(space: LiveScenario) 
 
 
 async def test_template_or_deletion_removes_evidence_of_random_keys(space: LiveScenario) -> None:
-    """A template or deletion removes evidence of random keys (N-RB-6, N-AT-21)."""
+    """A new template or a deletion removes the evidence of groups with random keys (N-RB-6, N-AT-21)."""
     await space.create(limited(0, replicas=2, **keyed.HASH))
     before = await keyed.settled(space, 2, 2)
     await exhaust_keyed(space, before, keyed.leaders(before)[0])

@@ -49,7 +49,7 @@ async def test_client_applies_waits_scales_and_deletes(space: LiveScenario) -> N
 
 
 def cluster_until(cluster: Client, ready: int) -> list[View]:
-    """Watch until the given number of groups exists and is ready; then leave the watch."""
+    """Watch until the given number of groups exists and is ready. Then stop the watch."""
     seen = []
     for view in cluster.watch("web"):
         seen.append(view)

@@ -45,7 +45,7 @@ LIMIT = 60.0
 
 
 def session_of(space: LiveScenario, client: Client | None = None) -> Session:
-    """Return the session of a command in the test's namespace; none of them opens channels."""
+    """Return the session of a command in the test's namespace, which does not open channels."""
 
     def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:
         raise AssertionError((path, query, protocol))
@@ -101,7 +101,7 @@ spec:
           emptyDir:
             medium:
 """
-"""The output of a chart for empty values, which `kubectl apply` accepts."""
+"""The output of a chart with empty values, which `kubectl apply` accepts."""
 
 
 async def test_empty_blocks_of_a_chart_are_accepted(space: LiveScenario) -> None:
@@ -168,7 +168,7 @@ async def test_node_table_shows_free_resources_and_their_users(space: LiveScenar
 
 
 async def explained(space: LiveScenario, place: str, words: str) -> str:
-    """Wait until a followed view gives a reason for a rank with these words; return it."""
+    """Wait until a followed view contains a reason with these strings for a rank. Return it."""
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
 
     def reason() -> str | None:
@@ -263,7 +263,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario
 
 
 async def regarded(space: LiveScenario, shown: SetView) -> set[str]:
-    """Return the objects that the events of a DisaggregatedSet regard."""
+    """Return the objects that the events of a DisaggregatedSet refer to."""
     return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
@@ -297,7 +297,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
 
 
 async def set_that_is(space: LiveScenario, wanted: Callable[[SetView], bool]) -> SetView:
-    """Wait until the followed view of the set satisfies the condition; return it."""
+    """Wait until the followed view of the LeaderWorkerSet satisfies the condition. Return it."""
     informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
 
     def as_wanted() -> SetView | None:

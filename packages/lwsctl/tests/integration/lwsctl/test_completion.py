@@ -28,7 +28,7 @@ def holds(condition: str, state: State) -> None:
 
 
 def ended(state: State, condition: str, *pods: str) -> None:
-    """Expect that the set has the condition, and that exactly these leader pods are kept."""
+    """Check that the LeaderWorkerSet has the condition, and that exactly these leader pods remain."""
     holds(condition, state)
     found = state.of("web")
     assert found.keys() == set(pods)
@@ -67,7 +67,7 @@ def _assert(value: object) -> None:
 
 
 def _is_over(state: State, leader: str) -> None:
-    """Expect that the leader is kept and its workers are deleted."""
+    """Check that the leader remains and its workers are deleted."""
     assert meta.annotations(state.pods[leader])[labels.GROUP_ENDED] == "Complete"
     assert meta.is_deleting(state.pods[leader])
     assert f"{leader}-1" not in state.pods

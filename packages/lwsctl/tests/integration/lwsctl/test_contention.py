@@ -1,4 +1,4 @@
-"""Another writer that changes fields of own objects to and fro, on both clusters (docs/adr/0030)."""
+"""Tests another writer that repeatedly changes fields of owned objects, on both clusters (docs/adr/0030)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,12 +22,12 @@ from lwsctl.diagnosis.causes import contention
 from lwsctl.model.verdict import Verdict
 
 FAST = 0.02
-"""Seconds between two looks of the rival."""
+"""The interval in seconds at which the other writer checks the field."""
 
 
 @dataclass
 class Rival:
-    """Writes its own value into a field whenever the field has another one."""
+    """Writes a value to a field whenever the field has another value."""
 
     space: LiveScenario
     resource: Resource
@@ -38,7 +38,7 @@ class Rival:
     writes: int = 0
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write until canceled."""
         key = ObjectKey(self.space.namespace, self.name)
         while True:
             obj = await self.space.client.get(self.resource, key)
@@ -60,7 +60,7 @@ async def running(rival: Rival) -> AsyncIterator[Rival]:
 
 
 async def test_field_that_is_taken_back_is_written_rarely(space: LiveScenario) -> None:
-    """An event and explain name both writers; a change of the user is not delayed by it."""
+    """An event and explain show both writers. User changes are not delayed."""
     await space.bring_up(lws(replicas=1, size=2))
     patch = {"metadata": {"labels": {labels.ROLE: "rival"}}}
     rival = Rival(space, STATEFULSETS, "web", patch, ("metadata", "labels", labels.ROLE), "rival")
@@ -81,7 +81,7 @@ def _has_two_groups(state: State) -> None:
 
 
 async def test_size_of_a_role_that_is_taken_back_is_explained(space: LiveScenario) -> None:
-    """Somebody scales the LeaderWorkerSet of a DisaggregatedSet, as an autoscaler may."""
+    """A user scales the LeaderWorkerSet of a DisaggregatedSet, as an autoscaler may do."""
     whole = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await space.create(whole, DISAGGREGATED_SETS)
     name = min((await space.until(_has_parts)).leaderworkersets)

@@ -1,4 +1,7 @@
-"""`lws doctor` on both clusters: a healthy one has no error, and a webhook that is not trusted is named."""
+"""Tests `lws doctor` on both clusters.
+
+It finds no error on a healthy one, and reports a webhook that is not trusted.
+"""
 
 import base64
 from datetime import UTC, datetime
@@ -16,7 +19,7 @@ from lwsctl.cli.doctor.findings import CheckResult, Level
 
 KEY = ObjectKey("", MUTATING_NAME)
 NO_DEPLOYMENT = {"LWS-D502", "LWS-D512"}
-"""The manager of the tests runs in their process: there is no Deployment, and it needs no lease."""
+"""The test process runs the manager, so there is no Deployment, and the manager does not need a lease."""
 
 
 async def problems(space: LiveScenario) -> dict[str, CheckResult]:
@@ -42,7 +45,7 @@ async def test_doctor_names_an_untrusted_webhook_only(space: LiveScenario) -> No
 
 
 async def bundles(space: LiveScenario, values: list[str]) -> None:
-    """Write the authorities of the webhooks."""
+    """Write the CA bundles of the webhooks."""
     patch = [
         {"op": "replace", "path": f"/webhooks/{at}/clientConfig/caBundle", "value": value}
         for at, value in enumerate(values)

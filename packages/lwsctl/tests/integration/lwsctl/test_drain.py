@@ -1,4 +1,4 @@
-"""`lws drain` and `lws move` without maintenance in the manager: both report it, and change nothing."""
+"""Tests that `lws drain` and `lws move` report that maintenance is disabled, and do not change anything."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -21,7 +21,7 @@ LIMIT = 60.0
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for one second for a manager that never answers: the time does not change what is reported."""
+    """Wait one second for a manager that never responds, because the duration does not affect the report."""
     monkeypatch.setattr(nodewrites, "PATIENCE", 1.0)
 
 

@@ -1,4 +1,4 @@
-"""`lws explain` on both clusters: each fault is really created, and named by its code within seconds."""
+"""Tests `lws explain` on both clusters. Each fault is really created, and explain reports its code within seconds."""
 
 import asyncio
 
@@ -88,7 +88,7 @@ async def test_explain_names_an_exhausted_quota(space: LiveScenario) -> None:
 
 
 async def test_explain_names_a_quota_of_revisions(space: LiveScenario) -> None:
-    """The manager's revision fits; the StatefulSet controller's own is refused, and no event reports it."""
+    """The manager's revision is permitted, and the StatefulSet controller's revision is rejected without an event."""
     of_kubernetes(space)
     hard = {"count/controllerrevisions.apps": "1"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}}

@@ -1,4 +1,4 @@
-"""Events that components of clouds write about pods: read on both clusters, and named with the right verdict."""
+"""Tests events that cloud components write for pods. They are read on both clusters, and have the correct status."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -16,7 +16,7 @@ GPUS: Final = {"nvidia_com__gpu": "8"}
 async def record(
     space: LiveScenario, pod: str, reason: str, message: str, *, component: str, kind: str = "Normal", ago: float = 0
 ) -> None:
-    """Write an event about a pod as another component would."""
+    """Write an event for a pod as another component would."""
     uid = (await space.get(PODS, pod))["metadata"]["uid"]
     moment = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat(timespec="seconds").replace("+00:00", "Z")
     about = {"apiVersion": "v1", "kind": "Pod", "name": pod, "namespace": space.namespace, "uid": uid}

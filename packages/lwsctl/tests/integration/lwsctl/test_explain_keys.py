@@ -1,4 +1,7 @@
-"""`lws explain` of groups with random keys, on both clusters: it names the missing step of the Deployment and a fix."""
+"""Tests `lws explain` for groups with random keys on both clusters.
+
+It reports the missing Deployment step and a remedy.
+"""
 
 from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import LiveScenario
@@ -23,7 +26,7 @@ async def deployment(space: LiveScenario) -> JSONObject:
 
 @remedy("LWS-E088")
 async def test_explain_names_leaders_without_progress(space: LiveScenario, code: str) -> None:
-    """It is reported if pulling the images takes longer than the deadline of the Deployment."""
+    """It is reported if pulling the images exceeds the deadline of the Deployment."""
     await space.create(lws(replicas=1, size=1, **HASH))
     await settled(space, 1, 1)
     await space.replace_worker_template(slow_template(15))
@@ -40,7 +43,7 @@ async def test_explain_names_leaders_without_progress(space: LiveScenario, code:
 
 @remedy("LWS-E089")
 async def test_explain_names_a_rollout_mistaken_for_a_size_change(space: LiveScenario, code: str) -> None:
-    """The Deployment controller waits to have scaled the ReplicaSet, which has its size (docs/adr/0017).
+    """The Deployment controller waits for the scaling of a ReplicaSet that already has its size (docs/adr/0017).
 
     It is named after a minute: a controller may be behind. The rollout continues after the suggested commands.
     """

@@ -1,4 +1,7 @@
-"""`lws explain` of pods without a node, on both clusters: each fault is really created, and named by its code."""
+"""Tests `lws explain` for unscheduled pods on both clusters.
+
+Each fault is really created, and explain reports its code.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -45,7 +48,7 @@ async def test_explain_names_labels_that_no_node_has(space: LiveScenario) -> Non
 
 @asynccontextmanager
 async def node_with(space: LiveScenario, **spec: Any) -> AsyncIterator[JSONObject]:
-    """Give a node these fields of its spec for the body; yield the templates of pods that only fit there."""
+    """Set these spec fields on a node. Yield the templates of pods that fit only there."""
     node = "node-63"
 
     async def write(fields: JSONObject) -> None:

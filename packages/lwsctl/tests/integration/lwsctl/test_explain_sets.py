@@ -1,4 +1,7 @@
-"""`lws explain` of DisaggregatedSets, on both clusters: each fault is really created, and named by its code."""
+"""Tests `lws explain` for DisaggregatedSets on both clusters.
+
+Each fault is really created, and explain reports its code.
+"""
 
 import asyncio
 from functools import partial
@@ -33,7 +36,7 @@ async def create(space: LiveScenario, roles: list[JSONObject]) -> None:
 
 
 async def told(space: LiveScenario, code: str) -> Diagnosis:
-    """Wait until the code is named for the set, by its name and in the list of everything."""
+    """Wait until explain reports the code, for the DisaggregatedSet by name and in the list of all objects."""
     session = session_of(space)
     async with timeouts.within(NAMED_WITHIN):
         while (found := worst(await explain(session, parse("split")))).code != code:  # noqa: ASYNC110 - nothing tells
@@ -44,7 +47,7 @@ async def told(space: LiveScenario, code: str) -> Diagnosis:
 
 
 async def healthy(space: LiveScenario) -> None:
-    """Wait until the set is healthy."""
+    """Wait until the DisaggregatedSet is healthy."""
     async with timeouts.within(NAMED_WITHIN * 4):
         while worst(await explain(session_of(space), parse("split"))).verdict is not Verdict.HEALTHY:  # noqa: ASYNC110
             await asyncio.sleep(ASKED_AGAIN)
@@ -98,7 +101,7 @@ async def test_explain_reports_a_finished_set_as_healthy(space: LiveScenario) ->
 
 
 async def test_set_with_a_failing_reconcile_is_not_available(space: LiveScenario) -> None:
-    """A Service of another owner has the name of a role's: LWS-E017 names both."""
+    """A Service of another owner has the name of a role's Service. LWS-E017 contains both names."""
     await create(space, [role("prefill", 1), role("decode", 1)])
     services = (await space.until(_has_services)).services
     name = min(service for service in services if service.endswith("-prv"))

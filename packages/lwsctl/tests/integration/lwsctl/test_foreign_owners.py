@@ -1,4 +1,4 @@
-"""Names of other owners, refused objects and unreadable fields, on both clusters (docs/adr/0030)."""
+"""Tests used names, rejected objects and unreadable fields on both clusters (docs/adr/0030)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -27,7 +27,7 @@ def assert_unavailable(state: State, name: str, ready: int) -> None:
 
 @remedy("LWS-E019")
 async def test_group_with_a_name_of_another_set_is_not_counted(space: LiveScenario, code: str) -> None:
-    """`meet-1` is there first, then `meet` grows to a group of that name."""
+    """`meet-1` exists first, and then `meet` grows to a group with that name."""
     other = (await space.bring_up(lws("meet-1", replicas=1, size=2))).uids("meet-1")
     await space.bring_up(lws("meet", replicas=1, size=2))
     await space.scale(2, "meet")
@@ -65,7 +65,7 @@ async def test_explain_names_a_user_service_that_is_not_headless(space: LiveScen
 
 @pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
 async def test_user_service_that_selects_the_pods_is_used(space: LiveScenario, policy: JSONObject) -> None:
-    """As with the Go controller (R-SVC-4): published manifests have one for the clients of the leaders."""
+    """This matches the Go controller (R-SVC-4). Published manifests have a Service for clients of the leaders."""
     name = "web-0" if policy else "web"
     spec = {"ports": [{"port": 80}], "selector": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
     await space.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, SERVICES)
@@ -103,7 +103,7 @@ async def test_rejected_object_is_explained_and_status_written(
 
 
 async def test_set_whose_deletion_is_rejected_is_not_available(space: LiveScenario) -> None:
-    """All groups are ready, but the reconcile fails (docs/adr/0030)."""
+    """All groups are ready, but the reconciliation fails (docs/adr/0030)."""
     obj = lws(replicas=1, size=2)
     await space.bring_up(obj | {"metadata": obj["metadata"] | {"annotations": {labels.REVISION_HISTORY_LIMIT: "0"}}})
     async with unreachable_webhook(space, CONTROLLER_REVISIONS, operation="DELETE"):
@@ -122,7 +122,7 @@ def assert_failing(state: State, name: str) -> None:
 
 @remedy("LWS-E056")
 async def test_explain_names_unreadable_restart_counts(space: LiveScenario, code: str) -> None:
-    """The set is not reconciled, although all groups are ready (N-RB-10)."""
+    """The LeaderWorkerSet is not reconciled although all groups are ready (N-RB-10)."""
     await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "many"}}})
     await space.until(warned(f"Cannot reconcile: annotation {labels.GROUP_RESTART_COUNTS}: many"))

@@ -12,7 +12,7 @@ from lwsctl.cli.commands.inspect.must_gather import Gatherer
 
 
 async def test_gathering_collects_all_objects_of_a_set(space: LiveScenario) -> None:
-    """A cluster without operator and cert-manager is gathered as well (R-OP-42)."""
+    """A cluster without operator and cert-manager is also supported (R-OP-42)."""
     await space.bring_up(lws(replicas=2, size=2))
     found: dict[Resource, set[str]] = {}
     logs: dict[str, bytes] = {}

@@ -1,4 +1,7 @@
-"""Updates in place: existing pods get the new images, and the StatefulSet controller deletes none of them (ADR 24)."""
+"""Tests updates in place.
+
+Existing pods receive the new images, and the StatefulSet controller does not delete them (ADR 24).
+"""
 
 import pytest
 from tests.controlplane import build
@@ -15,13 +18,13 @@ from leaderworkerset.api import kubernetesfeatures, labels
 
 
 def in_place(way: str, replicas: int, size: int) -> JSONObject:
-    """Return a LeaderWorkerSet that is updated in this way."""
+    """Return a LeaderWorkerSet with updates in place."""
     made = lws(replicas=replicas, size=size)
     return made | {"metadata": made["metadata"] | {"annotations": {labels.IN_PLACE: way}}}
 
 
 def none_is_deleted(state: State) -> None:
-    """Expect that no pod is being deleted."""
+    """Check that no pod is being deleted."""
     assert not [name for name, pod in state.pods.items() if meta.is_deleting(pod)]
 
 
@@ -54,7 +57,7 @@ def sized(cpu: str, image: str = "app:1") -> JSONObject:
 
 
 def in_place_of(cpu: str, way: str, replicas: int = 2, size: int = 2) -> JSONObject:
-    """Return a LeaderWorkerSet that is updated in this way, and whose pods have these requests."""
+    """Return a LeaderWorkerSet with updates in place, whose pods have these requests."""
     return lws(
         replicas=replicas, size=size, annotations={labels.IN_PLACE: way}, template={"workerTemplate": sized(cpu)}
     )
@@ -75,7 +78,7 @@ def told_of_resizes(state: State) -> str:
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
 async def test_cpu_and_memory_change_without_recreating_pods(space: LiveScenario, image: str) -> None:
-    """No pod is deleted, and StatefulSets look as if they had created the pods. No record is left (R-ARC-4)."""
+    """No pod is deleted, and StatefulSets appear to have created the pods. No record remains (R-ARC-4)."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -117,7 +120,7 @@ async def test_group_is_recreated_when_no_node_can_resize_it(
 async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
     space: LiveScenario, request: pytest.FixtureRequest, code: str
 ) -> None:
-    """An infeasible resize is reported with its pod, and the same pods accept other amounts."""
+    """An infeasible resize is reported with its pod. The same pods accept other amounts."""
     skip_without(request, kubernetesfeatures.RESIZE_CHECK)
     before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
@@ -138,7 +141,7 @@ async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
 
 @remedy("LWS-E096")
 async def test_other_changes_recreate_groups_or_hold_the_rollout(space: LiveScenario, code: str) -> None:
-    """The error names the first field that is not an image. After a revert, nothing has changed."""
+    """The error contains the first field that is not an image. After a revert, no object differs."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
     why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"

@@ -12,11 +12,11 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.reading import manifests
 
 OF_A_LIST = ("containers.0.name", "containers.1", "ports.0", "volumeMounts.0.mountPath")
-"""Fields of list elements of which API servers name only the list."""
+"""Fields of list elements for which API servers report only the list."""
 
 
 def lines_of(obj: JSONObject, path: str, text: str) -> set[str]:
-    """Return the places that a message about the field may have."""
+    """Return the expected locations of messages for the field."""
     field = NAMED.get(text, path)
     fields = [field]
     if field.endswith(OF_A_LIST):

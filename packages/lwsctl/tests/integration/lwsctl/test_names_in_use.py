@@ -1,4 +1,4 @@
-"""Children whose names other objects have, for every kind of child and both identities (docs/adr/0030)."""
+"""Tests children whose names other objects use, for each kind of child and both identities (docs/adr/0030)."""
 
 from itertools import product
 
@@ -36,7 +36,7 @@ MANNERS = [*product((False, True), repeat=2)]
 
 
 def foreign(resource: Resource, name: str, *, is_owned: bool, is_labelled: bool) -> JSONObject:
-    """Return an object that is not ours: a controller owns it, or not; it has our labels, or not."""
+    """Return a foreign object, with or without a controller, and with or without the project's labels."""
     own: JSONObject = {labels.NAME: "web", labels.GROUP_INDEX: "0"} if is_labelled else {}
     spec: JSONObject = {"ports": [{"port": 80}], "selector": OTHER}
     if resource is not SERVICES:
@@ -79,7 +79,7 @@ async def test_name_in_use_is_reported(space: LiveScenario, child: str, *, is_ow
 @pytest.mark.parametrize("is_owned", [False, True], ids=["plain", "owned labelled"])
 @pytest.mark.parametrize("name", ["web-0", "web-0-1"], ids=["leader", "worker"])
 async def test_pod_with_the_name_of_a_rank_is_reported(space: LiveScenario, name: str, *, is_owned: bool) -> None:
-    """The StatefulSet controller tries again and again, without an event."""
+    """The StatefulSet controller retries repeatedly without an event."""
     own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "1" if name == "web-0-1" else "0"}
     metadata = {"name": name, "labels": own if is_owned else OTHER, "ownerReferences": [THING] if is_owned else []}
     metadata["annotations"] = {labels.SIZE: "2"}
@@ -92,7 +92,7 @@ async def test_pod_with_the_name_of_a_rank_is_reported(space: LiveScenario, name
 
 
 async def test_orphaned_workers_are_counted(space: LiveScenario) -> None:
-    """After `kubectl delete pod web-0 --cascade=orphan` nobody controls the StatefulSet of the workers."""
+    """After `kubectl delete pod web-0 --cascade=orphan`, no object controls the worker StatefulSet."""
     before = (await space.bring_up(lws(replicas=1, size=2))).statefulsets["web-0"]
     await space.delete("web-0", PODS, propagation="Orphan")
 

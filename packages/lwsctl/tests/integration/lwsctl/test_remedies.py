@@ -1,4 +1,7 @@
-"""Remedies of the catalogue, applied: the set is broken, named by its code, corrected as the cause says, and becomes ready."""
+"""Tests the remedies in the catalogue.
+
+A broken LeaderWorkerSet is explained, corrected as advised, and becomes ready.
+"""
 
 import re
 from collections.abc import AsyncIterator
@@ -41,17 +44,17 @@ from lwsctl.diagnosis.causes.starts import PATIENCE
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 
 LATER: Final = 10.0
-"""Seconds until a scheduler that does not exist counts as silent."""
+"""The time in seconds after which a missing scheduler counts as silent."""
 
 PORT: Final = 8000
 """The port of leaders that become ready after their workers."""
 
 FAILURES: Final = 12
-"""The number of refusals after which a controller waits for ten seconds and more."""
+"""The number of rejections after which a controller waits for at least ten seconds."""
 
 
 def of_kubelets(space: LiveScenario) -> None:
-    """Skip a test of what a kubelet refuses."""
+    """Skip a test of pods that a kubelet rejects."""
     if space.cluster.name != "embedded":
         pytest.skip("the nodes are simulated, and start everything")
 
@@ -79,7 +82,7 @@ async def test_correcting_the_template_makes_the_set_ready(space: LiveScenario, 
 
 @asynccontextmanager
 async def closed_node(space: LiveScenario, **spec: object) -> AsyncIterator[JSONObject]:
-    """Close one node for the body; yield the template of pods that only fit there."""
+    """Cordon one node. Yield the template of pods that fit only there."""
     await space.client.patch(NODES, ObjectKey("", "node-62"), {"spec": spec}, kind="merge")
     try:
         yield template(nodeSelector={"kubernetes.io/hostname": "node-62"})
@@ -147,7 +150,7 @@ async def test_amounts_that_a_quota_requires_make_the_set_ready(space: LiveScena
 
 @asynccontextmanager
 async def without_validation(space: LiveScenario) -> AsyncIterator[None]:
-    """Let the manager's webhook not validate the namespace: a set may be older than its rules."""
+    """Exclude the namespace from the manager's webhook. A LeaderWorkerSet may be older than its rules."""
     found = await space.client.list(VALIDATING_WEBHOOK_CONFIGURATIONS)
     (own,) = (obj for obj in found.items if any(hook["name"] == "vleaderworkerset.kb.io" for hook in obj["webhooks"]))
     elsewhere = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [space.namespace]}
@@ -162,7 +165,7 @@ async def without_validation(space: LiveScenario) -> AsyncIterator[None]:
 
 
 async def store(space: LiveScenario, obj: JSONObject) -> bool:
-    """Create an object; return whether the API server admitted it."""
+    """Create an object. Return whether the API server admitted it."""
     with suppress(ForbiddenError):
         await space.create(obj)
         return True
@@ -183,7 +186,7 @@ async def test_shorter_name_makes_the_set_ready(space: LiveScenario, code: str) 
 
 @remedy("LWS-E106")
 async def test_annotation_wakes_the_statefulset_controller(space: LiveScenario, code: str) -> None:
-    """It waits longer after each refusal; the events of the refusals expire before it tries again."""
+    """The delay increases with each rejection, and the events of the rejections expire before the next attempt."""
     async with unreachable_webhook(space):
         await space.create(lws(replicas=1, size=1))
         await space.until(warned("unreachable.example.com"))
@@ -194,7 +197,7 @@ async def test_annotation_wakes_the_statefulset_controller(space: LiveScenario, 
 
 
 async def refusals(space: LiveScenario) -> int:
-    """Return how often a pod was refused."""
+    """Return the number of rejections of a pod."""
     events = space.state.events.values()
     return sum(
         int((event.get("series") or {}).get("count") or event.get("deprecatedCount") or 1)
@@ -248,7 +251,7 @@ async def test_scaling_back_the_workers_makes_the_set_ready(space: LiveScenario,
 
 
 async def create_deaf_leader(space: LiveScenario, policy: str) -> None:
-    """Create a set whose leader listens on no port, and so is not ready."""
+    """Create a LeaderWorkerSet whose leader does not listen on a port, and is not ready."""
     of_kubelets(space)
     leader = pod_template()
     leader["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 1}
@@ -257,7 +260,7 @@ async def create_deaf_leader(space: LiveScenario, policy: str) -> None:
 
 
 def begin_to_listen(space: LiveScenario) -> None:
-    """Let all programs listen on the port."""
+    """Let all containers listen on the port."""
     assert isinstance(space.cluster, EmbeddedCluster)
     for process in space.cluster.runner.processes.values():
         process.program = replace(process.program, listens={PORT: 0.0})

@@ -1,4 +1,4 @@
-"""The effect of one failed pod on its group (contract 8.2)."""
+"""Tests the effect of one failed pod on its group (contract 8.2)."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ async def test_restarted_container_recreates_the_group(space: LiveScenario, poli
 
 @pytest.mark.parametrize(("pod", "recreations"), [("web-1", 0), ("web-1-2", 1)], ids=["leader", "worker"])
 async def test_deleted_pod_recreates_the_group(space: LiveScenario, pod: str, recreations: int) -> None:
-    """If the leader itself is deleted, nothing else has to be deleted (R-POD-4, R-POD-10, R-POD-11)."""
+    """If the leader is deleted, no other object must be deleted (R-POD-4, R-POD-10, R-POD-11)."""
     before = await space.bring_up(lws(replicas=3, size=3))
     await space.delete(pod, PODS)
     state = await replaced(space, before, "web-1", "web-1-1", "web-1-2")
@@ -56,7 +56,7 @@ async def test_recreation_records_an_event(space: LiveScenario) -> None:
 
 
 async def test_container_restarts_alone_under_policy_none(space: LiveScenario) -> None:
-    """A container restarts alone under policy None (R-POD-3)."""
+    """With policy None, a container restarts alone (R-POD-3)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.restart_container("web-1-1")
     await space.until(
@@ -81,7 +81,7 @@ async def test_deleted_leader_removes_its_workers_under_policy_none(space: LiveS
 
 
 async def test_workers_wait_for_the_names_of_old_workers(space: LiveScenario) -> None:
-    """While an old worker ends, the StatefulSet controller could only fail to create the new one (ADR 45)."""
+    """While an old worker terminates, the StatefulSet controller could not create the new one (ADR 45)."""
     before = await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": "None"}))
     await space.patch({"metadata": {"finalizers": ["example.com/slow"]}}, "web-0-1", resource=PODS)
     await space.delete("web-0", PODS)
@@ -127,7 +127,7 @@ async def test_pending_group_is_not_recreated_after_start_policy(
 
 
 async def test_pending_group_is_recreated_by_default(space: LiveScenario) -> None:
-    """RecreateGroupOnPodRestart recreates the group, whether it is complete or not (R-POD-5)."""
+    """RecreateGroupOnPodRestart recreates a complete or incomplete group (R-POD-5)."""
     await space.create(crowded("RecreateGroupOnPodRestart", {}))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -153,13 +153,13 @@ def crowded(policy: str, annotations: dict[str, str]) -> JSONObject:
 
 
 def placed_worker(state: State) -> str:
-    """Return the worker that got the node."""
+    """Return the worker on the node."""
     (name,) = [pod for pod in ("web-0-1", "web-0-2") if is_ready(state.pods[pod])]
     return name
 
 
 def assert_one_pending(state: State) -> None:
-    """Expect that all three pods exist, and that one worker has no node."""
+    """Check that all three pods exist, and that one worker is unscheduled."""
     assert state.of("web").keys() == {"web-0", "web-0-1", "web-0-2"}
     unready = {pod for pod, obj in state.pods.items() if not is_ready(obj)}
     assert len(unready) == 1

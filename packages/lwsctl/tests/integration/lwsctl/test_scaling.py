@@ -1,4 +1,4 @@
-"""Scaling up and down."""
+"""Tests scaling up and down."""
 
 import asyncio
 
@@ -71,7 +71,10 @@ def _assert_there(state: State, replicas: int) -> None:
 async def test_scaling_down_reports_and_recreates_unready_groups(
     space: LiveScenario, capsys: pytest.CaptureFixture[str], stays: bool
 ) -> None:
-    """The highest indexes are deleted first (R-ARC-2). The unready group gets the space of the deleted group."""
+    """The highest indexes are deleted first (R-ARC-2).
+
+    The group that is not ready receives the capacity of the deleted group.
+    """
     await space.create(lws(replicas=2, size=2, gated=True, rollout={"maxUnavailable": 2}))
     async with space.releasing():
         before = (await space.settled()).uids("web")

@@ -1,4 +1,4 @@
-"""Pods that need permissions of a host: rejected on a restricted cluster until their account is permitted.
+"""Tests pods with host permissions. A restricted cluster rejects them until their account is permitted.
 
 A ValidatingAdmissionPolicy stands for OpenShift's SecurityContextConstraints.
 """
@@ -63,7 +63,7 @@ def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 
 async def test_privileged_pods_wait_until_their_account_is_permitted(space: LiveScenario) -> None:
-    """Rejected pods are reported by an event and `lws explain`, and are created when the account is permitted.
+    """Rejected pods are reported in an event and in `lws explain`, and are created after the account is permitted.
 
     Rules R-OP-62, AT-000-6d.
 
@@ -93,7 +93,7 @@ async def test_privileged_pods_wait_until_their_account_is_permitted(space: Live
 
 
 async def is_refused(space: LiveScenario, pod: JSONObject) -> bool:
-    """Return whether the policy is in force already: API servers follow policies with a delay."""
+    """Return whether the policy is active, because API servers apply policies with a delay."""
     try:
         await space.create(pod, PODS, dry_run=True)
     except ForbiddenError as error:

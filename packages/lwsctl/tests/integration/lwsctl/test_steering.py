@@ -1,4 +1,4 @@
-"""The verbs of `lws rollout`, on both clusters: history, diff, undo, pause, resume, restart, status."""
+"""Tests the verbs of `lws rollout` on both clusters: history, diff, undo, pause, resume, restart and status."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from lwsctl.cli.watchwarnings import following
 from lwsctl.rollout import patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
-"""Text that Go's JSON encoder escapes: a revision is adopted without a change of its data."""
+"""A revision with characters that Go's JSON encoder escapes is adopted without a change to its data."""
 
 STUCK = 3.0
 
@@ -55,7 +55,7 @@ async def numbers(space: LiveScenario) -> list[tuple[int, bool]]:
 
 @contextmanager
 def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
-    """Expect the error of a task that follows objects, which is raised in a group."""
+    """Expect the error of a task that follows objects, which is raised in an exception group."""
     with pytest.raises(ExceptionGroup) as caught:
         yield
     (found,) = leaves(caught.value)

@@ -1,4 +1,4 @@
-"""`lws top` and the usage in `lws get -o wide` on both clusters, and without a metrics API."""
+"""Tests `lws top` and the usage in `lws get -o wide` on both clusters, and without a metrics API."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The script of verbs on both clusters; containers are played there, so steps that reach into them are left out."""
+"""Runs the script of verbs on both clusters without real containers. Steps that need them are skipped."""
 
 import asyncio
 import io
@@ -21,7 +21,7 @@ async def test_verbs_of_the_script_have_their_effects(space: LiveScenario, tmp_p
 
 
 def typed(space: LiveScenario, step: Step) -> tuple[int, str]:
-    """Run one step next to the managers of the test, in its own event loop; return its exit code and output."""
+    """Run one step next to the test's managers in a separate event loop. Return its exit code and output."""
     where = ["--kubeconfig", str(space.cluster.kubeconfig), "--namespace", space.namespace]
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):

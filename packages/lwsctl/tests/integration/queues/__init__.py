@@ -1,1 +1,1 @@
-"""Commands for LeaderWorkerSets that wait for a queue of Kueue."""
+"""Tests commands for LeaderWorkerSets that wait for a Kueue queue."""

@@ -1,4 +1,4 @@
-"""Both clusters with the stand-in of Kueue, as for the tests of the controllers."""
+"""Runs both clusters with simulated Kueue, as the tests of the controllers do."""
 
 from tests.integration.kueue.conftest import admission, kueue, manage, pytest_pyfunc_call, runner, running, space
 

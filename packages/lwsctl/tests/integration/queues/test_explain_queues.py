@@ -1,4 +1,4 @@
-"""`lws explain` for groups that wait for the quota of a queue."""
+"""Tests `lws explain` for groups that wait for queue quota."""
 
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.kueue.test_run_leaderworkerset import queued, run_leader_only

@@ -46,7 +46,7 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
 LIMIT = 30.0
-"""Seconds in which anything must come true."""
+"""The timeout of all conditions, in seconds."""
 
 WIDGETS = Resource("tests.example.com", "v1", "widgets", "Widget")
 WIDGET_CACHE = Cache(Selection(WIDGETS))

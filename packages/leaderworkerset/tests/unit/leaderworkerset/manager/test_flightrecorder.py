@@ -53,7 +53,7 @@ class Slow:
             yield response
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no connection is open."""
 
 
 @asynccontextmanager

@@ -190,7 +190,7 @@ class Dies:
         return self._inner.stream(request)
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize("sends", range(7))

@@ -45,7 +45,7 @@ class Kubelet:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Answer a request."""
+        """Respond to a request."""
         self.asked.append(dict(request.query))
         answer = self.previous if ("previous", "true") in request.query else self.present
         if self.slow and f"/namespaces/{self.slow}/" in request.path:
@@ -65,7 +65,7 @@ class Kubelet:
             self._open -= 1
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing."""
 
 
 async def _chunks(text: bytes, seconds: float) -> AsyncIterator[bytes]:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")
 LIMIT = 10.0
-"""Seconds in which anything must come true."""
+"""The timeout of all conditions, in seconds."""
 
 CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 

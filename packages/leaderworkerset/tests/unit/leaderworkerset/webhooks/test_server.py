@@ -35,7 +35,7 @@ from leaderworkerset.webhooks.server import LARGE, LARGE_AT_ONCE, LARGEST_BODY, 
 DESCRIPTORS = 200
 
 LIMIT = 20.0
-"""Seconds in which anything must come true."""
+"""The timeout of all conditions, in seconds."""
 
 AUTHORITY = certificates.create_authority(datetime.now(UTC))
 SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""The command line: exit codes, messages, options anywhere, and a quick start."""
+"""Tests the command line: exit codes, messages, options in any position, and a quick start."""
 
 import errno
 import os
@@ -194,7 +194,7 @@ STEPS = [
     ("run --help", HEAVY - {"structlog"}),
     ("manager --help", {"rich", "pygments", "localkube"}),
 ]
-"""The modules that a command does not import, and with it every command before it."""
+"""The modules that a command, and each command before it, does not import."""
 
 
 @pytest.mark.slow

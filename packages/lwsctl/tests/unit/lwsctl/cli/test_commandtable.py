@@ -1,4 +1,4 @@
-"""Every command of the table exists, has help with examples, and accepts each example."""
+"""Tests that each command in the table exists, has help with examples, and accepts each example."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Durations as options accept them."""
+"""Tests durations in options."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""Logs record events, and never secrets."""
+"""Tests that logs record events, and never secrets."""
 
 import io
 import json

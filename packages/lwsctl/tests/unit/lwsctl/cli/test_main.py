@@ -1,4 +1,4 @@
-"""Ctrl-C before the command line is loaded."""
+"""Tests Ctrl-C before the command line is loaded."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The reference of the commands equals their help."""
+"""Tests that the command reference equals the help."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,5 +15,5 @@ PAGES: dict[str, Callable[[], dict[Path, str]]] = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_command_reference_is_up_to_date(name: str) -> None:
-    """The reference equals the help of the commands; `make generate` writes it."""
+    """The command reference equals the help, from which `make generate` writes it."""
     assert [path.name for path, text in PAGES[name]().items() if path.read_text(encoding="utf-8") != text] == []

@@ -1,4 +1,4 @@
-"""An unknown word is answered with the most similar ones, or with none."""
+"""Tests that similar words are suggested for an unknown word, if there are any."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The messages when a list or a name has no result."""
+"""Tests the messages for an empty list and for an unknown name."""
 
 import asyncio
 from collections.abc import Sequence

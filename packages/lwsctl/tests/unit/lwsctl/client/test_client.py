@@ -1,4 +1,4 @@
-"""The Python client: manifests, its state before it is open, and the ends of its iterators."""
+"""Tests the Python client: manifests, its state before it is opened, and the end of its iterators."""
 
 import asyncio
 import copy
@@ -49,7 +49,7 @@ def test_manifest_has_only_the_given_fields() -> None:
 
 
 def paths_of_spec(struct: str = "LeaderWorkerSetSpec", prefix: str = "") -> set[str]:
-    """Return the paths of a spec that end at a scalar, a list or a field that only the dictionary has."""
+    """Return the spec paths that end at a scalar, a list, or a field that only the dictionary has."""
     found: set[str] = set()
     for name, field in TYPES.fields(struct).items():
         path = f"{prefix}{name}"
@@ -184,7 +184,7 @@ def test_asynchronous_client_is_open_only_within_its_context() -> None:
 
 
 class Numbers(Client):
-    """A client without a cluster, which shows how iterators are passed on."""
+    """A client without a cluster, which shows how iterators are forwarded."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Commands in a rank: the request, the output, and connections that end early."""
+"""Tests commands in a rank: the request, the output, and connections that close early."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ Pieces = Sequence[tuple[int, bytes]]
 
 
 class Streams:
-    """The streams of a command that prints these pieces."""
+    """The streams of a command that prints these chunks."""
 
     def __init__(self, pieces: Pieces) -> None:
         self.pieces = list(pieces)
@@ -33,7 +33,7 @@ class Streams:
 
 
 def executed(pieces: Pieces, stdin: bytes = b"") -> tuple[CommandResult, Streams, dict[str, Any]]:
-    """Run a command whose streams have these pieces."""
+    """Run a command whose streams contain these chunks."""
     asked: dict[str, Any] = {}
     streams = Streams(pieces)
 

@@ -1,4 +1,4 @@
-"""An action is one of a few commands, whose only parameters are names and numbers."""
+"""Tests that an action is one of a few commands, with only names and numbers as parameters."""
 
 import pytest
 

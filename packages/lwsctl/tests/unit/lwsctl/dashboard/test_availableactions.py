@@ -1,4 +1,4 @@
-"""The actions that a page offers, and what each ends."""
+"""Tests the actions that a page offers, and what each of them stops."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""A reconnecting client gets what it missed, once.
+"""Tests that a reconnecting client receives the missed events once.
 
 A client that missed too much, or knows another server, gets everything.
 """
@@ -13,7 +13,7 @@ from lwsctl.dashboard.markup import Safe
 
 
 def show(channel: PageChannel, number: int) -> str:
-    """Show a state; return its number."""
+    """Show a state. Return its number."""
     channel.show({"r": [Fragment("a", Safe(f"<i>{number}</i>"))]})
     return channel.ident
 

@@ -1,4 +1,4 @@
-"""A difference leads from any state of a page to any other, and texts never become HTML."""
+"""Tests that a difference transforms any page state into any other, and that strings never become HTML."""
 
 import doctest
 import re
@@ -24,21 +24,24 @@ STATES = st.lists(st.sampled_from("abcdefgh"), unique=True).flatmap(
 
 
 def rendered(state: tuple[list[str], list[int], int]) -> Rendering:
-    """Return a state of two regions."""
+    """Return a state with two regions."""
     keys, versions, cut = state
     pieces = [piece(key, version) for key, version in zip(keys, versions, strict=True)]
     return {"one": pieces[:cut], "two": pieces[cut:]}
 
 
 def piece(key: str, version: int) -> Fragment:
-    """Return a piece with a part that has a part; versions 0 and 1 differ within, 2 also differs around it."""
+    """Return an element with a nested part.
+
+    Versions 0 and 1 differ in the part, and version 2 also differs around it.
+    """
     inner = Fragment(f"{key}/in", Safe(f"<b id={key}/in>{version % 2}</b>"))
     part = Fragment(f"{key}/part", Safe(f"<u id={key}/part>x{inner.html}</u>"), parts=(inner,))
     return Fragment(key, Safe(f"<i id={key}>{part.html}{version // 2}</i>"), parts=(part,))
 
 
 def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[str, dict[str, str]]:
-    """Apply a difference to the regions like `static/stream.js`."""
+    """Apply a difference to the regions as `static/stream.js` does."""
     gone = change.get("gone", ())
     regions = {region: {k: v for k, v in pieces.items() if k not in gone} for region, pieces in shown.items()}
     for region, key, html in change.get("put", ()):
@@ -55,7 +58,7 @@ def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[st
 
 
 def replaced(text: str, key: str, html: str) -> str:
-    """Replace the element with this id in the text of a piece; without one it is the new piece."""
+    """Replace the element with this ID in the HTML of an element. Without the ID, replace the whole element."""
     element = re.compile(rf"<(\w) id={key}>.*</\1>")
     return element.sub(html, text) if element.search(text) else html
 

@@ -1,4 +1,4 @@
-"""The shared model recovers after the API server was unavailable, or the machine slept."""
+"""Tests that the shared model recovers after an outage of the API server or a suspension of the machine."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ def lws(name: str) -> JSONObject:
 
 @pytest.mark.parametrize("minutes", [1, 30])
 async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
-    """The connections of the watches ended silently, and their back-off is long after an outage of minutes."""
+    """The watch connections closed silently, and their back-off is long after an outage of minutes."""
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
@@ -43,7 +43,7 @@ async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
 
 
 async def test_patience_grows_until_a_slow_server_answers() -> None:
-    """A diagnosis that needs longer than the first limit is finished by a later one."""
+    """A later diagnosis completes a diagnosis that exceeded the first time limit."""
     async with api_server() as transport:
         model = LiveModel(Client(transport), "", Commands())
         async with live(model), model.looking(), asyncio.timeout(600):
@@ -77,7 +77,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
 
 
 class BrokenSets:
-    """Stands for the followed sets, and cannot show them."""
+    """Replaces the followed workloads, and cannot show them."""
 
     def views(self) -> list[View]:
         raise RecursionError("maximum recursion depth exceeded")

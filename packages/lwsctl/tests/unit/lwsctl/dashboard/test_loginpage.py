@@ -1,4 +1,4 @@
-"""A shared dashboard: a visitor without a login sees the login page, and each user acts with their own token."""
+"""Tests a shared dashboard. Visitors see the login page, and each user acts with a personal token."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @asynccontextmanager
 async def browser(house: ServedDashboard, token: str = "") -> AsyncIterator[aiohttp.ClientSession]:
-    """Yield the session of a browser, logged in if there is a token."""
+    """Yield a browser session, which is logged in if there is a token."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(cookie_jar=jar) as session:
         if token:

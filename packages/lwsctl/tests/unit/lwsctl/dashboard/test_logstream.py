@@ -1,4 +1,4 @@
-"""The lines of a log as the dashboard sends them."""
+"""Tests the log lines that the dashboard sends."""
 
 import asyncio
 

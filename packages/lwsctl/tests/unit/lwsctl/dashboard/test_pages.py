@@ -38,7 +38,7 @@ STUCK = Diagnosis(
 
 
 def web(*, ready: bool = True, groups: int = 2, size: int = 2, **fields: Any) -> View:
-    """Return a set with its pods."""
+    """Return a LeaderWorkerSet with its pods."""
     lws = builders.leaderworkerset_object(replicas=groups, size=size, **fields)
     available = {"type": "Available", "status": str(ready), "observedGeneration": 1}
     count = groups if ready else 0
@@ -242,7 +242,7 @@ def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
 
 
 def flat(pieces: Iterable[Fragment]) -> Iterator[Fragment]:
-    """Yield pieces and all parts of them."""
+    """Yield elements and all of their parts."""
     for piece in pieces:
         yield piece
         yield from flat(piece.parts)
@@ -415,7 +415,7 @@ def test_topology_omits_nothing() -> None:
 
 
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
-    """Return how many groups of a set would fit: in all, then in each domain."""
+    """Return the number of groups that would fit: in total, and in each domain."""
     facts = {NODES: nodes, PODS: pods or []}
     shown = rendered(picture(found), PageKind.TOPOLOGY, facts=facts, other=str(found.key))
     words = re.sub("<[^>]*>", "", html(shown, "fit"))
@@ -443,7 +443,7 @@ def test_topology_shows_zones_next_to_racks() -> None:
 
 
 def asking(amounts: JSONObject, *, size: int, **metadata: Any) -> View:
-    """Return a set without pods, whose containers have these limits and no requests."""
+    """Return a LeaderWorkerSet without pods, whose containers have these limits and no requests."""
     container = {"name": "main", "image": "a", "resources": {"limits": amounts}}
     lws = builders.leaderworkerset_object(replicas=1, size=size, metadata=metadata)
     lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}

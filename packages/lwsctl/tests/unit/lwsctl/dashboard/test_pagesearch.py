@@ -1,4 +1,4 @@
-"""The search over all sets, groups, ranks, nodes and causes."""
+"""Tests the search for workloads, groups, ranks, nodes and causes."""
 
 import pytest
 from tests import builders
@@ -10,7 +10,7 @@ from lwsctl.model.leaderworkerset import view
 
 
 def found(shown: Picture, text: str) -> dict[str, list[str]]:
-    """Return the titles of the hits by kind."""
+    """Return the titles of the results by kind."""
     return {hits.kind: [hit.title for hit in hits.best] for hits in pagesearch.search(shown, text)}
 
 

@@ -1,4 +1,4 @@
-"""The past of a set: the timeline of the last hour, and recorded failures side by side."""
+"""Tests the history of a workload: the timeline of the last hour, and recorded failures side by side."""
 
 from datetime import timedelta
 

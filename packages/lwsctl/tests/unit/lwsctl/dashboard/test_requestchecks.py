@@ -1,4 +1,4 @@
-"""Only the browser that opened the link gets answers: each check alone, with all other parts correct."""
+"""Tests that only the browser that opened the link receives responses. Each check is tested alone."""
 
 import pytest
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> Non
     ],
 )
 def test_foreign_host_name_is_refused(hosts: list[str]) -> None:
-    """With DNS rebinding, a page of evil.example requests its own name, which meanwhile points to 127.0.0.1."""
+    """With DNS rebinding, a page of evil.example requests its own host name, which now resolves to 127.0.0.1."""
     assert gate().refusal(replace(GOOD, hosts=hosts)) is Rejection.HOST
 
 

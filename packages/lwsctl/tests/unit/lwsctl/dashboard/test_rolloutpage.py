@@ -1,4 +1,4 @@
-"""The rollout page: its course over time, and the content of the last change."""
+"""Tests the rollout page: its progress over time, and the content of the last change."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The style: every text has enough contrast on every ground that it may stand on."""
+"""Tests the style. All text has enough contrast on each possible background."""
 
 import re
 

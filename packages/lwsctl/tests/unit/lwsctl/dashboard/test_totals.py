@@ -1,4 +1,4 @@
-"""The numbers of all sets on the first page."""
+"""Tests the totals on the first page."""
 
 from tests import builders
 

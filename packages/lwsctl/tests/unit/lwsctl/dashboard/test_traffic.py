@@ -1,4 +1,4 @@
-"""The bytes that the stream of a page carries, counted in virtual time."""
+"""Tests the number of bytes in the event stream of a page, in virtual time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,10 @@ PENDING = {"phase": "Pending", "conditions": []}
 
 @asynccontextmanager
 async def looked_at(address: Address) -> AsyncIterator[tuple[ServedDashboard, list[bytes]]]:
-    """Show a page of a set of 60 groups of 2; yield the dashboard, and the sent events of the page's stream."""
+    """Show the page of a LeaderWorkerSet with 60 groups of 2.
+
+    Yield the dashboard, and the sent events of the stream.
+    """
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())

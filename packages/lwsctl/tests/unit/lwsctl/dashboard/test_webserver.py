@@ -1,4 +1,4 @@
-"""The running server: pages, streams, logs, panes and actions for its browser, and nothing for other clients."""
+"""Tests the running server: pages, streams, logs, panels and actions for its browser only."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 async def first_events(
     house: ServedDashboard, session: aiohttp.ClientSession, path: str, ident: str, count: int
 ) -> list[tuple[str, str]]:
-    """Read a stream until so many events have come."""
+    """Read a stream until it contains this number of events."""
     chunks: list[bytes] = []
     async with session.get(house.base + "stream", params=topic(path, ident)) as response:
         assert response.headers["Content-Type"] == "text/event-stream"
@@ -45,7 +45,7 @@ async def first_events(
 
 
 async def seen_in(house: ServedDashboard, session: aiohttp.ClientSession, path: str, ident: str, words: str) -> str:
-    """Read a stream until words are in it; return all of it."""
+    """Read a stream until it contains the strings. Return the complete content."""
     chunks: list[bytes] = []
     async with session.get(house.base + "stream", params=topic(path, ident)) as response:
         async for chunk in response.content.iter_any():
@@ -56,7 +56,7 @@ async def seen_in(house: ServedDashboard, session: aiohttp.ClientSession, path: 
 
 
 def ident_of(page: str) -> str:
-    """Return the number of the state that a page shows."""
+    """Return the state number of a page."""
     return page.partition('data-ident="')[2].partition('"')[0]
 
 
@@ -234,7 +234,7 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
 
 
 async def test_all_commands_to_copy_address_the_same_cluster() -> None:
-    """Commands without the option go to another cluster: the current one of the user."""
+    """Commands without the option address another cluster, which is the user's current one."""
     async with open_house() as house, house.browser() as session:
         house.model.commands = Commands(lws="lws --local=dev", kubectl="")
         house.model.paint()

@@ -1,4 +1,4 @@
-"""Autoscalers and pulls: what other components say about a waiting pod is read, and named."""
+"""Tests that messages from autoscalers and image pulls for a waiting pod are read and reported."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Situations that only clouds make, as storage drivers, kubelets, Kueue and injectors report them."""
+"""Tests situations that occur only in clouds, as storage drivers, kubelets, Kueue and injectors report them."""
 
 import pytest
 from tests.explanations.builders import ago, container, event, normal, observed, placed, pod, ready, recreated
@@ -96,7 +96,7 @@ def test_failed_attachment_has_the_remedy_of_its_message(message: str, step: str
     ],
 )  # fmt: skip
 def test_first_failed_read_of_a_kubelet_is_not_a_cause(message: str) -> None:
-    """Real events of busy nodes: the kubelet tries again at once, and mounts the volume."""
+    """Real events of busy nodes. The kubelet retries immediately, and mounts the volume."""
     failed = event("Pod", "web-0", "FailedMount", message)
     assert (told(creating(failed, made=20)).verdict, told(creating(failed, made=20)).code) != ("stuck", "LWS-E064")
     assert told(creating(failed, made=600)).code == "LWS-E064"
@@ -166,5 +166,5 @@ def test_end_by_an_autoscaler_is_named_with_the_recreation(reason: str, message:
 
 
 def test_waiting_nodes_and_mounts_share_no_event() -> None:
-    """A failed attachment is not an answer of an autoscaler."""
+    """A failed attachment is not a response of an autoscaler."""
     assert told(awaiting_node(event("Pod", "web-0", "FailedMount", "x"))).code == "LWS-E035"

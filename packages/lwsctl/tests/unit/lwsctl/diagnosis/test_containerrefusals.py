@@ -1,4 +1,4 @@
-"""Messages of kubelets and container runtimes, as recorded: each has its own cause, and none a remedy of another."""
+"""Tests recorded messages of kubelets and container runtimes. Each has its own cause and remedy."""
 
 import pytest
 from tests.explanations.builders import container, ended, event, observed, placed, running, waiting
@@ -61,7 +61,7 @@ def test_message_of_a_refusal_has_its_own_remedy(reason: str, message: str, code
 
 @pytest.mark.parametrize(("reason", "message", "code", "step"), MESSAGES)
 def test_message_of_a_refusal_is_found_while_it_backs_off(reason: str, message: str, code: str, step: str) -> None:
-    """Between two attempts only the event, or the end of the last attempt, has the message."""
+    """Between two attempts, only the event or the last terminated state contains the message."""
     if reason == RUN:
         end = ended(128, reason="StartError", message=message)
         status = container(restarts=3, last=end, waiting={"reason": "CrashLoopBackOff", "message": "back-off 5m0s"})

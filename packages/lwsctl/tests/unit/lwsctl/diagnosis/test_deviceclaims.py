@@ -1,4 +1,4 @@
-"""A pod that waits for devices of claims: the missing object by name, or the shortage of devices."""
+"""Tests a pod that waits for claimed devices: the missing object by name, or the lack of devices."""
 
 from tests.explanations.builders import pending
 

@@ -1,4 +1,4 @@
-"""How programs that ended are explained: crashes, completions, exit codes, and the records of groups that failed."""
+"""Tests explanations of terminated containers: crashes, completions, exit codes, and records of failed groups."""
 
 import pytest
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ def test_old_crash_does_not_explain_an_unready_rank() -> None:
 
 
 def test_run_that_ended_with_its_node_is_not_a_crash() -> None:
-    """A kubelet that recreates containers after its own restart counts no restart."""
+    """A kubelet that recreates containers after its own restart does not count restarts."""
     situation = running(container(last=ended(137, 30, "ClusterRestarted"), restarts=0, running={"startedAt": ago(20)}))
     assert told(situation).code != "LWS-E071"
     again = running(container(last=ended(137, 30), restarts=1, running={"startedAt": ago(20)}))
@@ -43,7 +43,7 @@ def test_run_that_ended_with_its_node_is_not_a_crash() -> None:
 
 
 def completed(rank: int) -> JSONObject:
-    """Return a pod whose program exited with code 0 and waits to be started again."""
+    """Return a pod whose container exited with code 0 and waits to be restarted."""
     waits: JSONObject = {"reason": "CrashLoopBackOff"}
     status = container(restarts=1, last=ended(0, reason="Completed"), waiting=waits)
     return placed(0, rank, status={"containerStatuses": [status]})
@@ -108,7 +108,7 @@ UNTIL_DONE = Commands(until_done=True)
 
 
 def test_completed_rank_is_healthy_while_waiting_for_completion() -> None:
-    """The ranks of group 0 ended minutes ago as in a batch job, and those of group 1 still run."""
+    """The ranks of group 0 exited minutes ago as in a batch job, and the ranks of group 1 still run."""
     stays = container(terminated=ended(0, 100, "Completed"))
     pods = [*(placed(0, rank, status={"containerStatuses": [stays]}) for rank in (0, 1)), ready(1, 0), ready(1, 1)]
     situation = observed(pods, of=lws(2))
@@ -128,7 +128,7 @@ def test_crash_is_the_cause_while_waiting_for_completion() -> None:
 
 
 def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
-    """The readiness probe has failed for an hour, because the work has no server."""
+    """The readiness probe has failed for an hour, because the workload does not have a server."""
     event_of = event("Pod", "web-0-1", "Unhealthy", "Readiness probe failed: connection refused")
     status: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(3500)})]}
     situation = observed([ready(), placed(0, 1, made=3600, status=status)], {CORE_EVENTS: [event_of]})
@@ -137,7 +137,7 @@ def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
 
 
 def test_exiting_program_is_the_cause_while_its_group_waits() -> None:
-    """Recreation does not help: the program exits with 0 each time, and a user has to act."""
+    """Recreation does not help. The container exits with code 0 each time, and a user must act."""
     waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
     found = told(observed([placed(), completed(1)], waits))
     assert (found.code, found.verdict) == ("LWS-E075", Verdict.CRASHING)
@@ -169,7 +169,7 @@ MOMENTS: dict[str, list[JSONObject]] = {
     "only the worker is ready": [placed(made=5, status=UNREADY), ready(0, 1, made=5)],
     "it crashed": [placed(), placed(0, 1, status=CRASHED)],
 }
-"""The pods of a group that crashes again and again, by the moment."""
+"""The pods of a group that crashes repeatedly, by state."""
 
 
 @pytest.mark.parametrize("pods", MOMENTS.values(), ids=MOMENTS)
@@ -221,7 +221,7 @@ KILLED = "Container main failed liveness probe, will be restarted"
 def test_probe_is_the_cause_only_if_the_run_was_killed(
     code: int, finished: int, killed: int | None, cause: str
 ) -> None:
-    """The program crashes; its liveness probe failed while it loaded, with an empty output."""
+    """The container crashes. Its liveness probe failed during loading, with an empty output."""
     line = "Error: no such model: llama"
     last = ended(code, finished, message=f"loading\n{line}\n") | {"startedAt": ago(60)}
     events = [event("Pod", "web-0", "Unhealthy", "Liveness probe failed: ", seconds=55)]
@@ -258,7 +258,7 @@ def test_recorded_failure_is_a_probe_only_if_it_killed_that_pod(uid: str, code: 
 def test_kill_is_likely_while_the_kubelet_writes_no_events(
     reason: str, message: str, code: int, has_events: bool, cause: str
 ) -> None:
-    """A former pod was killed, and the present one ended in the way of a program that is asked to."""
+    """A former pod was killed, and the current pod exited as after a SIGTERM."""
     events = [event("Pod", "web-0", reason, message, uid="former", seconds=60)]
     events += [event("Pod", "web-0", "Pulled", "the image is present", seconds=9)] if has_events else []
     run = ended(code, 20, reason="Completed") | {"startedAt": ago(40)}

@@ -1,4 +1,4 @@
-"""Pods that a kubelet ended: named from the pod, the record and the events, with resource, amount and limit."""
+"""Tests pods that a kubelet terminated, with resource, amount and limit from the pod, the record and the events."""
 
 import pytest
 from tests.explanations.builders import (
@@ -30,7 +30,7 @@ MESSAGES = {
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ": "request the memory that",
     "The node had condition: [DiskPressure]. ": "free resources on the node (DiskPressure)",
 }
-"""Messages of the kubelet, and words of the remedy."""
+"""Kubelet messages, with strings in the remedy."""
 
 STARTING = [pod(made=1), pod(0, 1, made=1)]
 
@@ -45,7 +45,7 @@ def test_evicted_pod_is_explained_after_it_was_replaced(message: str) -> None:
 
 @pytest.mark.parametrize(("times", "verdict"), [(1, Verdict.PROGRESSING), (2, Verdict.CRASHING)])
 def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) -> None:
-    """The group goes with its leader: nothing recreates it, so there is no record."""
+    """The group is deleted with its leader and is not recreated, so there is no record."""
     events = [
         event("Pod", "web-0", "Evicted", STORAGE, uid=f"former-{time}", seconds=20 * time)
         for time in range(1, times + 1)
@@ -71,7 +71,7 @@ def test_preempted_and_drained_pods_have_different_causes() -> None:
 
 
 def test_leader_that_is_evicted_again_and_again_is_never_healthy() -> None:
-    """Its pods are ready between two evictions, and only events remember them."""
+    """Its pods are ready between two evictions, which only events contain."""
     of = lws(status={"readyReplicas": 1, "updatedReplicas": 1, "conditions": conditions(Available="True")})
     pods = [ready(made=40), ready(0, 1, made=40)]
     for member in pods:

@@ -1,4 +1,4 @@
-"""The reasons why evictions wait, as far as a LeaderWorkerSet shows them."""
+"""Tests the reasons why evictions are delayed, as far as a LeaderWorkerSet shows them."""
 
 import pytest
 from tests.explanations.builders import lws, observed, ready
@@ -11,7 +11,7 @@ from lwsctl.views.selection import Selection
 
 
 def told(budget: str | None, *pods: JSONObject, group: int | None = None) -> str:
-    """Return the sentence of a diagnosis of three groups of one pod."""
+    """Return the diagnosis sentence for three groups of one pod."""
     annotations = {} if budget is None else {labels.DISRUPTION_BUDGET: budget}
     of = lws(3, 1, metadata={"annotations": annotations})
     return diagnose(observed(pods, of=of), Selection("web", group)).sentence

@@ -46,7 +46,7 @@ def crashed(program: FailingLog, message: str) -> Observed:
 
 
 def diagnosed(program: FailingLog, message: str) -> Diagnosis:
-    """Return the diagnosis from a message, judged from the log as far as it asks for it."""
+    """Return the diagnosis from a message, and from the log if the diagnosis requests it."""
     diagnosis = diagnose(crashed(program, message), Selection("web"))
     return logerrors.with_log(diagnosis, program.lines[-errorlines.JUDGED :])
 

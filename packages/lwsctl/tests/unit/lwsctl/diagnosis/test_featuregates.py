@@ -1,4 +1,4 @@
-"""Which component of Kubernetes lacks the feature gate of native groups, by a PodGroup and the pods of its namespace."""
+"""Tests which Kubernetes component does not have the feature gate for native groups, based on a PodGroup and pods."""
 
 from typing import Any
 

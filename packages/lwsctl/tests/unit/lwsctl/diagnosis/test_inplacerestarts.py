@@ -17,7 +17,7 @@ WHY = "main: exit code 137, RestartingAllContainers: all containers of the pod r
 
 
 def noted(note: str, rank: int = 1, *, is_ready: bool = False) -> JSONObject:
-    """Return a pod with this note, whose container was restarted with all the others."""
+    """Return a pod with this note, whose container was restarted with all others."""
     metadata = {"annotations": {labels.RESTARTED_IN_PLACE: note}}
     status = {"containerStatuses": [container(restarts=2, last=BY_THE_POD, running={"startedAt": ago(11)})]}
     return placed(0, rank, ready=is_ready, metadata=metadata, status=status)

@@ -1,4 +1,7 @@
-"""One module judges: no other one spells a verdict, or compares with one, except to show it or to choose a text."""
+"""Tests that only one module determines the status.
+
+Others may compare it only to display it or to choose a message.
+"""
 
 import ast
 from collections import Counter
@@ -13,10 +16,10 @@ ASKING = ("model", "views", "diagnosis", "observation", "client", "cli", "dashbo
 
 JUDGE = "model/verdict.py"
 CAUSES = "diagnosis/causes/"
-"""Causes declare whether they need a user."""
+"""Causes declare whether they need user action."""
 
 COMPARES = {"diagnosis/diagnose.py": 2, "diagnosis/current.py": 1, "dashboard/setorder.py": 1}
-"""The comparisons that choose a text, or count complete sets; the numbers only fall."""
+"""The number of comparisons that choose a message or count complete workloads, which may only decrease."""
 
 SPELLS = {
     "model/disaggregatedset.py": {"progressing"},  # the rollout of a DisaggregatedSet

@@ -1,4 +1,4 @@
-"""Reports by the Deployment of leaders with random keys: rejected leaders, no progress, a stuck rollout."""
+"""Tests the Deployment status of leaders with random keys: rejected leaders, no progress, and a stuck rollout."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ WHOLE = {"replicas": 2, "readyReplicas": 2}
 
 
 def failing(message: str, status: str = "True") -> dict[str, Any]:
-    """Return the status of a Deployment whose pods are refused, or were."""
+    """Return the status of a Deployment whose pods are or were rejected."""
     return {"conditions": [{"type": "ReplicaFailure", "status": status, "message": message}]}
 
 

@@ -1,4 +1,4 @@
-"""Ranks that run and whose first probe is not due."""
+"""Tests running ranks whose first probe is not due yet."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from lwsctl.model.verdict import Verdict
 
 
 def waiting(rank: int = 0, *, seconds: float = 10, status: JSONObject | None = None, **probes: Any) -> JSONObject:
-    """Return a rank that runs for so many seconds, with these probes."""
+    """Return a rank that has been running for `seconds`, with these probes."""
     declared = {"name": "main", "image": "vllm:1", **probes}
     shown = container(running={"startedAt": ago(seconds)}) | (status or {})
     return placed(0, rank, spec={"containers": [declared]}, status={"containerStatuses": [shown]})

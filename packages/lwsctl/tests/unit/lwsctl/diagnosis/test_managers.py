@@ -1,4 +1,4 @@
-"""A manager that does not act: scaled to 0, missed by its webhook, or asked through `kubectl scale` a moment ago."""
+"""Tests a manager that does not act because it is scaled to 0, or its webhook does not have a server."""
 
 import re
 from datetime import timedelta
@@ -59,7 +59,7 @@ def test_webhook_of_a_running_manager_is_not_reached() -> None:
 
 
 def test_webhook_of_another_product_is_not_the_managers() -> None:
-    """Kueue's webhook of pods has the same name."""
+    """Kueue's pod webhook has the same name."""
     told = refused("kueue-webhook-service", deployment(0))
     assert told.code == "LWS-E008"
     assert told.steps[0].startswith(
@@ -83,7 +83,7 @@ def scaled(entry: JSONObject, *, created: float = 600, **objects: list[JSONObjec
 
 @pytest.mark.parametrize("entry", [SCALED, SCALED | {"time": ago(3)}], ids=["undated", "dated"])
 def test_scale_of_a_moment_ago_is_not_stuck(entry: JSONObject) -> None:
-    """kube-apiserver writes no time for changes through the subresource `scale`."""
+    """kube-apiserver does not record the time of changes through the `scale` subresource."""
     lease = {"spec": {"holderIdentity": "a", "renewTime": ago(1), "leaseDurationSeconds": 15}}
     assert diagnose(scaled(entry, leases=[lease]), Selection("web")).verdict is not Verdict.STUCK
 
@@ -101,7 +101,7 @@ def test_dated_scale_is_stuck_after_the_silence() -> None:
 
 
 def forbidden() -> list[tuple[str, str]]:
-    """Return the first and the last word of each row of the page's table of what not to do."""
+    """Return the first and the last words in each row of the page's table of actions to avoid."""
     rows = re.findall(
         r"^\| (\w+) [^|]*?(\w+) \| ", PAGE.read_text().partition("| do not |")[2].partition("\n\n")[0], re.MULTILINE
     )
@@ -109,7 +109,7 @@ def forbidden() -> list[tuple[str, str]]:
 
 
 ALSO = {"delete": "delete|remove|uninstall", "set": "set|change|patch"}
-"""The words that mean the same as the verb of a row."""
+"""The synonyms of the verb in a row."""
 
 
 def test_no_step_suggests_what_a_page_forbids() -> None:

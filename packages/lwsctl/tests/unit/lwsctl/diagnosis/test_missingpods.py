@@ -1,4 +1,4 @@
-"""StatefulSets that do not make their pods, and workers that wait for the names of old ones."""
+"""Tests StatefulSets that do not create their pods, and workers that wait for the names of old pods."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ def test_pods_may_be_missing_for_a_while() -> None:
 
 
 def test_status_written_lately_counts_as_a_change() -> None:
-    """A pod that was deleted long after it was made is missing since then."""
+    """A pod that was deleted long after its creation has been missing since the deletion."""
     situation = missing_workers()
     *others, workers = situation.objects[STATEFULSETS]
     lately = {"managedFields": [{"subresource": "status", "time": ago(5)}]}

@@ -1,4 +1,4 @@
-"""The reasons why groups that must leave nodes still wait."""
+"""Tests the reasons why groups still wait to leave nodes."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ON_IT: tuple[JSONObject, ...] = (ready(0, node="node-8"), ready(1, node="node-7"
 
 
 def waits(*pods: JSONObject, status: Any = MOVING, nodes: tuple[JSONObject, ...] | None = (CLOSED,)) -> str:
-    """Return the sentence about three groups of one pod, empty if there is none."""
+    """Return the sentence for three groups of one pod, or an empty string."""
     found = waits_for_move.find(observed(pods, {} if nodes is None else {NODES: nodes}, of=lws(3, 1, status=status)))
     return found.sentence if found else ""
 

@@ -1,4 +1,4 @@
-"""Groups between two failures: the record of the last end is judged by the same tables as the end itself."""
+"""Tests groups between two failures. The record of the last failure is evaluated like the failure itself."""
 
 import pytest
 from tests.explanations.builders import (
@@ -34,11 +34,11 @@ PHASES: dict[str, list[JSONObject]] = {
     "not scheduled": [pod(made=1), pod(0, 1, made=1)],
     "being created": [placed(made=2, status={"phase": "Pending"}), placed(0, 1, made=2, status={"phase": "Pending"})],
 }
-"""The pods of a group in the seconds after its recreation."""
+"""The pods of a group in the first seconds after its recreation."""
 
 
 def record(failed: JSONObject, leader: JSONObject, times: int = 2) -> JSONObject:
-    """Return the record of a group that was recreated so many times because of this pod."""
+    """Return the record of a group that was recreated `count` times because of this pod."""
     known = None
     cause: Failure = failure.describe(failed)
     for _ in range(times):
@@ -48,7 +48,7 @@ def record(failed: JSONObject, leader: JSONObject, times: int = 2) -> JSONObject
 
 
 def failed_pod(status: JSONObject, **metadata: str) -> JSONObject:
-    """Return the former leader of group 0, which failed."""
+    """Return the failed former leader of group 0."""
     own = {"uid": "former"} | metadata
     return placed(metadata=own, status={"containerStatuses": [status]})
 
@@ -94,7 +94,7 @@ KILLS = {
 @pytest.mark.parametrize("killed", KILLS)
 @pytest.mark.parametrize("times", [1, 2])
 def test_ready_group_remembers_the_kill_of_the_kubelet(killed: str, times: int) -> None:
-    """The first recreation is progress; after the second one the group crashes."""
+    """The first recreation is progress. After the second one, the group is in a crash loop."""
     reason, message, code = KILLS[killed]
     former = failed_pod(container(restarts=1, last=ended(0, reason="Completed")))
     events = [event("Pod", "web-0", reason, message, uid="former", seconds=20)]
@@ -130,7 +130,7 @@ def test_injected_container_keeps_its_cause_after_a_recreation(phase: str) -> No
 
 
 def test_group_with_a_new_key_remembers_its_predecessor() -> None:
-    """The leader has another name and key; the annotation names the leader that it replaces."""
+    """The leader has another name and key. The annotation contains the name of the leader that it replaces."""
     former = keyed(1)
     former["status"]["containerStatuses"] = [container(restarts=1, last=ended(1, message="KeyError: 'rank'"))]
     successor = keyed(2, made=5)

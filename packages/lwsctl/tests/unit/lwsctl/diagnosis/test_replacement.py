@@ -1,4 +1,4 @@
-"""A leader behind the replacement gate: it waits correctly, or the manager does not admit it."""
+"""Tests a leader with the replacement gate, which waits correctly or is not admitted by the manager."""
 
 from typing import Any
 

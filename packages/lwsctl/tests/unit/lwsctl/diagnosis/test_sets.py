@@ -1,4 +1,4 @@
-"""The causes of a DisaggregatedSet itself, and when its LeaderWorkerSets have better ones."""
+"""Tests the causes of a DisaggregatedSet, and cases in which its LeaderWorkerSets have better causes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Causes that follow from the objects and not from one word of a message: taints, labels, quotas, secrets, corrections."""
+"""Tests causes that follow from objects: taints, labels, quotas, Secrets and corrections."""
 
 from datetime import timedelta
 
@@ -138,7 +138,7 @@ def test_missing_pull_secret_is_the_cause_of_a_denial() -> None:
 
 
 def test_event_of_before_the_correction_is_not_the_cause() -> None:
-    """Events live on after a field was corrected."""
+    """Events remain after a field was corrected."""
     warning = event("LeaderWorkerSet", "web", decisionevents.unreadable.reason, "bad field", uid="set", seconds=100)
     for changed, code in ((200, "LWS-E056"), (50, "")):
         entry = {"manager": "kubectl", "operation": "Update", "time": ago(changed)}

@@ -1,4 +1,4 @@
-"""The reason why a pod waits before it is bound."""
+"""Tests the reason why a pod is not bound."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
 
 
 def pod(*gates: str, queue: str = "", **spec: Any) -> JSONObject:
-    """Return a pod of a group of four with these gates."""
+    """Return a pod from a group of four with these scheduling gates."""
     return {
         "metadata": {
             "name": "web-0",
@@ -54,7 +54,7 @@ def test_quota_is_reported_first() -> None:
 
 
 def test_scheduler_message_replaces_the_group_reason() -> None:
-    """The condition of the pod says more: how many nodes there are, and why each of them is refused."""
+    """The pod condition contains more: the number of nodes, and the reason why each node was rejected."""
     tried = pod(schedulingGroup={"podGroupName": "g"})
     tried["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
 

@@ -1,4 +1,4 @@
-"""DisaggregatedSets in views: roles, parts, progress of a rollout, and missing parts."""
+"""Tests DisaggregatedSets in views: roles, parts, rollout progress, and missing parts."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 1}
 
 
 def disaggregated(*, is_available: bool = True, updated: int = 3, roles: Any = ROLES, **spec: Any) -> JSONObject:
-    """Return a set with this status."""
+    """Return a DisaggregatedSet with this status."""
     status = {
         "observedGeneration": 1,
         "roleStatuses": [{"name": "prefill", "updatedReplicas": updated}],
@@ -28,7 +28,7 @@ def disaggregated(*, is_available: bool = True, updated: int = 3, roles: Any = R
 
 
 def part(role_name: str, desired: int, *, ready: int | None = None, revision: str = "new", slice_: str = "0") -> View:
-    """Return the view of a LeaderWorkerSet of the set, whose pods are as ready as its groups."""
+    """Return the view of a LeaderWorkerSet in the DisaggregatedSet, whose pods are as ready as its groups."""
     name = f"split-{slice_}-{revision}-{role_name}"
     obj = builders.leaderworkerset_object(name=name, replicas=desired, size=1)
     owner = {"kind": "DisaggregatedSet", "name": "split", "uid": "uid-of-split", "controller": True}

@@ -1,4 +1,4 @@
-"""Pods are arranged by group and rank; missing pods have the reason why they are missing."""
+"""Tests that pods are arranged by group and rank, and that missing pods have a reason."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Groups with random keys: the first characters of a key name a group instead of an index."""
+"""Tests groups with random keys, which are selected by the first characters of their key instead of an index."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ from lwsctl.views.selection import Selection, narrow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OLD, NEW, GONE = "95e88034", "0b1c2d3e", "12345678"
-"""The third one has only digits, as a key may."""
+"""The third key contains only digits, which is possible."""
 
 
 def lws(replicas: int = 2, **status: Any) -> JSONObject:
@@ -31,7 +31,7 @@ def lws(replicas: int = 2, **status: Any) -> JSONObject:
 
 
 def pod(key: str, rank: int, *, age: int = 0, ready: bool = True, revision: str = "r1", **fields: Any) -> JSONObject:
-    """Return a pod of the group with a key; `age` is the second in which it was created."""
+    """Return a pod of the group with this key. `age` is the second of its creation."""
     own: JSONObject = {
         "labels": {labels.GROUP_INDEX: key.ljust(40, "f")},
         "annotations": {labels.GROUP_IDENTITY: "Hash"},
@@ -43,7 +43,7 @@ def pod(key: str, rank: int, *, age: int = 0, ready: bool = True, revision: str 
 
 
 def two(*more: JSONObject) -> View:
-    """Return a set of two groups, and additional pods."""
+    """Return a LeaderWorkerSet with two groups, and additional pods."""
     return view(lws(), [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=9), *more])
 
 

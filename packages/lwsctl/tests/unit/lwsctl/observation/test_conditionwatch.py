@@ -1,4 +1,7 @@
-"""Watches: a forbidden watch is an immediate error, a supplementary one is omitted, and checks pause by their cost."""
+"""Tests watches.
+
+A forbidden watch is an immediate error, but an optional one is omitted. Slow checks run less often.
+"""
 
 import pytest
 from testkit.fakes import SmallServer, failure

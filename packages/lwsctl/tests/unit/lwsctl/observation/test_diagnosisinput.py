@@ -1,4 +1,4 @@
-"""The reads of a diagnosis: few for healthy sets, never more than its bounds, and a note about forbidden reads."""
+"""Tests the reads of a diagnosis: few for healthy workloads, always limited, and a note on forbidden reads."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -42,7 +42,7 @@ SHORT = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are av
 
 @dataclass
 class Server:
-    """Answers lists by path: objects, pages of them, or an error; other kinds are not served."""
+    """Responds to lists by path with objects, pages or an error. Other kinds are not served."""
 
     lists: Mapping[str, Sequence[JSONObject] | int]
     page: int = 500
@@ -63,7 +63,7 @@ class Server:
         raise AssertionError(request)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because no connection is open."""
 
 
 def paths(*resources: Any) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def paths(*resources: Any) -> dict[str, Any]:
 
 
 def observe(server: Server, of: JSONObject | None = None, target: Selection | None = None) -> Observed:
-    """Observe a set with the pods that the server lists."""
+    """Observe a workload with the pods that the server lists."""
     members = server.lists[PODS.path("prod")]
     assert not isinstance(members, int)
     read = lists.Lists(Client(server))
@@ -90,7 +90,7 @@ def test_healthy_set_that_ran_long_needs_no_requests() -> None:
 
 
 def test_healthy_set_that_is_young_needs_its_memory() -> None:
-    """Records of recreations, and events about evictions."""
+    """Tests records of recreations, and events for evictions."""
     records, events = CONTROLLER_REVISIONS.path("prod"), CORE_EVENTS.path("prod")
     server = Server({PODS.path("prod"): [ready(), ready(0, 1)], records: [], events: []})
     found = observe(server, lws(status=AVAILABLE))
@@ -128,7 +128,7 @@ def test_unscheduled_pods_need_nodes_claims_and_running_pods() -> None:
 
 
 def test_objects_that_no_cause_needs_are_not_read() -> None:
-    """All pods exist and wait for a node: no StatefulSet must act, and there are no claims and gangs."""
+    """All pods exist and are unscheduled. No StatefulSet must act, and there are no claims and no gangs."""
     waiting = [pod(0, at, status={"conditions": [SHORT]}) for at in (0, 1)]
     server = Server({PODS.path("prod"): waiting, PODS.path(): [], NODES.path(): []} | paths(CORE_EVENTS))
     observe(server)

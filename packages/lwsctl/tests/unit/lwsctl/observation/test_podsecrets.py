@@ -1,4 +1,4 @@
-"""The values of a pod's Secrets are masked where lines of its log are quoted."""
+"""Tests that values from a pod's Secrets are masked in quoted log lines."""
 
 import base64
 

@@ -1,4 +1,7 @@
-"""Situations that were recorded on real nodes are diagnosed as there; `tests/node/situations/recording.py` renews them."""
+"""Tests that situations recorded on real nodes have the same diagnosis.
+
+`tests/node/situations/recording.py` renews them.
+"""
 
 import json
 import lzma
@@ -27,7 +30,7 @@ RECORDED: Final = {one["name"]: one for one in json.loads(lzma.decompress(ARCHIV
 
 
 class RecordedLists:
-    """Answers queries with recorded lists; what was not recorded is forbidden."""
+    """Responds to queries with recorded lists. Lists that were not recorded are forbidden."""
 
     def __init__(self, lists: dict[str, list[JSONObject]]) -> None:
         self._lists = lists

@@ -73,6 +73,6 @@ def test_known_error_of_a_record_is_kept() -> None:
     ],
 )
 def test_without_any_line_of_a_run_a_step_names_what_keeps_them(kubectl: str, failure: str, kept: bool) -> None:
-    """A cluster of this machine keeps all logs."""
+    """A cluster on this machine stores all logs."""
     steps = told(replace(recreated([], failure=failure), commands=Commands(kubectl=kubectl))).steps
     assert any(step == f"{NO_LINES}main" for step in steps) is not kept

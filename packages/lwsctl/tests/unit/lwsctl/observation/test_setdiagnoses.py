@@ -1,4 +1,4 @@
-"""Many LeaderWorkerSets are diagnosed from shared lists, with the same results as each alone."""
+"""Tests that many LeaderWorkerSets are diagnosed from shared lists, with the same results as alone."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass wi
 
 @dataclass
 class Server:
-    """Answers lists of all namespaces, and of one, filtered by labels."""
+    """Responds to lists for all namespaces or for one, filtered by labels."""
 
     objects: Mapping[Resource, Sequence[JSONObject]]
     forbidden: frozenset[Resource] = frozenset()
@@ -73,11 +73,11 @@ class Server:
         raise AssertionError(request)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because no connection is open."""
 
 
 def named(obj: JSONObject, name: str, namespace: str = NAMESPACE) -> JSONObject:
-    """Return an object of the set `web` as one of another set."""
+    """Return an object of the LeaderWorkerSet `web` for another one."""
     text = msgspec.json.encode(obj).replace(b'"web', f'"{name}'.encode()).replace(b'"prod"', f'"{namespace}"'.encode())
     found: JSONObject = msgspec.json.decode(text)
     return found
@@ -96,7 +96,7 @@ CLAIMING = pod(
 
 
 def situation() -> tuple[list[JSONObject], dict[Resource, list[JSONObject]]]:
-    """Return sets of two namespaces, one for each kind of failure, and all their objects."""
+    """Return workloads in two namespaces, one for each kind of failure, and all their objects."""
     sets, objects = (
         [],
         {one: list[JSONObject]() for one in (STATEFULSETS, CONTROLLER_REVISIONS, SERVICES, STORAGE_CLASSES)},
@@ -179,7 +179,7 @@ def test_five_hundred_stuck_sets_need_a_dozen_requests() -> None:
 
 
 class Endless(Lists):
-    """Lists of a cluster that has more nodes than the limit."""
+    """The lists of a cluster with more nodes than the limit."""
 
     async def bounded(self, query: Query) -> list[JSONObject]:
         raise TooManyError(query.resource.group_resource)

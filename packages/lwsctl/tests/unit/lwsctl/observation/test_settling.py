@@ -1,4 +1,4 @@
-"""DisaggregatedSets of several namespaces: lists are read once for all, and each set gets only its own objects."""
+"""Tests DisaggregatedSets in several namespaces. Lists are read once, and each set uses only its own objects."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def a_set(
     status: JSONObject | None = None,
     generation: int = 1,
 ) -> SetView:
-    """Return a DisaggregatedSet as `lws get` reads it; by default it is progressing."""
+    """Return a DisaggregatedSet as `lws get` reads it. By default, it is progressing."""
     whole = of_set(status=status, metadata={"generation": generation}).of_set
     assert whole is not None
     return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])

@@ -1,4 +1,4 @@
-"""The groups that would leave nodes, their order, and the pods that would stay."""
+"""Tests the groups that would leave nodes, their order, and the pods that would remain."""
 
 from datetime import timedelta
 from typing import Any

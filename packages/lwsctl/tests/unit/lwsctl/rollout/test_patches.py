@@ -1,4 +1,4 @@
-"""The patches that undo, pause, resume and restart a rollout."""
+"""Tests the patches that undo, pause, resume and restart a rollout."""
 
 from typing import Any
 

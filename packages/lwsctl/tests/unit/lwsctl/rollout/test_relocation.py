@@ -32,13 +32,13 @@ def on(pod: JSONObject, name: str, cpu: str = "1", **spec: Any) -> JSONObject:
 
 
 def foreign(name: str, at: str, cpu: str = "1", **spec: Any) -> JSONObject:
-    """Return a pod of no group."""
+    """Return a pod without a group."""
     metadata = {"name": name, "namespace": "other", "uid": name}
     return on({"metadata": metadata, "status": {"phase": "Running"}}, at, cpu, **spec)
 
 
 def group_of(lws: JSONObject, *nodes: str, index: int = 0, **spec: Any) -> list[JSONObject]:
-    """Return the pods of a group on nodes, the leader on the first one."""
+    """Return the pods of a group on nodes. The leader is on the first node."""
     leader = builders.leader_pod(lws, index)
     workers = [builders.worker_pod(leader, number) for number in range(1, len(nodes))]
     return [on(pod, at, **spec) for pod, at in zip([leader, *workers], nodes, strict=True)]
@@ -53,7 +53,7 @@ def moved(
     lws: JSONObject | None = None,
     volumes: Mapping[ObjectKey, JSONObject] | None = None,
 ) -> Relocation:
-    """Return where the first group goes when it leaves nodes."""
+    """Return the nodes to which the first group moves."""
     lws = lws or builders.leaderworkerset_object(replicas=1, size=2)
     (group, *_) = view(lws, pods).groups
     return relocate(lws, group, off, ClusterFacts(nodes=nodes, pods=[*pods, *others], volumes=volumes or {}))
@@ -112,7 +112,7 @@ def test_reason_states_what_other_nodes_lack(
 
 
 def test_reason_regards_the_pod_that_fits_nowhere() -> None:
-    """The leader fits on b, the worker is pinned."""
+    """The leader fits on b, and the worker is pinned."""
     leader, worker = group_of(LWS, "a", "a")
     worker["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "a"}
     assert moved([leader, worker], NODES[:2], off={"a"}).why_nowhere == "node selector, affinity or volume: b"
@@ -177,7 +177,7 @@ SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 def test_group_that_the_scheduler_places_is_never_refused(
     sizes: list[int], used: list[int], cpu: int, *, selects: bool
 ) -> None:
-    """The embedded scheduler, which kube-scheduler is compared with, decides for all pods of the group."""
+    """The embedded scheduler, which is compared with kube-scheduler, decides for all pods of the group."""
     nodes = [node(f"n{index}", str(size), rack=f"r{index % 2}") for index, size in enumerate(sizes)]
     pods = group_of(LWS, "n0", "n0", cpu=str(cpu), nodeSelector={RACK: "r1"} if selects else {})
     others = [foreign(f"x{index}", f"n{index}", cpu=str(used[index])) for index in range(1, len(nodes))]

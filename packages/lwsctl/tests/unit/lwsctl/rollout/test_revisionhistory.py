@@ -1,4 +1,4 @@
-"""Revisions and history as one list, and what they hold."""
+"""Tests the list of revisions and history, and its content."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The progress of a rollout, in numbers and in words."""
+"""Tests the progress of a rollout, as numbers and as a sentence."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,10 @@ def conditions(*, updating: bool) -> list[dict[str, Any]]:
 def measured(
     *groups: str, partition: int = 0, updating: bool = True, observed: int = 1, **metadata: Any
 ) -> rolloutprogress.RolloutProgress:
-    """Measure groups that are `old`, `new` and ready, or `starting`; `old!` and `new!` have no restart left."""
+    """Return the progress for groups that are `old`, `new` or `starting`.
+
+    `old!` and `new!` have no remaining restart.
+    """
     lws = builders.leaderworkerset_object(
         image="app:2",
         size=1,
@@ -44,7 +47,10 @@ def marked(leader: dict[str, Any], group: str) -> dict[str, Any]:
 
 
 def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
-    """A rollout does not wait for groups of an older revision; a user resumes those of the newest (N-RB-8, N-AT-21)."""
+    """A rollout does not wait for groups with an older revision.
+
+    A user resumes those with the newest (N-RB-8, N-AT-21).
+    """
     found = measured("old!", "old", "new!", "new")
     assert rolloutprogress.line(found) == (
         "web: 1/4 groups updated, 1 starting;"

@@ -1,4 +1,4 @@
-"""The groups that a scale-down deletes, and the unready groups that stay."""
+"""Tests the groups that are deleted by scaling down, and the unready groups that remain."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def told(name: str, found: ScaleDown) -> list[str]:
 
 
 def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
-    """The highest indexes are deleted and unready ones may stay (R-ARC-2)."""
+    """The highest indexes are deleted, and unready groups may remain (R-ARC-2)."""
     found = scaledown.foresee(groups(5, 1, 4), 3)
     assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
     assert told("web", found) == [
@@ -58,7 +58,7 @@ def test_terminating_and_missing_groups_are_not_counted() -> None:
 
 
 def test_exhausted_groups_are_listed_separately() -> None:
-    """Only a recovery by a user recreates exhausted groups (N-RB-4)."""
+    """Only a user can recreate exhausted groups (N-RB-4)."""
     found = scaledown.foresee(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
     assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
     assert told("web", found) == [
@@ -80,7 +80,7 @@ def test_unready_groups_with_random_keys_are_deleted_first() -> None:
 
 
 def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
-    """The choice among unready groups is left to Kubernetes (N-HASH-6)."""
+    """Kubernetes chooses among unready groups (N-HASH-6)."""
     found = scaledown.foresee(keyed(False, False, True), 2)
     assert found.others == -1
     (line,) = told("keyed", found)

@@ -1,4 +1,4 @@
-"""The text of recorded episodes."""
+"""Tests the text of recorded episodes."""
 
 from datetime import UTC, datetime
 

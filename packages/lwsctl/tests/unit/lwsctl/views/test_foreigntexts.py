@@ -1,4 +1,4 @@
-"""Every text of a tenant or program that is shown passes masking, which the sources are searched for."""
+"""Tests that each displayed string from tenants and containers is masked. The test searches the sources."""
 
 import ast
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from lwsctl.cli.views import terminal
 from lwsctl.dashboard.markup import tag
 
 SOURCES: Final = (sources("lwsctl") / "lwsctl", sources("leaderworkerset") / "leaderworkerset/recording")
-"""The packages that show or record objects of the cluster."""
+"""The packages that display or record cluster objects."""
 
 FIELDS: Final = frozenset({"message", "note"})
-"""Fields that programs, kubelets and tenants fill with words."""
+"""Fields with strings from containers, kubelets and tenants."""
 
 PASSES: Final = frozenset({"masked", "quote", "clean", "text", "last_lines"})
-"""The functions that clean a text; `mask.text` is one of them."""
+"""The functions that clean a string. `mask.text` is one of them."""
 
 PARTS: Final = frozenset({"match", "words"})
-"""Names of values with parts of a text, whose reading is checked itself."""
+"""Names of values that contain parts of a string, and whose uses are checked."""
 
 OTHERS: Final = {
     "cli/doctor/installationchecks.py": "a condition of the product's own definition, written by the API server",
@@ -28,11 +28,11 @@ OTHERS: Final = {
     "rollout/ownfields.py": "the API server's answer to the user's own request",
     "views/podcontainers.py": "compared with the reason, not shown",
 }
-"""Modules that read such a field, and why it is not shown, or is clean already."""
+"""Modules that read such a field, with the reason why it is not displayed or is already clean."""
 
 
 def readings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the lines and fields of such readings outside a cleaning function."""
+    """Yield the lines and fields that are read outside a cleaning function."""
     cleaned = {
         id(inner)
         for call in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Progress, hangs, and complete runs: in tables, documents, waits, causes, and on the dashboard."""
+"""Tests progress, hangs, and complete runs: in tables, documents, waits, causes, and on the dashboard."""
 
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,7 @@ SILENT = "no progress for 10m: web-0-1 has no output for 11m and waits for the d
 
 
 def shown(conditions: dict[str, str] | None = None, asks: dict[str, str] | None = None, **leader: str) -> View:
-    """Return a set of one group of two ranks, whose leader has these annotations."""
+    """Return a LeaderWorkerSet with one group of two ranks, whose leader has these annotations."""
     lws = builders.leaderworkerset_object(replicas=1, size=2, metadata={"annotations": asks or {}})
     found = [{"type": name, "status": value, "observedGeneration": 1} for name, value in (conditions or {}).items()]
     lws["status"] = {"observedGeneration": 1, "readyReplicas": 1, "updatedReplicas": 1, "conditions": found}
@@ -44,7 +44,7 @@ def shown(conditions: dict[str, str] | None = None, asks: dict[str, str] | None 
 
 
 def idle(found: View) -> View:
-    """Return the view with a worker whose GPU computes nothing."""
+    """Return the view with a worker whose GPU is idle."""
     (group,) = found.groups
     note = {devices.DEVICES: '{"main":["GPU-1"]}', devices.IDLE: f'{{"GPU-1":"{HANG.since.isoformat()}"}}'}
     worker = replace(group.ranks[1], object={"metadata": {"annotations": note}})

@@ -1,4 +1,4 @@
-"""Suspected secrets are removed from an episode, and texts that only resemble them are kept."""
+"""Tests that suspected secrets are removed from an episode, and that similar strings are preserved."""
 
 import base64
 import re
@@ -131,12 +131,12 @@ SharedAccessSignature sr=a&sig=SECRET%3D
 password:\n  SECRET
 \x1b[31mpassword\x1b[0m=SECRET
 """.strip().splitlines()
-"""Lines of programs, with `SECRET` where the value is, also as base64; a line break is written as `\\n`."""
+r"""Container output with `SECRET` in place of the value, also in base64. A line break is written as `\n`."""
 
 SECRET = re.compile("SECRET|U0VDUkVU")
 
 KEY_LINE = "MIIEowIBAAKCAQEA7bq2kq3xq0Zb8b0h2ElJtGd7mXv5Yx1kP0uRr5c3nJ8wQeTz"
-"""A line of a private key, which nobody uses."""
+"""A line of an unused private key."""
 
 KEYS = {
     "whole": ["-----BEGIN RSA PRIVATE KEY-----", KEY_LINE, KEY_LINE, "-----END RSA PRIVATE KEY-----"],
@@ -157,7 +157,7 @@ PREFIXES = {
     "gsk_": 52, "r8_": 37, "nvapi-": 64, "hvs.": 60, "glsa_": 40, "NRAK-": 27, "lin_api_": 40, "ATATT3": 80, "tskey-": 40, "dapi": 32,
     "$2b$12$": 53, "$6$": 86, "AGE-SECRET-KEY-1": 58, "123456789:AA": 33,
 }  # fmt: skip
-"""The beginning of keys and tokens of services, and how many characters follow."""
+"""The prefixes of service keys and tokens, with the number of characters after them."""
 
 
 def test_table_of_forms_is_long() -> None:
@@ -365,7 +365,7 @@ def test_hostile_lines_are_masked_in_bounded_time(piece: str) -> None:
 
 
 def encoded(value: str | bytes) -> str:
-    """Return a value as a Secret has it."""
+    """Return a value as a Secret stores it."""
     return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
 
 

@@ -1,4 +1,4 @@
-"""A run is done when every rank has exited with code 0, and fails when one fails too often."""
+"""Tests that a run is complete after all ranks exit with code 0, and fails if a rank fails too often."""
 
 from typing import Any
 

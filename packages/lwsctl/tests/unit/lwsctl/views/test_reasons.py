@@ -1,4 +1,4 @@
-"""The reason why a group or a LeaderWorkerSet is not ready."""
+"""Tests the reason why a group or a LeaderWorkerSet is not ready."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -98,7 +98,7 @@ SICK: dict[str, tuple[JSONObject, str]] = {
 
 @pytest.mark.parametrize(("sick", "said"), SICK.values(), ids=SICK)
 def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str) -> None:
-    """The leader answers 503 while a worker is missing, and another worker exits because of that."""
+    """The leader responds with status 503 while a worker is missing, and another worker exits for this reason."""
     told = {CORE_EVENTS: [event("Pod", "web-0", *NOT_YET)]}
     situation = observed([LEADER, crashed(1, 10, waiting=BACK_OFF), sick], told, of=lws(1, 3))
     shown = situation.view

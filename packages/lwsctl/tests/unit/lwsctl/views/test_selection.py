@@ -1,4 +1,4 @@
-"""The selection of a group or rank, and a view limited to it."""
+"""Tests the selection of a group or rank, and a view that is limited to it."""
 
 import pytest
 

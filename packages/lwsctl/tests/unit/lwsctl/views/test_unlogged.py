@@ -1,4 +1,7 @@
-"""The reason why a container has no log: its pod has no node, or it never ran. Pods share a reason."""
+"""Tests the reason why a container does not have a log: its pod is unscheduled, or it never ran.
+
+Pods share a reason.
+"""
 
 from typing import Any
 

@@ -108,7 +108,7 @@ def test_names_must_leave_space_for_random_keys(size: int, longest: int) -> None
 
 @pytest.mark.parametrize("policy", ["None", "Default"])
 def test_restart_limit_requires_a_policy_that_recreates(policy: str) -> None:
-    """A restart limit requires a policy that recreates (N-VAL-6)."""
+    """A restart limit requires a policy that recreates groups (N-VAL-6)."""
     path = "spec.leaderWorkerTemplate.maxGroupRestarts"
     text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
     assert errors(lws(template=LIMITED | {"restartPolicy": policy})) == [f"{path}: Invalid value: 3: {text}"]

@@ -1,4 +1,4 @@
-"""The conflicts of an apply with other commands of the same person."""
+"""Tests apply conflicts with other commands of the same user."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ AFTER = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas
 
 
 def conflict(*causes: tuple[str, str]) -> Response:
-    """Return the answer to an apply that conflicts with these managers about these fields."""
+    """Return the response to an apply that conflicts with these managers in these fields."""
     found = [
         {"reason": "FieldManagerConflict", "message": f'conflict with "{manager}" using v1', "field": field}
         for manager, field in causes

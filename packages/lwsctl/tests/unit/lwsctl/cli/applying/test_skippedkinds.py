@@ -1,4 +1,4 @@
-"""Kinds that change nothing in a rehearsal are skipped if they are not served."""
+"""Kinds that have no effect in a rehearsal are skipped if they are not served."""
 
 import click
 import pytest

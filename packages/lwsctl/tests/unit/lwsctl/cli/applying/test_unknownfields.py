@@ -1,4 +1,4 @@
-"""An unknown field is answered with the one it may be meant as, or with the place where it belongs."""
+"""The error for an unknown field suggests the intended field, or the correct location."""
 
 import pytest
 

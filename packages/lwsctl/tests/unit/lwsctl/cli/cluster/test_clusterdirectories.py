@@ -1,4 +1,4 @@
-"""A cluster has a directory; the kernel knows whether it runs."""
+"""A cluster has a directory, and the kernel reports whether the cluster runs."""
 
 import os
 import stat

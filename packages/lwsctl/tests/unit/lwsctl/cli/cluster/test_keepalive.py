@@ -1,4 +1,4 @@
-"""Clients of a local cluster stop with it; a remote cluster never stops them."""
+"""Clients of a local cluster stop with it. A remote cluster never stops them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A transport that outlives its cluster: a new token or a new port is used at once, and no write is sent twice."""
+"""Tests a transport that outlives its cluster. It uses a new token or port immediately, and sends each write once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,13 +18,13 @@ READ, WRITE = Request("GET", "/api"), Request("POST", "/api")
 
 @dataclass
 class Server:
-    """An API server that knows one token; without one it does not listen."""
+    """An API server that accepts one token. Without a token, it does not listen."""
 
     token: str
     served: list[Request] = field(default_factory=list)
 
     def ask(self, token: str, request: Request) -> int:
-        """Return the status of the answer."""
+        """Return the status code of the response."""
         if not self.token:
             raise ConnectionFailedError("connection refused")
         if token != self.token:
@@ -35,13 +35,13 @@ class Server:
 
 @dataclass
 class Connection:
-    """Stands for an HTTPTransport, with the token that it was made with."""
+    """Replaces an HTTPTransport, and stores its token."""
 
     server: Server
     token: str
 
     async def request(self, request: Request) -> Response:
-        """Send a request; others may come between."""
+        """Send a request. Other requests may run in between."""
         await asyncio.sleep(0)
         return Response(self.server.ask(self.token, request), {}, b"")
 
@@ -51,7 +51,7 @@ class Connection:
         yield StreamResponse(self.server.ask(self.token, request), {}, _nothing())
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing."""
 
 
 async def _nothing() -> AsyncIterator[bytes]:
@@ -68,7 +68,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def lasting(server: Server, file: Path) -> tuple[ReconnectingTransport, list[str]]:
-    """Return the transport, and the list to which it adds the token of each renewal."""
+    """Return the transport, and the list of tokens after each renewal."""
     renewals: list[str] = []
 
     def make() -> Any:

@@ -1,4 +1,4 @@
-"""The recorded last lines that are shown if a rank has no log at the moment."""
+"""Tests the recorded last lines that are shown if a rank has no log."""
 
 import pytest
 

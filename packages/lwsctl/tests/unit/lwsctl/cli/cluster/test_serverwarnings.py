@@ -1,4 +1,4 @@
-"""Warnings of an API server are printed once."""
+"""Tests that warnings from an API server are printed once."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -10,7 +10,7 @@ from lwsctl.cli.cluster.target import WarningTransport, warnings_of
 
 
 class Answers:
-    """A transport whose answers all carry the same headers."""
+    """A transport whose responses all have the same headers."""
 
     def __init__(self, **headers: str) -> None:
         self._headers = headers
@@ -22,7 +22,7 @@ class Answers:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because no connection is open."""
 
 
 def test_repeated_warning_is_printed_once() -> None:

@@ -1,4 +1,4 @@
-"""Hints call commands so that they address the cluster at hand."""
+"""Tests that commands in hints address the current cluster."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ KUBECONFIG = msgspec.json.encode(
 
 
 def spoken(target: Target) -> tuple[str, str]:
-    """Return how the session of a target calls lws and kubectl."""
+    """Return how the session of a target runs lws and kubectl."""
 
     async def scenario() -> tuple[str, str]:
         async with target.session() as session:

@@ -1,4 +1,4 @@
-"""Many objects are applied several at once, and an error lists the applied ones."""
+"""Tests that many objects are applied concurrently, and that an error lists the applied ones."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -21,7 +21,7 @@ SERVED = {"resources": [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", 
 
 
 class SlowServer(ScriptedTransport):
-    """An empty API server that needs a second for each request, and counts concurrent requests."""
+    """An empty API server that takes a second for each request, and counts concurrent requests."""
 
     def __init__(self, refused: str = "") -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A watch on a pipe has at most one line a second for each group, and the last state is never lost."""
+"""Tests a watch on a pipe, which prints at most one line a second for each group, and always the last state."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""`lws install` and `lws uninstall` without a cluster: conflicting options, files, and output."""
+"""Tests `lws install` and `lws uninstall` without a cluster: conflicting options, files and output."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_conflicting_options_are_rejected(words: list[str], message: str, capsys
 def test_configuration_is_checked_before_any_request(
     content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The manager would refuse it as well, but later (R-CFG-1 to R-CFG-3)."""
+    """The manager would also reject it, but later (R-CFG-1 to R-CFG-3)."""
     path = tmp_path / "config.yaml"
     path.write_text(content)
     assert app.run(["install", "--dry-run=client", "--config", str(path)]) == errors.FAILED
@@ -74,7 +74,7 @@ def test_unreadable_configuration_file_is_named(
 @pytest.mark.parametrize("form", ["yaml", "json"])
 @pytest.mark.slow
 def test_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """No cluster is needed: the objects can be kept in a repository and applied by other means."""
+    """No cluster is needed, because users can store the objects in a repository and apply them in other ways."""
     words = [
         "install",
         "--dry-run=client",
@@ -182,7 +182,7 @@ def test_uninstall_names_sets_and_alternatives() -> None:
 def test_role_follows_the_configured_gang_schedulers(
     provider: str, groups: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A role follows the configured gang schedulers (R-GANG-7)."""
+    """A role depends on the configured gang schedulers (R-GANG-7)."""
     path = tmp_path / "config.yaml"
     section = f"gangSchedulingManagement: {{schedulerProvider: {provider}}}\n" if provider else ""
     path.write_text(HEAD + section)

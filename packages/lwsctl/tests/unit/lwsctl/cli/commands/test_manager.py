@@ -1,4 +1,4 @@
-"""`lws manager` before it runs: version, configuration, exit codes (R-MGR-3, R-CFG-3)."""
+"""Tests `lws manager` before it runs: version, configuration and exit codes (R-MGR-3, R-CFG-3)."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_user_agent_names_version_system_and_commit() -> None:
-    """The user agent names version, system and commit (R-MGR-7)."""
+    """The user agent contains version, system and commit (R-MGR-7)."""
     named = buildinfo.user_agent({"LWS_GIT_COMMIT": "0123456789abcdef"})
     assert named.startswith("lws/v")
     assert named.endswith(") 0123456")
@@ -53,7 +53,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 def test_invalid_configuration_ends_the_manager(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An invalid configuration ends the manager (R-CFG-3, R-OP-51)."""
+    """With an invalid configuration, the manager exits (R-CFG-3, R-OP-51)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + text)
     assert app.run(["manager", f"--config={file}"]) == 1
@@ -66,7 +66,7 @@ def test_invalid_configuration_ends_the_manager(
 def test_deprecated_configuration_version_causes_a_warning(
     version: str, warnings: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The manager continues after the warning; here it then fails because the kubeconfig does not exist (N-CFG-3)."""
+    """The manager continues after the warning, and then fails because the kubeconfig does not exist (N-CFG-3)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD.replace("v1\n", f"{version}\n"))
     assert app.run(["manager", f"--config={file}", "--kubeconfig", "/no/such/file"]) == 1

@@ -1,4 +1,4 @@
-"""`lws operator`: its flags."""
+"""Tests the flags of `lws operator`."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operator_namespace_is_read_from_the_account_or_default(tmp_path: Path) -> None:
-    """The operator namespace is read from the account or default (R-OP-10)."""
+    """The operator namespace comes from the account or from the default (R-OP-10)."""
     mounted = tmp_path / "namespace"
     assert clusterprocess.namespace(mounted, OPERATOR) == "openshift-lws-operator"
     mounted.write_text("operators")
@@ -69,7 +69,7 @@ def test_operator_namespace_is_set_by_the_option(words: list[str], monkeypatch: 
 
 
 def test_operand_image_is_read_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operand image is read from a variable (R-OP-9, R-OP-20)."""
+    """The operand image comes from an environment variable (R-OP-9, R-OP-20)."""
     started: list[operatorprocess.OperatorProcessSettings] = []
 
     async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:

@@ -1,4 +1,4 @@
-"""A port-forward ends with its pod and with its cluster, and says which."""
+"""Tests that port forwarding stops with its pod and with its cluster, and reports the reason."""
 
 import pytest
 from testkit.fakes import ScriptedTransport, answer, failure

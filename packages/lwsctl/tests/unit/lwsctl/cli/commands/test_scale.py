@@ -1,4 +1,4 @@
-"""The values that `lws scale` rejects before any request."""
+"""Tests values that `lws scale` rejects before it sends a request."""
 
 import pytest
 

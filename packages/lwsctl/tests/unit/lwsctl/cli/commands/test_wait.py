@@ -1,4 +1,4 @@
-"""The conditions of `lws wait`, and its messages about what is missing."""
+"""Tests the conditions of `lws wait`, and its messages for missing conditions."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_condition_reports_what_is_missing(condition: str, given: View | None, m
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.type)
 def test_condition_words_wait_for_their_condition(condition: ConditionOutcome) -> None:
-    """A set that has the condition alone is not waited for by any word of another condition."""
+    """If the LeaderWorkerSet has the condition, no spelling of another condition is awaited."""
     annotations = {labels.RUN_TO_COMPLETION: "true"}
     shown = view(1, conditions=(AVAILABLE | {"type": condition.type},), annotations=annotations)
     reached = {word for word in WAIT_WORDS if check(word)(shown) is None}

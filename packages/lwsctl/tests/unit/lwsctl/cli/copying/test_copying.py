@@ -23,7 +23,7 @@ RANK = "web-0 (container main)"
 
 
 def packed(*members: tuple[str, bytes | str, bytes]) -> io.BytesIO:
-    """Return an archive: names, contents or targets of links, and types."""
+    """Return an archive with these names, contents or link targets, and types."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w|") as made:
         for name, content, kind in members:
@@ -252,7 +252,7 @@ def test_archive_that_is_cut_or_invalid_is_one_error(content: bytes, tmp_path: P
 
 
 class Endless:
-    """A header, followed by as many bytes as are read; more than a few MiB fail, so that no disk is filled."""
+    """A header, followed by as many bytes as are read. More than a few MiB fail, so that the disk is not filled."""
 
     def __init__(self, header: bytes) -> None:
         self._header = header

@@ -1,4 +1,4 @@
-"""Streams between this machine and tar in a container."""
+"""Tests streams between this machine and tar in a container."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ from lwsctl.cli.errors import CommandError
 
 
 class ReadingForever:
-    """The session and the streams of a command that reads everything and does not end."""
+    """The session and the streams of a command that reads all input and does not exit."""
 
     def __init__(self) -> None:
         self.was_sent = asyncio.Event()
@@ -35,7 +35,7 @@ class ReadingForever:
 
 
 class WritingForever:
-    """The session and the streams of a command that prints invalid data endlessly."""
+    """The session and the streams of a command that prints invalid data forever."""
 
     @asynccontextmanager
     async def channels(self, *_: Any) -> AsyncIterator["WritingForever"]:

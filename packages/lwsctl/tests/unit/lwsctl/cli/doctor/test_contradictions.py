@@ -1,4 +1,4 @@
-"""Restart rules of containers that the restart policy of their groups contradicts."""
+"""Tests container restart rules that contradict the restart policy of their groups."""
 
 from typing import Any
 

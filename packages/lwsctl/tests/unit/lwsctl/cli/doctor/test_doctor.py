@@ -1,4 +1,4 @@
-"""Every fault that the checks find has a code of its own, and a healthy cluster and machine have none."""
+"""Tests that each fault of the checks has a unique code, and that a healthy cluster and machine have no fault."""
 
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ HEALTHY = Facts(
 
 
 def without_field(definition: JSONObject) -> JSONObject:
-    """Return a definition of an older version, without one field of the spec."""
+    """Return the CRD of an older version, without one spec field."""
     older = deepcopy(definition)
     properties = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     properties.pop(min(properties))

@@ -1,4 +1,4 @@
-"""Loops of manifests in which ranks wait for each other."""
+"""Tests wait loops in manifests, in which ranks wait for each other."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`lws doctor -f` rejects what an API server rejects, and names unchecked objects."""
+"""Tests that `lws doctor -f` rejects what an API server rejects, and lists unchecked objects."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The results of `lws doctor` about the admission of pods."""
+"""Tests the results of `lws doctor` for the admission of pods."""
 
 from typing import Any
 

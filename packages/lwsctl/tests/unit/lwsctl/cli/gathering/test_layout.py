@@ -1,4 +1,4 @@
-"""The files of gathered objects, which contain no secret."""
+"""Tests the files of gathered objects, which do not contain a secret."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def test_objects_are_placed_like_those_of_inspect() -> None:
 
 
 def test_secret_shows_only_key_names_and_expiry() -> None:
-    """A secret shows only key names and expiry (R-OP-42)."""
+    """Only the key names and the expiry of a Secret are shown (R-OP-42)."""
     authority = certificates.create_authority(NOW, validity=timedelta(days=3))
     data = {"tls.crt": authority.certificate, "tls.key": authority.key, "ca.crt": b"broken", "password": b"hunter2"}
     secret = {

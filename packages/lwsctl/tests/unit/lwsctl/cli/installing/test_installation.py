@@ -1,4 +1,4 @@
-"""Objects of an installation are applied, and applied again if the API server was overloaded."""
+"""Tests that installed objects are applied, and applied again if the API server was overloaded."""
 
 import pytest
 from testkit.fakes import ScriptedTransport, answer, failure

@@ -1,4 +1,4 @@
-"""The objects that an uninstallation removes, and their order."""
+"""Tests which objects an uninstallation removes, and in which order."""
 
 from kuberuntime.objects import meta
 from leaderworkerset.install.installsettings import InstallSettings
@@ -22,7 +22,7 @@ def test_every_installable_object_is_removed_once() -> None:
 
 
 def test_webhooks_are_removed_first() -> None:
-    """Remaining webhooks would reject writes of users after the manager is deleted (R-OP-31)."""
+    """After the manager is deleted, remaining webhooks would reject user writes (R-OP-31)."""
     kinds = [kind.kind for kind, _ in reversed(installable("lws-system"))]
     assert kinds[:3] == ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "Deployment"]
 

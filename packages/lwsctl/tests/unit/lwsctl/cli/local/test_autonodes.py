@@ -1,4 +1,4 @@
-"""Options about nodes are combined with the detected requirements, and take precedence."""
+"""Tests that node options are combined with the detected requirements, and take precedence."""
 
 import pytest
 from msgspec.structs import replace

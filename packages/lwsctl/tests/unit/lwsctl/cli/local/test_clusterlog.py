@@ -1,4 +1,4 @@
-"""The log of a detached cluster stays below a bound."""
+"""Tests that the log of a detached cluster has a limited size."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The images of a local cluster, and images that are mapped while it runs."""
+"""Tests the images of a local cluster, and images that are mapped while it runs."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def options(**images: str) -> ClusterOptions:
 
 @pytest.fixture
 def place(tmp_path: Path) -> ClusterDirectory:
-    """The directory of a cluster."""
+    """Tests the directory of a cluster."""
     return ClusterDirectory("web", tmp_path)
 
 

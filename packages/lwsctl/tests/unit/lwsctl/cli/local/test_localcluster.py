@@ -1,4 +1,4 @@
-"""From options of the command line to the settings of an embedded cluster."""
+"""Tests the conversion of command line options to the settings of an embedded cluster."""
 
 import sys
 from pathlib import Path

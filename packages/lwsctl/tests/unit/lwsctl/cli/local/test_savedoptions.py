@@ -1,4 +1,4 @@
-"""A cluster starts again with its stored options, unless other options are given."""
+"""Tests that a cluster restarts with its stored options unless other options are given."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The process that runs a cluster collects garbage once the cluster runs, and not before."""
+"""Tests that the process of a cluster collects garbage only after the cluster runs."""
 
 import gc
 import subprocess
@@ -29,7 +29,7 @@ print(code, gc.isenabled())
 
 
 class Knot:
-    """Garbage that only the collector frees."""
+    """Garbage that only the garbage collector can free."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -56,7 +56,7 @@ def test_garbage_of_the_start_is_collected_afterwards(lasting: bool) -> None:
 @pytest.mark.parametrize("words", [["run", "-f", str(MANIFEST)], ["up", "unstarted"]], ids=["run", "up"])
 @pytest.mark.slow
 def test_cluster_starts_without_collection_and_certificates(words: list[str], tmp_path: Path) -> None:
-    """The import of aiohttp fails here, so that no cluster is started."""
+    """The import of aiohttp fails, so that no cluster is started."""
     result = subprocess.run(
         [sys.executable, "-c", AT_AIOHTTP.format(words=words)],
         env={"LWS_STATE_HOME": str(tmp_path), "HOME": str(tmp_path)},

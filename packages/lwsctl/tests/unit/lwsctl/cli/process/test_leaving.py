@@ -1,4 +1,4 @@
-"""At the end of a command's process, all registered functions run and all output is printed, and nothing is freed."""
+"""Tests the exit of a command. All registered functions run and all output is printed, and no memory is freed."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ atexit.register(print, "registered")
 print("printed")
 """
 THREAD = "threading.Thread(target=lambda: (threading.main_thread().join(), print('waited for'))).start()\n"
-"""It ends after the main thread has ended, which Python waits for."""
+"""It exits after the main thread, for which Python waits."""
 
 
 def ended(script: str) -> tuple[int, list[str]]:

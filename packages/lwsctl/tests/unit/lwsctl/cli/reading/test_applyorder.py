@@ -1,4 +1,4 @@
-"""Required objects are applied first, in any order of the files."""
+"""Tests that required objects are applied first, regardless of the file order."""
 
 from lwsctl.cli.reading.manifests import Document, batches, ordered
 

@@ -1,4 +1,4 @@
-"""Messages about manifests name the lines of their fields, in all forms in which API servers write paths."""
+"""Tests that manifest messages contain the line of their field, in all forms of API server paths."""
 
 import pytest
 
@@ -90,7 +90,7 @@ spec:
     ],
 )
 def test_message_about_an_element_has_the_line_of_that_element(message: str, line: int) -> None:
-    """API servers name only the list."""
+    """API servers report only the list."""
     (document,) = manifests.parse(ELEMENTS, "web.yaml")
     assert document.message(message) == f"web.yaml:{line}: pod/web: {message}"
 

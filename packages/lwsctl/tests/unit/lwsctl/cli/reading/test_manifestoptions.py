@@ -1,4 +1,4 @@
-"""Manifests come from files, directories within directories, web addresses and kustomizations, for every command alike."""
+"""Tests manifests from files, nested directories, web addresses and kustomizations, for each command."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ YAML = {"Content-Type": "application/yaml"}
 
 @contextmanager
 def served(answers: Mapping[str, tuple[int, Mapping[str, str], str]]) -> Iterator[str]:
-    """Serve answers (status, headers, text) by path on loopback; yield the address."""
+    """Serve responses (status, headers, text) by path on the loopback address. Yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -31,7 +31,7 @@ def served(answers: Mapping[str, tuple[int, Mapping[str, str], str]]) -> Iterato
             self.wfile.write(text.encode())
 
         def log_message(self, *args: object) -> None:
-            """Log nothing."""
+            """Discard log messages."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

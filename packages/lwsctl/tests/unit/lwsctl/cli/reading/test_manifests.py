@@ -1,4 +1,4 @@
-"""Manifests are read as kubectl reads them, and errors name file and line."""
+"""Tests that manifests are read as kubectl reads them, and that errors contain file and line."""
 
 import json
 from pathlib import Path

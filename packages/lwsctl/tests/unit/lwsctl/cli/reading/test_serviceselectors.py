@@ -1,4 +1,4 @@
-"""Services whose selector matches no pod of the same manifests."""
+"""Tests Services whose selector does not match a pod in the same manifests."""
 
 from typing import Any
 

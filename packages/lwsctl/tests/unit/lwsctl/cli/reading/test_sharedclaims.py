@@ -1,4 +1,4 @@
-"""Claims that several ranks mount, although only one node or one pod may use their volume."""
+"""Tests claims that several ranks mount although only one node or one pod may use their volume."""
 
 import pytest
 

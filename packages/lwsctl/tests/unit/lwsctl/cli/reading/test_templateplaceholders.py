@@ -1,4 +1,4 @@
-"""Templates that nobody rendered are refused with the line of the first action; templates for programs are not."""
+"""Tests that unrendered templates are rejected with the line of the first action, except templates for containers."""
 
 import pytest
 

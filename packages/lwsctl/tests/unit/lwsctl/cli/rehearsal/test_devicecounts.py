@@ -1,4 +1,4 @@
-"""Claims for devices are counted as extended resources in a rehearsal."""
+"""Tests that a rehearsal counts device claims as extended resources."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Unused mappings and images without a mapping are reported before anything runs."""
+"""Tests that unused mappings and images without a mapping are reported before the start."""
 
 from typing import Any
 

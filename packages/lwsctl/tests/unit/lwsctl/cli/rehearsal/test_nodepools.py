@@ -1,4 +1,4 @@
-"""From manifests to nodes: every requested pod gets a node with all required resources."""
+"""Tests the planning of nodes from manifests. Each pod fits on a node with all required resources."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ def lws(worker: JSONObject, *, leader: JSONObject | None = None, name: str = "we
 
 
 def found(*objects: JSONObject) -> list[tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
-    """Return count, labels, taints and capacity of the pools for objects."""
+    """Return the count, labels, taints and capacity of the node pools for objects."""
     demands = [demand for obj in objects for demand in demands_of(obj)]
     return [(pool.count, pool.labels, pool.taints, pool.capacity) for pool in pools(demands)]
 
@@ -233,7 +233,7 @@ def test_group_domains_consist_of_whole_subgroup_domains() -> None:
 
 
 def test_excluded_leader_keeps_its_topology_label() -> None:
-    """In this published manifest, the leader is on CPU nodes, which also have the topology label."""
+    """In this published manifest, the leader runs on CPU nodes, which also have the topology label."""
     annotations = {"leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": "nodepool"}
     leader = pod(nodeSelector={"nodepool": "cpus"})
     group = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderExcluded"}}

@@ -1,4 +1,4 @@
-"""Objects that a manifest requires are added if they are missing."""
+"""Tests that missing objects that a manifest requires are added."""
 
 from typing import Any
 

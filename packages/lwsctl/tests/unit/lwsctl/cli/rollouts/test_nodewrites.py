@@ -1,4 +1,4 @@
-"""The taint of a move: it is removed with the move, also after lost responses, and the taint of another move stays."""
+"""Tests the taint of a move. It is removed with the move, also after lost responses, and other taints remain."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ THEIRS = {"key": "dedicated", "value": "a", "effect": "NoSchedule"}
 
 
 class LosingTransport(InProcessTransport):
-    """Loses the answer to the first write: the caller gets the end of the connection, or a rejected retry."""
+    """Loses the response to the first write. The caller receives a closed connection, or a rejected retry."""
 
     def __init__(self, server: ApiServer, *, sends_again: bool) -> None:
         super().__init__(server, "tester")
@@ -36,7 +36,7 @@ class LosingTransport(InProcessTransport):
         self.is_armed = False
 
     async def request(self, request: Request) -> Response:
-        """Answer a request."""
+        """Respond to a request."""
         answer = await super().request(request)
         if request.method == "GET" or not self.is_armed:
             return answer

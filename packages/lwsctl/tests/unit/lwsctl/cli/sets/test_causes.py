@@ -1,4 +1,4 @@
-"""The causes that are reported while a rollout is followed: each once, and again if it returns."""
+"""Tests the causes that are reported during a rollout: each once, and again if it returns."""
 
 import asyncio
 import io
@@ -85,7 +85,7 @@ def test_conclusion_names_the_cause_while_the_group_restarts(
 async def test_wait_ends_when_one_cause_lasts_too_long(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another cause begins a new time: at 5 s it is the first, from 10 s on the second."""
+    """Another cause starts a new period. At 5 s it is the first cause, from 10 s on the second."""
     told = iter([diagnosis("LWS-E036"), *[diagnosis("LWS-E071")] * 9])
     seen: list[str] = []
 

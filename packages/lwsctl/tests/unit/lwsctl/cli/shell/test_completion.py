@@ -1,4 +1,4 @@
-"""Names that a shell completes; without an answer of a cluster none, and no error."""
+"""Tests shell completion of names. Without a response from a cluster, there are no names and no error."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,7 +20,7 @@ from lwsctl.cli.shell import completion
 
 CONTEXT = click.Context(app.lws)
 POLL_SECONDS = 0.01
-"""How often the server looks whether it should end; the default keeps each test waiting for half a second."""
+"""The polling interval of the server's shutdown. With the default, each test would wait for half a second."""
 
 PARAMETER = click.Argument(["name"])
 
@@ -69,7 +69,7 @@ def test_names_of_a_command_are_completed(name: str, monkeypatch: pytest.MonkeyP
 
 
 class SmallApiServer:
-    """Answers every list with one object named web."""
+    """Returns one object named web for each list."""
 
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), OneName)

@@ -1,4 +1,4 @@
-"""Elsewhere than on Linux, commands that start a cluster end at once with a command that works."""
+"""Tests that commands which start a cluster fail immediately on other systems than Linux, with an alternative."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Names are completed without the modules of commands, for options that select a cluster as well."""
+"""Tests that names are completed without loading command modules, also for options that select a cluster."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ def test_cluster_that_does_not_answer_completes_nothing(config: Path) -> None:
 
 
 def test_quick_completion_covers_the_commands_of_the_table() -> None:
-    """Compare with what click completes in each command."""
+    """Compare with the completion of click for each command."""
     context = click.Context(app.lws)
     found = set()
     for name in COMMANDS:
@@ -103,7 +103,7 @@ def test_completion_imports_no_module_of_a_command(config: Path) -> None:
 
 @pytest.mark.parametrize(("word", "found"), [("ge", ["get"]), ("--nam", ["--namespace"])])
 def test_completion_imports_no_slow_modules(word: str, found: list[str]) -> None:
-    """The shell waits for the completion: asyncio, TLS, YAML and the command itself took half of the processor time."""
+    """The shell waits for the completion. asyncio, TLS, YAML and the command itself used half of the CPU time."""
     program = (
         "import sys; from lwsctl.cli import app; from lwsctl.cli.shell import quickcompletion as q;"
         "q.register(); from click.shell_completion import get_completion_class as of;"

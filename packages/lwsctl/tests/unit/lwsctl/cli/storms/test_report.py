@@ -1,4 +1,4 @@
-"""The observation of ranks during a storm, and the report about it."""
+"""Tests the observation of ranks during a fault storm, and the report."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,13 +21,13 @@ KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
 
 
 def pod(uid: str = "a", rank: int = 1, *, ready: bool = True, restarts: int = 0, **more: JSONObject) -> JSONObject:
-    """Return a pod of a rank of group 0."""
+    """Return a pod for a rank in group 0."""
     container = {"name": "main", "restartCount": restarts, "state": {"running": {}}} | more.pop("container", {})
     return rank_pod(0, rank, ready=ready, metadata={"uid": uid} | more, containerStatuses=[container])
 
 
 def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[str, str]]:
-    """Return the report of a witness about changes."""
+    """Return the report of an observer of changes."""
     witness = StormEffects()
     for index, change in enumerate(changes):
         witness.see(float(index), *change)
@@ -63,7 +63,7 @@ def test_pods_without_ranks_are_not_observed() -> None:
 
 
 def storm_report() -> StormReport:
-    """Return the report of a killed leader whose group was recreated twice."""
+    """Return the report for a killed leader whose group was recreated twice."""
     found = StormReport(recovered=4.21)
     found.deeds.append(StormStep(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})

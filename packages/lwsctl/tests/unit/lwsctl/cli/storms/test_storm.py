@@ -1,4 +1,4 @@
-"""Storms from words, from a document and from a seed."""
+"""Tests fault storms from arguments, from a document, and from a seed."""
 
 import itertools
 from typing import Any

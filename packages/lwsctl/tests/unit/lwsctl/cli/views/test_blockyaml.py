@@ -1,4 +1,4 @@
-"""YAML of texts: blocks, and no wrapped lines."""
+"""Tests YAML strings: blocks, and no wrapped lines."""
 
 from lwsctl.cli.views import diffs, output
 

@@ -1,4 +1,4 @@
-"""The description of a LeaderWorkerSet, a group and a rank, line by line."""
+"""Tests each line in the description of a LeaderWorkerSet, a group and a rank."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

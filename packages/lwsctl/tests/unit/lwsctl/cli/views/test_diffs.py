@@ -1,10 +1,10 @@
-"""The content of a diff of objects, and what it omits."""
+"""Tests the content of a diff of objects, and what it omits."""
 
 from lwsctl.cli.views import diffs
 
 
 def test_equivalent_values_are_not_a_difference() -> None:
-    """A revision has `metadata: {}` and `resources: {}`, which the applied manifest did not have."""
+    """A revision contains `metadata: {}` and `resources: {}`, which the applied manifest did not contain."""
     said = {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}
     container = {"name": "a", "resources": {}}
     held = {"metadata": {"name": "web"}, "spec": {"template": {"metadata": {}, "spec": {"containers": [container]}}}}

@@ -1,4 +1,4 @@
-"""Episodes for users: the table, the full text, and the few lines of `lws explain`."""
+"""Tests recorded failures for users: the table, the complete text, and the lines in `lws explain`."""
 
 from datetime import UTC, datetime
 

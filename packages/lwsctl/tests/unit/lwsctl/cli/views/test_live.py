@@ -1,4 +1,4 @@
-"""On a pipe a group has at most one line a second until it is ready, and its last state is never lost."""
+"""Tests that a group prints at most one line a second on a pipe until it is ready, and always its last state."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The live view keeps reasons at every width, shows unready groups first, and counts the omitted ones."""
+"""Tests that the live view shows reasons at each width and unready groups first, and counts omitted groups."""
 
 import re
 from datetime import UTC, datetime

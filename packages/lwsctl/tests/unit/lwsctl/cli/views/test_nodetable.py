@@ -1,4 +1,4 @@
-"""Node tables show free amounts, by the requests of scheduled pods, and all details of a named node."""
+"""Tests that node tables show free amounts based on pod requests, and all details of a single node."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tables are aligned, ages are read like those of kubectl, and documents keep their names."""
+"""Tests that tables are aligned, ages have the kubectl format, and documents keep their names."""
 
 from datetime import UTC, datetime, timedelta
 

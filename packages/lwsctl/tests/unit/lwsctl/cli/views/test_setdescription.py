@@ -1,4 +1,4 @@
-"""The description of a DisaggregatedSet, line by line."""
+"""Tests each line in the description of a DisaggregatedSet."""
 
 from datetime import timedelta
 from pathlib import Path

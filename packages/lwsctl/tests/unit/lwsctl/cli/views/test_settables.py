@@ -1,4 +1,4 @@
-"""The tables of DisaggregatedSets."""
+"""Tests the tables of DisaggregatedSets."""
 
 import re
 
@@ -9,7 +9,7 @@ from lwsctl.cli.views import tables
 
 
 def squeezed(lines: list[str]) -> list[str]:
-    """Return the lines with columns separated by three spaces, for cells of any length."""
+    """Return the lines with three spaces between columns, for cells of any length."""
     return [re.sub(" {3,}", "   ", line) for line in lines]
 
 

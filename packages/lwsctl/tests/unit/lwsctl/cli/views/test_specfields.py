@@ -1,4 +1,4 @@
-"""`lws describe` shows every field of a spec and every annotation that users set."""
+"""Tests that `lws describe` shows each spec field and each annotation that users set."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ MARK = "7654321"
 
 
 def paths(struct: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path of each scalar of a spec outside of pod templates and claims, and a value that has the mark."""
+    """Yield the path of each scalar in a spec outside pod templates and claims, and a value with the marker."""
     for name, field in TYPES.fields(struct).items():
         path = f"{prefix}{name}"
         kind = field.type.removeprefix("[]")

@@ -1,4 +1,4 @@
-"""The texts of a cluster reach a terminal as text, never as control sequences."""
+"""Tests that strings from a cluster are printed as text, and never as control sequences."""
 
 import asyncio
 import io

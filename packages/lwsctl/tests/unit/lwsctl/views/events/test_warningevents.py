@@ -1,4 +1,4 @@
-"""Warning events explain ranks that their pods do not explain; resolved problems explain nothing."""
+"""Tests that Warning events explain ranks without another explanation, and that resolved problems are ignored."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The clusters of a user: their list, and the ones that `lws down --all` stops."""
+"""Tests the list of a user's clusters, and which clusters `lws down --all` stops."""
 
 import json
 from pathlib import Path

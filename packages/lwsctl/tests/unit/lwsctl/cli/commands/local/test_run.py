@@ -1,4 +1,7 @@
-"""The end of `lws run`: all sets are deleted at once, within a time limit; what it lacks after a timeout."""
+"""Tests the end of `lws run`.
+
+All workloads are deleted at once with a timeout, and remaining objects are reported.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -24,7 +27,7 @@ KEYS = tuple((LEADERWORKERSETS, ObjectKey("default", f"web-{index}")) for index 
 
 
 class SlowTransport(ScriptedTransport):
-    """Answers each request after a delay."""
+    """Responds to each request after a delay."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(*(answer(200, {}) for _ in KEYS))
@@ -50,7 +53,7 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
 
 
 def test_ranks_are_killed_when_their_last_words_are_over() -> None:
-    """The cluster gives no time beyond what the note on Ctrl-C says, so a run ends within five seconds."""
+    """The cluster must not exceed the time in the note for Ctrl-C, so a run ends within five seconds."""
     assert workloads.GRACE_AT_END.total_seconds() <= LAST_WORDS <= 3
 
 

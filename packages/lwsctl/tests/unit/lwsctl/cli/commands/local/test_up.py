@@ -1,4 +1,4 @@
-"""The output of `lws up` works when it is typed."""
+"""Tests that the commands in the output of `lws up` work."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""The arguments of `lws rollout`: targets, output, and rejections."""
+"""Tests the arguments of `lws rollout`: targets, output and errors."""
 
 import pytest
 from click.testing import CliRunner
