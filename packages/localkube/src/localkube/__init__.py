@@ -1,3 +1,3 @@
-"""Kubernetes on one machine: API server, controllers, scheduler and kubelet that run manifests as local processes."""
+"""Kubernetes on one machine, whose kubelet runs pods as local processes."""
 
 __version__ = "0.2.0"

@@ -82,7 +82,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
 
 
 async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:
-    """Listen on the port in the settings, or on the last used port. If that port is in use, listen on any free port."""
+    """Listen on the port in the settings, or on the last used port. If it is in use, listen on any free port."""
     try:
         port = await http.start(settings.port or own.port)
     except ListenError as error:

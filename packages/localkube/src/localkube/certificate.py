@@ -1,4 +1,4 @@
-"""Self-signed certificates for loopback names, for the API server and stubs of an embedded cluster.
+"""Creates self-signed certificates for loopback names, for the API server and stubs of an embedded cluster.
 
 The validity extends equally into the past and the future. So clients can connect even if the clock is set back, or was
 ahead when the cluster first started. An early start is harmless, because no other process has the key.
@@ -50,7 +50,7 @@ def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
     """Build a server TLS context with the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # ssl reads keys from files only; created with mode 0600
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # ssl reads keys only from files, created with mode 0600
         Path(file.name).write_bytes(key + certificate)
         context.load_cert_chain(file.name)
     return context

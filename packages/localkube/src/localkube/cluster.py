@@ -1,4 +1,4 @@
-"""The public interface of the package: runs a cluster from settings, in one process, without root.
+"""The public interface of the package, which runs a cluster from settings, in one process and without root.
 
 `start` runs all components. `serve` runs only the API server, to which `RunningCluster.work` later adds controllers and
 pods, so that webhooks can be added before the first pod is created. Importing this module is cheap, because the API
@@ -49,17 +49,17 @@ class DamagedDataError(LocalkubeError):
 
 
 class RunningCluster:
-    """A running API server, for clients over HTTPS with the kubeconfig, or in this process without a connection."""
+    """A running API server, with access over HTTPS with the kubeconfig, or in this process without a connection."""
 
     def __init__(self, settings: Settings, cluster: "Cluster") -> None:
         self._settings = settings
         self._cluster = cluster
         self.notes: tuple[str, ...] = ()
-        """The missing isolation features of pods on this machine, one per line. Set once `work` has started."""
+        """The missing isolation features of pods on this machine, one per line. Set when `work` has started."""
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the file with address, certificate and token. Only its owner can read the file."""
+        """Return the file with the address, the certificate and the token. Only its owner can read the file."""
         return self._settings.kubeconfig
 
     def client(self, user: str = "admin") -> "Client":
@@ -67,21 +67,23 @@ class RunningCluster:
         return self._cluster.client(user)
 
     def last_lines(self, uid: str, container: str, lines: int, size: int) -> list[bytes]:
-        """Return the last complete lines of each kept run of a container, oldest run first, at most `size` bytes each.
+        """Return the last complete lines of each retained run of a container, oldest first (`size` bytes per run).
 
         The logs of a deleted pod are kept for a limited time. This method reads files and may be called in any thread.
         """
         from localkube.kubelet.logfiles import logreader
 
         pods, former = (self._settings.directory / name / uid for name in ("pods", "former"))
-        for directory in (pods / "logs", former, former):  # they are moved when the pod is gone, maybe at this moment
+        for directory in (pods / "logs", former, former):  # the logs can be moved concurrently if the pod is deleted
             with suppress(FileNotFoundError):
                 if ends := logreader.ends_of_runs(directory / container, lines, size):
                     return ends
         return []
 
     def waits(self, uid: str) -> tuple[str, str]:
-        """Return what the processes of a running pod wait for, and the peer's address. Both are empty if unknown.
+        """Return what the processes of a running pod wait for, and the address of the peer.
+
+        Both are empty if unknown.
 
         This method reads files for a tenth of a second and may be called in any thread.
         """

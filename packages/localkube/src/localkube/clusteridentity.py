@@ -1,4 +1,4 @@
-"""The identity of a cluster (token, certificate, port), kept over restarts so that kubeconfigs stay valid.
+"""Stores the identity of a cluster (token, certificate, port), so that kubeconfigs remain valid after restarts.
 
 It is stored in the cluster's directory, in a file that only its owner can read. An unreadable file is an error and is
 never replaced, because users of the old kubeconfig would lose access without notice.
@@ -16,7 +16,7 @@ from localkube.statedirectory import write_private
 
 
 class IdentityError(LocalkubeError):
-    """The file cannot be used. The text names the file and the fix."""
+    """The file cannot be used. The message contains the file and the solution."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_or_create(path: Path, now: datetime) -> Identity:
-    """Return the identity stored at `path`. If there is none, create and store one."""
+    """Return the identity stored at `path`, or create and store one if it does not exist."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Identity)
     except FileNotFoundError:
@@ -52,5 +52,5 @@ def create(now: datetime) -> Identity:
 
 
 def save(path: Path, identity: Identity) -> None:
-    """Write the identity, so that only this user can read it."""
+    """Write the identity to a file that only this user can read."""
     write_private(path, msgspec.json.encode(identity))

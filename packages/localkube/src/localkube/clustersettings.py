@@ -1,4 +1,4 @@
-"""The settings of a cluster in the form that users specify. Importing this module is cheap."""
+"""The settings of a cluster in the form that users specify. Importing this module is fast."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from localkube.hostdevices import Devices
 from localkube.statedirectory import KUBECONFIG
 
 MAX_PODS: Final = 5000
-"""The default maximum number of pods in a cluster, before a machine runs out of memory."""
+"""The default maximum number of pods in a cluster, which limits the memory usage of the machine."""
 
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _setting(setting: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of a cluster. All files are in `directory`. Without `keep`, objects are in memory only.
+    """The settings of a cluster. All files are in `directory`. Without `keep`, objects are stored only in memory.
 
     `port` 0 means the last used port, or any free port. `images` maps image names to directories that replace them.
     With `stub`, a server that responds on their ports replaces containers that cannot run on this machine, and
@@ -104,5 +104,5 @@ class Settings:
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the path of the kubeconfig. The file is written once the API server is running."""
+        """Return the path of the kubeconfig. The file is written when the API server is running."""
         return self.directory / KUBECONFIG

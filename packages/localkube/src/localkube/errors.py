@@ -2,11 +2,11 @@
 
 
 class LocalkubeError(Exception):
-    """The cluster cannot be started. The text names the file, port or setting, and the fix."""
+    """The cluster cannot be started. The message contains the file, port or setting, and the solution."""
 
 
 class SettingsError(LocalkubeError, ValueError):
-    """A setting is invalid. `setting` is its name in `Nodes` or `Settings`. The text describes a valid value."""
+    """A setting is invalid. `setting` is its name in `Nodes` or `Settings`. The message describes a valid value."""
 
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(f"{setting}: {message}")

@@ -1,11 +1,11 @@
-"""The real devices of this machine, for the public interface of the package. Importing this module is cheap."""
+"""The real devices of this machine, for the public interface of the package. Importing this module is fast."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The real devices of each node, and notes for the user. `cluster.host_gpus` finds them.
+    """The real devices of each node, and notes for the user. `cluster.host_gpus` detects them.
 
     If devices are `exposed`, containers that do not request devices see all devices of their node.
     """
@@ -17,7 +17,7 @@ class Devices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReport:
-    """The state of the GPUs of this machine. `problem` is why they are unusable, or empty.
+    """The state of the GPUs of this machine. `problem` is the reason why they are unusable, or an empty string.
 
     `failing`, `busy` (too little free memory) and `apart` (pairs without peer access) contain a text for each GPU or
     pair.

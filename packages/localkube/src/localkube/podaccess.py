@@ -1,4 +1,4 @@
-"""The seam between the API server and the kubelet, for `/log`, `/attach`, `/exec`, `/portforward` and metrics."""
+"""The interface between the API server and the kubelet for `/log`, `/attach`, `/exec`, `/portforward` and metrics."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -26,21 +26,21 @@ class LogOptions(Struct, frozen=True, kw_only=True):
 
 
 class ContainerUsage(NamedTuple):
-    """The usage of a container: processors, and bytes of memory."""
+    """The usage of a container in CPUs and bytes of memory."""
 
     cores: float
     memory: int
 
 
 class DeviceUsage(NamedTuple):
-    """The load of a container's devices: how many are busy (None if not measured), and bytes of their memory."""
+    """The load of a container's devices: the number of busy devices (None if unknown), and bytes of their memory."""
 
     busy: float | None
     memory: int
 
 
 class UsageReport(Struct, frozen=True):
-    """The loads of containers by their pod and name: the mean over `seconds`, which ended at `at`.
+    """The loads of containers by pod and name, as the mean over `seconds` until `at`.
 
     Containers that have not run for all of that time are missing. `devices` has the containers with real devices.
     """
@@ -58,19 +58,19 @@ class ExecSession(Protocol):
     stderr: asyncio.StreamReader | None
 
     async def write(self, data: bytes) -> None:
-        """Write to the command's standard input."""
+        """Write to the standard input of the command."""
         ...
 
     async def close_stdin(self) -> None:
-        """End the command's standard input."""
+        """Close the standard input of the command."""
         ...
 
     def resize(self, columns: int, rows: int) -> None:
-        """Set the size of the terminal; without a terminal do nothing."""
+        """Set the size of the terminal. Do nothing without a terminal."""
         ...
 
     async def wait(self) -> int:
-        """Return the exit code, 128 + n for a command ended by signal n."""
+        """Return the exit code, or 128 + n for a command that was terminated by signal n."""
         ...
 
     async def kill(self) -> None:
@@ -79,18 +79,18 @@ class ExecSession(Protocol):
 
 
 class NodeError(Exception):
-    """The node refuses a request; the text gives the reason (container not running, unknown container, ...)."""
+    """The node rejects a request. The message contains the reason, such as a container that is not running."""
 
 
 class Node(Protocol):
-    """The interface of the kubelet for the API server. A refusal raises `NodeError`."""
+    """The interface of the kubelet for the API server. Rejected requests raise `NodeError`."""
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield parts of the log up to its end or, when following, until the container ends."""
+        """Yield chunks of the log. When following, continue until the container terminates."""
         ...
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
-        """Yield the output of a running container from now until its end."""
+        """Yield the output of a running container after this call, until it terminates."""
         ...
 
     async def exec(

@@ -1,4 +1,4 @@
-"""A temporary Kubernetes for tests, in memory and in this process; `fixtures.py` has the same for pytest.
+"""A temporary cluster for tests, in memory and in this process. `fixtures.py` provides the same for pytest.
 
 In a coroutine: `async with temporary() as server`. Elsewhere: `with in_thread(temporary) as kubeconfig`, which any client
 may use. CRDs and webhooks work as on a cluster. Its limitations are documented with the embedded cluster.
@@ -16,14 +16,14 @@ from typing import Any, Literal, TypeAlias
 from localkube.cluster import Nodes, RunningCluster, Settings, serve
 
 Work: TypeAlias = Literal["none", "controllers", "modelled pods", "pods"]
-"""The parts next to the API server: none, controllers and nodes, or also pods (modelled, or as processes)."""
+"""The components besides the API server: none, controllers and nodes, or also pods (simulated or processes)."""
 
 ONE_NODE = Nodes()
 
 
 @asynccontextmanager
 async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIterator[RunningCluster]:
-    """Run a cluster that leaves nothing behind.
+    """Run a cluster that releases all resources at the end.
 
     A modelled pod is scheduled, gets an address, becomes ready at once and runs until it is deleted, without a process.
     """
@@ -43,7 +43,7 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
 
 @contextmanager
 def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> Iterator[Path]:
-    """Run a cluster in its own thread; yield the kubeconfig, which any client can use.
+    """Run a cluster in a separate thread, and yield its kubeconfig, which any client can use.
 
     An error of a cluster that does not start, or ends early, is raised here.
     """
@@ -65,6 +65,6 @@ def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]
         try:
             yield kubeconfig
         finally:
-            with suppress(RuntimeError):  # the loop is closed: the cluster ended early
+            with suppress(RuntimeError):  # the loop is closed, because the cluster stopped early
                 end()
             future.result()

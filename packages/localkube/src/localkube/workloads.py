@@ -25,7 +25,7 @@ KUBELET: Final = "system:kubelet"
 FAULTS: Final = "system:faults"
 
 GRACE_AT_END: Final = timedelta(seconds=3)
-"""The time between SIGTERM and SIGKILL when the cluster ends; less for pods with a shorter grace period."""
+"""The time between SIGTERM and SIGKILL when the cluster stops. It is shorter for pods with a shorter grace period."""
 
 NO_PODS: Final = Capabilities(namespaces=False, network="shared")
 """The capabilities of a cluster without pods."""
@@ -35,7 +35,7 @@ NO_PODS: Final = Capabilities(namespaces=False, network="shared")
 async def working(
     cluster: Cluster, processes: ProcessRunner | None = None, *, kubelet: bool = True
 ) -> AsyncIterator[Capabilities]:
-    """Run controllers and pods; yield the capabilities that this machine granted.
+    """Run controllers and pods, and yield the capabilities that this machine granted.
 
     Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
     few seconds; then every process is killed. Without `kubelet` pods are scheduled, but do not start, and there are no
@@ -87,10 +87,10 @@ async def _runner(
 
 
 async def _started(runner: ProcessRunner) -> Capabilities:
-    """Start the runner, and import the kubelet and the controllers at the same time."""
+    """Start the runner, and concurrently import the kubelet and the controllers."""
     starting = asyncio.create_task(runner.start())
     try:
-        await asyncio.sleep(0)  # afterwards the launcher has been started, and becomes ready in its own process
+        await asyncio.sleep(0)  # the launcher was started before, and becomes ready in a separate process
         import localkube.controllers.controllermanager
         import localkube.kubelet.kubelet  # noqa: F401 - only loaded
 

@@ -26,13 +26,13 @@ USER: Final = "system:apiserver"
 
 
 class Definitions:
-    """Keeps the registry up to date with the stored CRDs."""
+    """Updates the registry when the stored CRDs change."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def load(self) -> None:
-        """Serve the CRDs that were stored before this process started, and continue interrupted deletions."""
+        """Serve the CRDs that were stored before this process started, and resume interrupted deletions."""
         for row in list(self._backend.store.list(STORED_AS)):
             self._serve(msgspec.json.decode(row))
 
@@ -47,7 +47,7 @@ class Definitions:
                 self._finish(change.key.resource)
 
     def _serve(self, definition: JSONObject, previous: JSONObject | None = None) -> None:
-        """Serve the kind of a CRD. If its spec is unchanged, keep the existing kind, because its schema is large."""
+        """Serve the kind of a CRD. If its spec is unchanged, reuse the existing kind, because its schema is large."""
         is_redefined = previous is not None and meta.spec(previous) != meta.spec(definition)
         if previous is None or is_redefined:
             self._backend.registry.add(customresource.kind_from_crd(definition))
@@ -82,7 +82,7 @@ class Definitions:
         self._finish(served.stored_as)
 
     def _finish(self, stored_as: str) -> None:
-        """Remove the finalizer of a CRD that is being deleted, if it has no objects left."""
+        """Remove the finalizer of a CRD that is being deleted, if it has no more objects."""
         definition = self._backend.store.get(StoreKey(STORED_AS, "", stored_as))
         if definition is None or not meta.is_deleting(definition) or self._backend.store.count(stored_as):
             return

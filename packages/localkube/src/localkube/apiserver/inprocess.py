@@ -1,4 +1,4 @@
-"""The transport to an API server in the same process, without sockets or copies. It works with any event loop.
+"""A transport to an API server in the same process, without sockets or copies. It works with any event loop.
 
 It supports requests and streams only. `/exec` and `/portforward` need `http.py`.
 """
@@ -38,7 +38,7 @@ class InProcessTransport:
             yield StreamResponse(answer.status, answer.headers, chunks)
 
     async def close(self) -> None:
-        """Do nothing, because there are no resources to release."""
+        """Do nothing, because the transport has no resources to release."""
 
 
 def _closing(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":

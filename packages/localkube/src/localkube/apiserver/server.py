@@ -1,4 +1,4 @@
-"""The API server: handles requests from any transport.
+"""The API server, which handles requests from any transport.
 
 `handle` routes a request to its verb. Errors of verbs and failures of the store become a Kubernetes `Status`. The
 transports are `inprocess.py` (same process) and `http.py` (loopback).
@@ -36,7 +36,7 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
 
 FAULTS_PATH: Final = "/localkube/faults"
-"""The path for faults in the cluster (`localkube/faults/`).
+"""The path of fault requests (`localkube/faults/`).
 
 It is not part of the Kubernetes API and is always available.
 """
@@ -93,16 +93,16 @@ class ApiServer:
         self._faults = serve
 
     async def leave(self) -> None:
-        """Disconnect all clients until `come_back`. Watches end, and `http.py` does not respond to requests."""
+        """Disconnect all clients until `come_back` is called. Watches are closed, and requests have no response."""
         self.is_away = True
         self.backend.hub.end_all()
 
     async def come_back(self) -> None:
-        """Serve clients again, after `leave`."""
+        """Resume serving clients, after `leave`."""
         self.is_away = False
 
     async def start(self) -> None:
-        """Serve the stored CRDs, and create the objects that every cluster has."""
+        """Serve the stored CRDs, and create the objects that are required in every cluster."""
         self._definitions.load()
         self._configurations.load()
         self._expiry.load()
@@ -125,7 +125,7 @@ class ApiServer:
             return representation.respond_store_error(error)
         except TooLargeError as error:
             return representation.respond_refusal(apierrors.not_stored(str(error)))
-        except Exception as error:  # a failing request must not end the server
+        except Exception as error:  # a failed request must not stop the server
             log.exception("request failed", method=request.method, path=request.path)
             return representation.respond_refusal(apierrors.internal_error(f"{type(error).__name__}: {error}"))
 
@@ -140,7 +140,7 @@ class ApiServer:
         self.backend.hub.close()
 
     async def close(self) -> None:
-        """End all watches and release the store."""
+        """Close all watches and release the store."""
         try:
             self.end_watches()
             await self.backend.admission.close()

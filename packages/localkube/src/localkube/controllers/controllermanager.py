@@ -1,4 +1,4 @@
-"""Creates all controllers of the embedded Kubernetes, and runs them with one client.
+"""Creates all controllers of the embedded cluster, and runs them with one client.
 
 Informers are shared, so that every kind is watched once; the garbage collector additionally watches the metadata of all
 kinds. Events are written under the upstream names of the controllers.
@@ -45,7 +45,7 @@ from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_defa
 
 
 class Informers(Struct, frozen=True, kw_only=True):
-    """One informer per kind."""
+    """The informers, one per kind."""
 
     pods: Informer
     nodes: Informer
@@ -125,7 +125,7 @@ class ControllerSettings(Struct, frozen=True, kw_only=True):
 
 
 class Driver(Protocol):
-    """The driver of a controller: its watches, and the plan of a key."""
+    """The driver of a controller, which defines its watches and the plan of a key."""
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, with the keys that a change affects."""
@@ -144,7 +144,7 @@ def build_controller(name: str, driver: Driver, executor: Executor, options: Con
 async def run_controllers(
     client: Client, settings: ControllerSettings, *, clock: Clock, ready: asyncio.Event | None = None
 ) -> None:
-    """Run all controllers until cancelled. `ready` is set once the nodes exist and all informers have synced."""
+    """Run all controllers until cancelled. `ready` is set when the nodes exist and all informers have synced."""
     await ensure_nodes(client, settings.nodes, clock)
     await ensure_default_class(client)
     informers = build_informers(client)
@@ -167,7 +167,7 @@ async def run_controllers(
 
 
 Part: TypeAlias = tuple[str, Driver, ControllerOptions]
-"""The name, driver and options of one controller."""
+"""The name, the driver and the options of one controller."""
 
 
 def _reporters(

@@ -1,4 +1,4 @@
-"""Controller references: the objects that a workload owns, adopts and releases.
+"""Evaluates controller references, to determine the objects that a workload owns, adopts and releases.
 
 Mirrors `controller_ref_manager.go`. An object belongs to the owner in its owner reference. It is released when its
 labels (or its name, if relevant) no longer match, and adopted when it has no controller and matches. Objects are not
@@ -43,7 +43,7 @@ def owner_keys(obj: JSONObject | None, owners: Resource) -> Iterator[ObjectKey]:
 
 
 def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
-    """Yield the owners that a change affects: the old and new controller, or owners that may adopt the object."""
+    """Yield the owners that a change affects: the old and new controller, or owners that can adopt the object."""
     yield from owner_keys(change.old, owners.resource)
     yield from owner_keys(change.new, owners.resource)
     if change.new is not None and not meta.controller_of(change.new):
@@ -91,7 +91,7 @@ def claim(
 
 
 async def is_alive(client: Client, resource: Resource, owner: JSONObject) -> bool:
-    """Return whether the live owner has the same UID and is not being deleted, so that it may adopt objects."""
+    """Return whether the live owner has the same UID and is not being deleted, so that it can adopt objects."""
     try:
         live = await client.get(resource, meta.key(owner))
     except NotFoundError:
@@ -100,7 +100,7 @@ async def is_alive(client: Client, resource: Resource, owner: JSONObject) -> boo
 
 
 def adopt(resource: Resource, owner: JSONObject, orphan: JSONObject) -> Patch:
-    """Make the owner the controller of an object."""
+    """Set the owner as the controller of an object."""
     owners = [*_owners(orphan), meta.controller_reference(owner)]
     return guarded_patch(resource, orphan, {"metadata": {"ownerReferences": owners}})
 
@@ -114,7 +114,7 @@ def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
 async def plan_owners(
     client: Client, owners: Resource, owner: JSONObject, members: Resource, claimed: ClaimedObjects
 ) -> Plan | None:
-    """Return the plan that releases and adopts objects, or None if nothing changes."""
+    """Return the plan that releases and adopts objects, or None if it has no actions."""
     if not (claimed.released or claimed.adopted):
         return None
     released = [release(members, owner, obj) for obj in claimed.released]

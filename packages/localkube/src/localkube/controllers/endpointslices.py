@@ -1,4 +1,4 @@
-"""The EndpointSlice controller: lists the pods of each service for API clients (`kubectl get endpointslices`).
+"""The EndpointSlice controller, which lists the pods of each Service for API clients (`kubectl get endpointslices`).
 
 In this cluster, slices are not used to resolve names, so a service is planned at most once a second. Slices are named
 `<service>-<number>` and contain up to 100 endpoints each, as upstream. An endpoint stays in its slice, so that an added
@@ -28,7 +28,7 @@ HEADLESS: Final = "service.kubernetes.io/headless"
 
 PER_SLICE: Final = 100
 INTERVAL: Final = 1.0
-"""The minimum seconds between two plans of one service, so that starting n pods needs few plans of n endpoints."""
+"""The minimum number of seconds between two plans of one Service, so that starting many pods needs few plans."""
 
 SHARE: Final = 20
 """The pause after a plan, as a multiple of its duration, because plans take longer on a busy CPU."""
@@ -46,7 +46,7 @@ def namespace_index(obj: JSONObject) -> Iterable[str]:
 
 
 def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
-    """Index a slice of this controller by its service."""
+    """Index a slice of this controller by its Service."""
     labels = meta.labels(endpoint_slice)
     if labels.get(MANAGED_BY) != MANAGER or SERVICE_NAME not in labels:
         return []
@@ -54,17 +54,17 @@ def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
 
 
 class EndpointSlices(Struct, frozen=True, kw_only=True):
-    """Maintains the slices of services with selectors. Services, pods and slices have the indexes above."""
+    """Maintains the slices of Services with selectors. Services, pods and slices have the indexes above."""
 
     services: Informer
     pods: Informer
     slices: Informer
     clock: Clock
     _due: OrderedDict[UID, float] = field(default_factory=OrderedDict)
-    """The earliest time of the next plan for a planned service, by UID, in ascending order."""
+    """The earliest time of the next plan for a Service by UID, in ascending order."""
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return the watches, with the services that a change affects."""
+        """Return the watches, with the Services that a change affects."""
         return (
             Watch(self.services, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._services_of_pod),
@@ -72,7 +72,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Write the slices of a service, at most every `INTERVAL`. Slices of deleted services are garbage-collected."""
+        """Write the slices of a Service, at most every `INTERVAL`. Slices of deleted Services are collected."""
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return Plan()
@@ -98,7 +98,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
 
 
 def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
-    """Return the writes that update the existing slices of the service."""
+    """Return the writes that update the existing slices of the Service."""
     live = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in existing}
     desired = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in build(service, pods, existing)}
     actions: list[Action] = [
@@ -117,7 +117,7 @@ def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Seque
 
 
 def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject] = ()) -> list[JSONObject]:
-    """Build the slices of a service, which has at least one slice."""
+    """Build the slices of a Service, which has at least one slice."""
     endpoints = [endpoint for pod in pods if (endpoint := _endpoint(service, pod)) is not None]
     ports = _ports(service, pods)
     labels = meta.labels(service) | {SERVICE_NAME: meta.name(service), MANAGED_BY: MANAGER}
@@ -144,7 +144,7 @@ def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JS
 def _placed(
     service: str, endpoints: Sequence[JSONObject], existing: Sequence[JSONObject]
 ) -> dict[str, list[JSONObject]]:
-    """Return the endpoints by slice name. Known endpoints keep their slice, and new endpoints fill free slots first."""
+    """Return the endpoints by slice name. Existing endpoints keep their slice, and new ones fill free slots."""
     new = {endpoint["targetRef"]["uid"]: endpoint for endpoint in endpoints}
     slices: dict[str, list[JSONObject]] = {}
     for endpoint_slice in sorted(existing, key=meta.name):
@@ -198,7 +198,7 @@ def _ports(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
 
 
 def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
-    """Return the target port number of a service port. A name selects the port of the first pod with that name."""
+    """Return the target port number of a Service port. A name selects the port of the first pod with that name."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target

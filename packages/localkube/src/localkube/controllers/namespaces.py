@@ -1,4 +1,4 @@
-"""The namespace controller: deletes all objects in a terminating namespace, and then removes its finalizer.
+"""The namespace controller, which deletes all objects in a terminating namespace and then removes its finalizer.
 
 Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources are also deleted.
 While objects remain (a pod in its grace period, an object with finalizers), the namespace is reconciled periodically,
@@ -26,7 +26,7 @@ from localkube.controllers.garbage.deletableresources import discover, metadata_
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"
 RECOUNT: Final = 0.25
-"""Seconds until the remaining objects of a namespace are counted again."""
+"""The number of seconds until the remaining objects of a namespace are recounted."""
 
 
 class Namespaces(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
             sequences=tuple((DeleteCollection(resource=resource, namespace=key.name),) for resource in remaining),
             slow_start=False,
         )
-        if self._emptying.get(key) != meta.uid(namespace):  # most objects are deleted at once: count before reporting
+        if self._emptying.get(key) != meta.uid(namespace):  # most objects are deleted immediately, so recount first
             self._emptying[key] = meta.uid(namespace)
             return Plan((deletions,), requeue_after=0.0)
         return Plan((*self._report(namespace, remaining), deletions), requeue_after=RECOUNT)
@@ -79,7 +79,7 @@ class Namespaces(Struct, frozen=True, kw_only=True):
 
 
 def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime) -> Sequence[JSONObject] | None:
-    """Return conditions that name the remaining objects, or None if they are up to date."""
+    """Return conditions that list the remaining objects, or None if they are up to date."""
     counts = ", ".join(f"{kind} has {number} resource instances" for kind, number in sorted(remaining.items()))
     message = f"Some resources are remaining: {counts}"
     previous = meta.find_condition(namespace, CONTENT_REMAINING) or {}

@@ -1,4 +1,4 @@
-"""The state of a pod for workload controllers (`isRunningAndReady`, `isHealthy`, ...)."""
+"""Determines the state of a pod for workload controllers (such as `isRunningAndReady` and `isHealthy`)."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ def is_ready(pod: JSONObject) -> bool:
 
 
 def available_at(pod: JSONObject, min_ready_seconds: int) -> datetime | None:
-    """Return when the pod becomes available, or None while it is not ready."""
+    """Return the time at which the pod becomes available, or None if it is not ready."""
     condition = meta.find_condition(pod, "Ready")
     if not is_ready(pod) or condition is None:
         return None
@@ -30,7 +30,7 @@ def available_at(pod: JSONObject, min_ready_seconds: int) -> datetime | None:
 
 
 def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool:
-    """Return whether the pod has been ready for long enough."""
+    """Return whether the pod has been ready for at least the required time."""
     if min_ready_seconds == 0:
         return is_ready(pod)
     at = available_at(pod, min_ready_seconds)

@@ -1,4 +1,4 @@
-"""The hash suffixes of revision and ReplicaSet names, with characters that cannot form words."""
+"""Computes the hash suffixes of revision and ReplicaSet names, with characters that do not form words."""
 
 from typing import Final
 

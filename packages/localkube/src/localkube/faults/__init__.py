@@ -1,1 +1,1 @@
-"""Fault injection: processes, packets, disks, nodes and cluster components that fail for a time, and recover."""
+"""Fault injection. Processes, packets, disks, nodes and cluster components fail temporarily, and recover."""

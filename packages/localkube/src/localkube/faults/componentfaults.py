@@ -1,4 +1,4 @@
-"""Faults of cluster components, such as the API server and its webhooks, which are unavailable for a time."""
+"""Faults of cluster components, such as the API server and its webhooks, which become temporarily unavailable."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -17,12 +17,12 @@ class Part(Protocol):
         ...
 
     async def come_back(self) -> None:
-        """Start to make the component available again."""
+        """Start to restore the component."""
         ...
 
 
 class RemovablePart:
-    """A component that is a context, which is exited when the component becomes unavailable, and entered again later.
+    """A component that is a context. It is exited when the component becomes unavailable, and reentered later.
 
     Entering may take as long as a different fault is active, so it runs in the background. A component that is not
     available yet can also be removed.
@@ -38,7 +38,7 @@ class RemovablePart:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep the part available inside the context, which is entered once the part is available."""
+        """Keep the component available in the context, which is entered when the component is available."""
         async with self._tasks:
             await self.come_back()
             await self._there.wait()
@@ -57,7 +57,7 @@ class RemovablePart:
             await asyncio.wait([self._life])
 
     async def come_back(self) -> None:
-        """Start to enter the context again, unless the cluster stops."""
+        """Start to reenter the context, unless the cluster stops."""
         if not self._is_over:
             self._leaving.clear()
             self._life = self._tasks.create_task(self._live())

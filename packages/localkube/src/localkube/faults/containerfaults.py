@@ -1,4 +1,4 @@
-"""Faults of containers: killed, paused, throttled, or with a full disk.
+"""Faults of containers, which are killed, paused, throttled, or have a full disk.
 
 A fault does not apply to a container that restarts. Only throttling continues to apply to the pod.
 """
@@ -14,7 +14,7 @@ from localkube.faults.fault import Fault, FaultError
 from localkube.kubelet.processes.runner import StartError
 
 PERIOD: Final = 0.1
-"""The period in seconds in which a throttled process runs once. Shorter periods are more expensive."""
+"""The period in seconds in which a throttled process runs once. Shorter periods need more CPU time."""
 
 
 async def kill(pods: LocalPods, fault: Fault) -> Undo:
@@ -29,7 +29,7 @@ async def kill(pods: LocalPods, fault: Fault) -> Undo:
 
 
 async def stop(pods: LocalPods, fault: Fault) -> Undo:
-    """Pause all processes of a pod, which keep their connections but do not respond. Resume them at the end."""
+    """Pause all processes of a pod, which keep their connections but do not respond. Resume them afterwards."""
     stopped = pods.running(await pods.pod(fault.pods[0]))
 
     async def undo() -> None:
@@ -56,7 +56,7 @@ async def _starve(pods: LocalPods, pod: JSONObject, share: float) -> None:
     containers: list[str] = []
     try:
         while True:
-            with suppress(FaultError):  # its containers are starting again
+            with suppress(FaultError):  # its containers are restarting
                 containers = pods.running(pod)
             await pods.signal(containers, signal.SIGSTOP)
             await asyncio.sleep(PERIOD * (1 - share))
@@ -67,7 +67,7 @@ async def _starve(pods: LocalPods, pod: JSONObject, share: float) -> None:
 
 
 async def fill(pods: LocalPods, fault: Fault) -> Undo:
-    """Resize /tmp or /dev/shm (in memory) of a pod's containers to their content. Restore the size at the end."""
+    """Shrink /tmp or /dev/shm (in memory) of a pod's containers to their content. Restore the size afterwards."""
     former: dict[str, int] = {}
 
     async def undo() -> None:

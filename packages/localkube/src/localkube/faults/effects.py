@@ -24,7 +24,7 @@ Effect: TypeAlias = Callable[[Fault], Awaitable[Undo]]
 
 
 class LocalPods(Struct, frozen=True):
-    """The pods on this machine: API objects, and processes of the runner.
+    """The pods on this machine, as API objects and as processes of the runner.
 
     `containers` returns the runner's IDs of the running containers of a pod.
     """
@@ -34,7 +34,7 @@ class LocalPods(Struct, frozen=True):
     containers: Callable[[JSONObject], list[str]]
 
     async def pod(self, key: ObjectKey) -> JSONObject:
-        """Return a pod that has its own address."""
+        """Return a pod with a separate address."""
         pod = await self.client.find(PODS, key)
         if pod is None:
             raise FaultError(f"pod {key} is not there")

@@ -1,4 +1,4 @@
-"""A requested or active fault: its kind, targets, amount and duration.
+"""A requested or active fault, with its kind, targets, amount and duration.
 
 `FORMS` is the table of all faults, with the number and kind of their targets, and the valid amounts.
 """
@@ -65,7 +65,7 @@ FORMS: Final = {
 
 
 class FaultError(Exception):
-    """The fault is impossible. The text names the fault, the cluster component and the fix."""
+    """The fault is impossible. The message contains the fault, the cluster component and the solution."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Manages the faults of a cluster: starts requested faults, and reverts each fault at its deadline.
+"""Manages the faults of a cluster. Starts requested faults, and reverts each fault at its deadline.
 
 The cluster enforces the deadline, so that faults of a killed command also end in time. When the cluster stops, all
 faults are reverted. If the cluster was killed, changes of objects are reverted when it starts again
@@ -77,14 +77,14 @@ class FaultManager:
         return number
 
     async def undo(self, number: int) -> None:
-        """Revert a fault, unless it is already reverted."""
+        """Revert a fault if it is still active."""
         async with self._changing:
             active = self._active.pop(number, None)
             if active is None:
                 return
             try:
                 await active.undo()
-            except StartError as error:  # its container or sandbox has ended, and the fault with it
+            except StartError as error:  # its container or sandbox has terminated, which also removes the fault
                 log.info("fault ended with its target", fault=str(active.fault.kind), reason=str(error))
             except KubeError:
                 log.exception("fault not undone", fault=str(active.fault.kind))

@@ -14,7 +14,7 @@ from localkube.faults.networkfaults import NetworkFaults
 
 
 def keeper(pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultManager:
-    """Return the keeper of a cluster's faults. `tasks` runs the background work of active faults."""
+    """Return the fault manager of a cluster. `tasks` runs the background work of active faults."""
     packets, removing = NetworkFaults(pods), ComponentFaults(parts)
     effects: dict[FaultKind, Effect] = {
         FaultKind.KILL: partial(containerfaults.kill, pods),

@@ -1,4 +1,4 @@
-"""Faults of packets between pods: drops all packets, a fraction or packets above a rate, or delays packets.
+"""Faults of packets between pods. Drops all packets, a fraction, or packets above a rate, or delays packets.
 
 A fault for two pods affects both directions between them. A fault for one pod affects all packets between it and other
 pods. A delay affects all packets to a pod.
@@ -13,7 +13,7 @@ from localkube.kubelet.processes.runner import PacketLoss
 
 
 class NetworkFaults:
-    """Drops and delays packets. All losses are in one table, which is replaced when a loss starts or ends."""
+    """Drops and delays packets. One table contains all losses, and is replaced when a loss starts or stops."""
 
     def __init__(self, pods: LocalPods) -> None:
         self._pods = pods

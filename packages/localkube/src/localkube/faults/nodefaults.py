@@ -1,4 +1,4 @@
-"""Faults of nodes: drained nodes, and nodes lost with all their pods.
+"""Faults of nodes, which are drained, or lost with all their pods.
 
 Such a fault changes API objects, so it survives the cluster's process. An annotation marks the node, so that a
 restarted cluster reverts the fault (`restore`).
@@ -54,7 +54,7 @@ async def _find(client: Client, name: str) -> JSONObject:
 
 
 async def recover(client: Client, name: str) -> None:
-    """Make a node schedulable again, if it still exists."""
+    """Make a node schedulable, if it still exists."""
     try:
         node = await client.get(NODES, ObjectKey("", name))
         taints = meta.spec(node).get("taints") or []

@@ -1,1 +1,1 @@
-"""Pods as local processes: sandboxes, volumes, probes, logs."""
+"""Runs pods as local processes, with sandboxes, volumes, probes and logs."""

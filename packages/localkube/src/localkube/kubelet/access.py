@@ -1,4 +1,4 @@
-"""Access of clients to running pods: logs, commands, connections to ports."""
+"""Provides access to running pods: logs, commands, and connections to ports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ LOCALHOST = "127.0.0.1"
 async def logs(
     node: NodeContext, cell: PodRuntime | None, pod: JSONObject, options: LogOptions
 ) -> AsyncIterator[bytes]:
-    """Yield parts of a container's log up to its end or, when following, until the container ends.
+    """Yield chunks of a container's log. When following, continue until the container terminates.
 
     The previous log is the log of the previous run. For a container that waits for its restart, it is the log of the
     last run. For the first run of a pod, it is the log of the previous pod with this name; if its container had
@@ -37,15 +37,13 @@ async def logs(
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / name
     runs = _runs(directory)
     if not runs and (own := node.former.of(pod)) is not None and own.name == meta.uid(pod):
-        directory = own / name  # it has ended, and a finalizer keeps its object
+        directory = own / name  # it has terminated, and a finalizer delays its deletion
         runs = _runs(directory)
     if options.previous and not _is_waiting(cell, name):
         runs = runs[:-1]
     if options.previous and not runs and (former := node.former.of(pod)):
         directory = former / name
-        runs = _runs(directory)[-2:][
-            :1
-        ]  # a group is recreated once a container was started again: the one before failed
+        runs = _runs(directory)[-2:][:1]  # a group is recreated after a container restart, so the previous run failed
     run = _choose(runs, pod, options)
     current = cell.runs.get(name) if cell and options.follow and not options.previous else None
     async for piece in logreader.read(directory, run, options, current.log if current else None, node.clock.now()):
@@ -62,7 +60,7 @@ def _runs(directory: Path) -> list[int]:
 
 
 def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
-    """Return the run whose log is requested; an error names the available logs."""
+    """Return the run of the requested log. The error lists the available logs."""
     if runs:
         return runs[-1]
     where = f'container "{options.container}" in pod "{meta.name(pod)}"'
@@ -91,7 +89,7 @@ def running(cell: PodRuntime | None, pod: JSONObject, container: str) -> Contain
 async def attach(
     node: NodeContext, cell: PodRuntime | None, pod: JSONObject, container: str
 ) -> AsyncIterator[tuple[Stream, bytes]]:
-    """Yield the output of a running container from now until its end."""
+    """Yield the output of a running container after this call, until it terminates."""
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
     async for piece in logreader.onwards(directory, running(cell, pod, container).log):
         yield piece
@@ -111,7 +109,7 @@ async def start(
 async def dial(
     cell: PodRuntime | None, pod: JSONObject, port: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a port inside the pod: on its loopback address, or on the pod's address.
+    """Connect to a port in the pod, on its loopback address or on the pod address.
 
     If pods share the host's network, the pod's address is tried first, as another pod may listen on the loopback
     address.

@@ -1,4 +1,4 @@
-"""The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
+"""The kubelet of all simulated nodes, which runs their pods, and serves logs, commands and ports.
 
 The start of a container:
 
@@ -58,7 +58,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Kubelet:
-    """Runs pods on `settings.node_names`; implements `localkube.podaccess.Node`. The runner has been started."""
+    """Runs pods on `settings.node_names`. Implements `localkube.podaccess.Node`. The runner is already started."""
 
     def __init__(
         self, client: Client, runner: ProcessRunner, settings: KubeletSettings, clock: Clock, events: Recorder
@@ -84,7 +84,7 @@ class Kubelet:
         )
 
     async def run(self, caught_up: asyncio.Event | None = None) -> None:
-        """Run the pods of these nodes until cancelled; the runner terminates processes that remain.
+        """Run the pods of these nodes until cancelled. The runner terminates remaining processes.
 
         `caught_up` is set once no pod has the status of an earlier run.
         """
@@ -110,11 +110,11 @@ class Kubelet:
                 caught_up.set()
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield parts of a container's log."""
+        """Yield chunks of a container's log."""
         return access.logs(self._node, self._cells.get(meta.uid(pod)), pod, options)
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
-        """Yield the output of a running container from now on."""
+        """Yield the output of a running container after this call."""
         return access.attach(self._node, self._cells.get(meta.uid(pod)), pod, container)
 
     async def exec(
@@ -133,7 +133,7 @@ class Kubelet:
         measured = await self._meter.measure(self._running)
         if not (records := self._node.devices.records):
             return measured
-        from localkube.kubelet.node import devicestats  # loads NVML: only where devices are real
+        from localkube.kubelet.node import devicestats  # loads NVML, which is required only for real devices
 
         return replace(measured, devices=await devicestats.measure(records, self._running()))
 
@@ -143,12 +143,12 @@ class Kubelet:
         return self._node.devices
 
     def running(self, pod: JSONObject) -> list[str]:
-        """Return the IDs by which the runner knows the running containers of a pod."""
+        """Return the IDs of the running containers of a pod in the runner."""
         cell = self._cells.get(meta.uid(pod))
         return [run.id for run in cell.running] if cell else []
 
     def pod_of(self, uid: UID) -> JSONObject | None:
-        """Return the pod of a UID, as the kubelet knows it."""
+        """Return the kubelet's pod with this UID."""
         cell = self._cells.get(uid)
         return cell.pod if cell else None
 
@@ -157,7 +157,7 @@ class Kubelet:
         return {run.pid: (uid, run.name) for uid, cell in self._cells.items() for run in cell.running}
 
     def pids(self, uid: UID) -> list[int]:
-        """Return the PIDs, on this machine, of the first processes of a pod's running containers."""
+        """Return the host PIDs of the main processes of a pod's running containers."""
         cell = self._cells.get(uid)
         return [run.pid for run in cell.running] if cell else []
 
@@ -184,7 +184,7 @@ class Kubelet:
         return cell
 
     async def _supervise(self, cell: PodRuntime) -> None:
-        """Run the worker of one pod. An internal error is reported on that pod, and does not affect other pods."""
+        """Run the worker of one pod. An internal error is reported on this pod, and does not affect other pods."""
         last_failure = ""
         while not cell.is_finished:
             is_broken = False
@@ -196,13 +196,13 @@ class Kubelet:
                 self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
                 last_failure, is_broken = self._report_error(cell, errors, last_failure), True
-            if is_broken:  # not above: until Python 3.11.4 a cancellation in `except*` comes out in a group
+            if is_broken:  # not above, because until Python 3.11.4 a cancellation in `except*` is raised in a group
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
 
     def _report_error(self, cell: PodRuntime, errors: ExceptionGroup[Exception], last_failure: str) -> str:
-        """Log an internal error, with its traceback the first time; return it in one line."""
+        """Log an internal error, with its traceback for the first occurrence. Return it in one line."""
         failure, pod = repr(errors.exceptions[0]), str(meta.key(cell.pod))
         if failure == last_failure:
             log.error("pod worker failed again", pod=pod, failure=failure)
@@ -218,14 +218,14 @@ class Kubelet:
             self._node.hosts.set_service(change.new)
 
     def _on_source(self, change: Change) -> None:
-        """Reconcile the pods that refer to a ConfigMap or Secret of this name."""
+        """Reconcile the pods that refer to a ConfigMap or Secret with this name."""
         key = meta.key(change.object)
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and any(key.name in names for names in references(cell.pod)):
                 cell.refresh()
 
     def _on_claim(self, change: Change) -> None:
-        """Reconcile the pods that refer to a claim of this name: the claim may be bound now."""
+        """Reconcile the pods that refer to a claim with this name, because the claim might be bound."""
         key = meta.key(change.object)
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.by_volume(cell.pod).values():
@@ -238,7 +238,7 @@ class Kubelet:
                 cell.set(cell.state.retrying())
 
     def report_failures(self, failures: Mapping[str, str]) -> None:
-        """Stop assigning failing devices, and record an event for the pods that have one.
+        """Stop allocating failed devices, and record an event for the pods that have one.
 
         `failures` has the reasons by UUID.
         """

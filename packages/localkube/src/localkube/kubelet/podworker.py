@@ -1,4 +1,4 @@
-"""The worker of one pod on this node: a loop that performs the steps decided by `lifecycle.py` and writes the status.
+"""The worker of one pod on this node, a loop that performs the steps of `lifecycle.py` and writes the status.
 
 A round: record exits, update volumes, perform the steps until none is left, write the status if it changed. Then the
 loop waits for a change (of the pod's object, a container or a probe's verdict) or for the time of the decision.
@@ -53,7 +53,7 @@ class PodWorker:
         self._published: JSONObject = meta.status(cell.pod)
 
     async def run(self) -> None:
-        """Perform steps until the pod is finished; when cancelled, terminate its containers gracefully.
+        """Perform steps until the pod is finished. If cancelled, terminate its containers gracefully.
 
         Raise `SandboxLostError` as soon as the sandbox is lost; this is not written to the API.
         """
@@ -68,13 +68,13 @@ class PodWorker:
             self._containers.close()
 
     def _patience_at_end(self) -> timedelta:
-        """Return the time that programs get when the cluster ends, less what a pod that is being deleted has had."""
+        """Return the termination time of processes when the cluster stops, minus the time that a deleted pod used."""
         grace, kill_at = duration.of_seconds(podspec.grace_period(self._cell.pod)), self._cell.state.kill_at
         elapsed = timedelta() if kill_at is None else self._cell.now() - (kill_at - grace)
         return max(min(grace, self._node.settings.grace_at_end) - elapsed, timedelta())
 
     async def _round(self) -> datetime | None:
-        """Perform one round of steps; return when to reconcile next. Writes that the API server refuses are retried."""
+        """Perform one round of steps, and return the time of the next reconciliation. Rejected writes are retried."""
         try:
             return await self._advance()
         except ConflictError:
@@ -94,7 +94,7 @@ class PodWorker:
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
             if not decision.steps:
                 if not cell.state.has_sandbox and (cell.state.failure or lifecycle.is_settled(cell.pod, cell.state)):
-                    self._node.free(cell.pod)  # it lost its sandbox, or never had one: there was none to remove
+                    self._node.free(cell.pod)  # without a sandbox, there is nothing to remove
                 await self._publish()
                 return decision.wake_at
             for step in decision.steps:
@@ -151,7 +151,7 @@ class PodWorker:
                 assert_never(step)
 
     async def _restart_all(self, name: str) -> None:
-        """Begin to restart all containers, and publish that: they may exit within a moment."""
+        """Start to restart all containers, and publish this state, because they can exit immediately."""
         self._cell.set(replace(self._cell.state, restarted_by=name))
         self._cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
         await self._publish()
@@ -164,20 +164,20 @@ class PodWorker:
             bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
             lenient = replace(context, lenient=any(stubs))
             self._containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
-        except (SpecError, OSError, ValueError) as error:  # ValueError: NUL in a path
+        except (SpecError, OSError, ValueError) as error:  # ValueError: the path contains NUL
             self._put_off("FailedMount", f"volumes: {explain(error)}")
         else:
             cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
 
     async def _refresh_volumes(self) -> None:
-        """Update the files from ConfigMaps, Secrets and the pod's fields."""
+        """Update the files from ConfigMaps, Secrets and the fields of the pod."""
         cell = self._cell
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
             try:
                 directories.refresh(await cell.context(), self._volume_directory, self._stamp())
             except SpecError:
-                return  # if a source cannot be read, the files stay as they are
+                return  # if a source cannot be read, the files are not changed
             except (OSError, ValueError) as error:
                 cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
 
@@ -216,11 +216,11 @@ class PodWorker:
         hosts.set_pod(cell.pod, ip)
         try:
             await hosts.written()
-        except OSError as error:  # `Hosts` tries again
+        except OSError as error:  # `Hosts` retries
             cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
 
     async def _has_devices(self) -> bool:
-        """Take the devices of the pod, and record them in it before a container can start."""
+        """Allocate the devices of the pod, and record them in the pod before a container can start."""
         cell = self._cell
         try:
             record = self._node.devices.take(cell.pod)
@@ -234,7 +234,7 @@ class PodWorker:
         return True
 
     def _put_off(self, reason: str, problem: str) -> None:
-        """Retry the step later; report the problem unless it was reported before."""
+        """Retry the step later. Report the problem unless it was already reported."""
         if problem != self._cell.state.problem:
             self._cell.emit(reason, problem)
         self._cell.set(replace(self._cell.state, problem=problem, not_before=self._cell.now() + RETRY))
@@ -246,7 +246,7 @@ class PodWorker:
         self._node.hosts.set_pod(self._cell.pod, "")
 
     async def _publish(self) -> None:
-        """Write the status if it differs from the one in the API."""
+        """Write the status if it differs from the status in the API."""
         cell = self._cell
         self._require_sandbox()
         new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.facts(cell.pod))
@@ -274,4 +274,4 @@ class PodWorker:
         try:
             await self._node.client.delete(PODS, meta.key(self._cell.pod), uid=self._cell.uid, grace_period=0)
         except (NotFoundError, ConflictError):
-            return  # deleted already, or another pod has the name now
+            return  # the pod is already deleted, or a new pod has the same name

@@ -1,1 +1,1 @@
-"""Admission of writes: webhooks, priorities, namespaces, pod quota."""
+"""Admission of writes: webhooks, priorities, namespaces and the pod quota."""

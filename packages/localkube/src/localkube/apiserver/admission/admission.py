@@ -34,14 +34,14 @@ OPTIONS: Final[Mapping[AdmissionOperation, str]] = {
 
 
 class Configurations:
-    """Keeps the webhooks up to date with the stored configurations."""
+    """Updates the webhooks when the stored configurations change."""
 
     def __init__(self, store: Store, admission: Admission) -> None:
         self._store = store
         self._admission = admission
 
     def load(self) -> None:
-        """Use the configurations that were stored before this process started."""
+        """Load the configurations that were stored before this process started."""
         self._admission.use_mutating(self._stored(MUTATING))
         self._admission.use_validating(self._stored(VALIDATING))
 
@@ -63,7 +63,7 @@ def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
 
 
 def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, write_options: WriteOptions) -> Attempt:
-    """Return the attempt for a write (with `new`) or a deletion."""
+    """Return the admission attempt for a write (with `new`) or a deletion."""
     operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
     if new is not None:

@@ -1,4 +1,4 @@
-"""The match conditions of webhooks. Without CEL, this API server compares the text with known expressions."""
+"""Evaluates the match conditions of webhooks. Without CEL, only known expressions are supported."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
@@ -20,7 +20,7 @@ def _is_not_deleting(obj: JSONObject | None) -> bool:
 
 
 SUPPORTED: Final[Mapping[str, Condition]] = {NOT_DELETING: _is_not_deleting, NEVER: lambda _: False}
-"""The supported expressions, and a function that evaluates each one."""
+"""The supported expressions, each with the function that evaluates it."""
 
 
 def compile_conditions(webhook: JSONObject) -> tuple[Condition, ...]:

@@ -1,4 +1,4 @@
-"""Admission rules for namespaces: when objects may be created in a namespace, and how namespaces are deleted.
+"""Implements the admission rules for creating objects in namespaces, and for deleting namespaces.
 
 A namespace is deleted in two steps. First, DELETE marks the namespace as Terminating. Then the namespace controller
 deletes its objects and removes `kubernetes` from `spec.finalizers` through `/finalize`, which removes the namespace.
@@ -19,7 +19,7 @@ FINALIZER: Final = "kubernetes"
 
 
 def require_open(store: Store, resource: Resource, namespace: str, name: str) -> None:
-    """Raise an error if an object is created in a namespace that does not exist or is terminating."""
+    """Raise an error if the namespace of a new object does not exist or is terminating."""
     if not resource.namespaced:
         return
     obj = store.get(StoreKey(NAMESPACES.group_resource, "", namespace))
@@ -36,7 +36,7 @@ def require_open(store: Store, resource: Resource, namespace: str, name: str) ->
 
 
 def require_mortal(resource: Resource, name: str) -> None:
-    """Raise an error if a namespace that every cluster has is deleted."""
+    """Raise an error if the namespace is required in every cluster and must not be deleted."""
     if resource == resources.NAMESPACES and name in IMMORTAL:
         raise apierrors.forbidden(resource, name, "this namespace may not be deleted")
 
@@ -47,7 +47,7 @@ def marked(namespace: JSONObject) -> JSONObject:
 
 
 def initial(name: str, uid: str, now: datetime) -> JSONObject:
-    """Build a namespace that every cluster has."""
+    """Build a namespace that is required in every cluster."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",

@@ -1,4 +1,4 @@
-"""Priorities of new pods, from the PriorityClass of the pod or from the default class.
+"""Sets the priorities of new pods, from the PriorityClass of the pod or the default class.
 
 In: a new pod, and the stored classes. Out: the pod with its priority, or an error.
 """
@@ -20,7 +20,7 @@ SYSTEM: Final[dict[str, JSONObject]] = {
     "system-cluster-critical": {"value": 2000000000},
     "system-node-critical": {"value": 2000001000},
 }
-"""The classes that every cluster has."""
+"""The priority classes that are required in every cluster."""
 
 
 def resolve(store: Store, pod: JSONObject) -> JSONObject:
@@ -51,7 +51,7 @@ def _by_name(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
 
 
 def _default(store: Store) -> tuple[str, JSONObject]:
-    """Return the default class. If there are several, return the one with the lowest value."""
+    """Return the default class, or the class with the lowest value if there are several default classes."""
     classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
     defaults = [priority_class for priority_class in classes if priority_class.get("globalDefault")]
     if not defaults:

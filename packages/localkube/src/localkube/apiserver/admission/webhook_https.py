@@ -12,10 +12,10 @@ from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
 
 CONNECTIONS: Final = 8
-"""The maximum number of connections to a webhook. A connection needs about 300 KiB at each end."""
+"""The maximum number of connections to a webhook. A connection needs about 300 KiB on each side."""
 
 LARGEST_ANSWER: Final = 8 * 2**20
-"""The maximum bytes of a response, which fits a base64 patch of the largest object."""
+"""The maximum response size in bytes, which is sufficient for a base64 patch of the largest object."""
 
 HEADERS: Final = {"content-type": "application/json", "accept": "application/json"}
 
@@ -27,7 +27,7 @@ class HTTPSWebhookTransport:
         self._session: aiohttp.ClientSession | None = None
 
     async def request(self, request: WebhookRequest) -> Response:
-        """Post one review. Retry if an idle connection turns out to be closed."""
+        """Post one review. Retry if an idle connection is already closed."""
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit_per_host=CONNECTIONS))
         try:
@@ -35,7 +35,7 @@ class HTTPSWebhookTransport:
             try:
                 return await _post(self._session, request, context)
             except aiohttp.ServerDisconnectedError:
-                # An idle connection that the webhook closed meanwhile; reviews may be repeated.
+                # The webhook closed an idle connection. Reviews can be repeated.
                 return await _post(self._session, request, context)
         except TimeoutError:
             raise
@@ -76,7 +76,7 @@ def tls_context(ca_bundle: str) -> ssl.SSLContext:
     """Return a TLS context that trusts the CA bundle (base64 of PEM), or the system's CAs if it is empty."""
     bundle = base64.b64decode(ca_bundle).decode() if ca_bundle else None
     context = ssl.create_default_context(cadata=bundle)
-    # Many authorities lack the key identifiers that Python 3.13 requires; kube-apiserver accepts them.
+    # Many CAs do not have the key identifiers that Python 3.13 requires. kube-apiserver accepts such CAs.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 

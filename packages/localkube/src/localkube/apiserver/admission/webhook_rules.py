@@ -22,11 +22,11 @@ AdmissionOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 NamespaceLabels: TypeAlias = Callable[[str], Mapping[str, str]]
 
 EXEMPT = {resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS}
-"""Resources that are never sent to webhooks, so that a broken webhook can be repaired."""
+"""The resources that are never sent to webhooks, so that users can repair a broken webhook."""
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """A write during admission. `object` is None on delete, `old` is None on create. Webhooks add to `warnings`."""
+    """A write during admission. `object` is None for DELETE, `old` for CREATE. Webhooks add to `warnings`."""
 
     kind: Kind
     operation: AdmissionOperation
@@ -89,14 +89,14 @@ def _hook(declaration: JSONObject) -> Hook:
 
 
 class HookIndex:
-    """The hooks in all configurations of one type, indexed by operation and resource."""
+    """The webhooks in all configurations of one type, indexed by operation and resource."""
 
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)
         self._hooks_by_key: dict[tuple[Resource, AdmissionOperation, str], tuple[Hook, ...]] = {}
 
     def find(self, attempt: Attempt) -> tuple[Hook, ...]:
-        """Return the hooks with a rule that matches the attempt."""
+        """Return the webhooks with a rule that matches the attempt."""
         if not self._hooks:
             return ()
         key = (attempt.kind.resource, attempt.operation, attempt.subresource)

@@ -11,7 +11,7 @@ from kuberuntime.client.transport import Response
 
 
 class WebhookConnectionError(Exception):
-    """A webhook did not respond. The text contains the reason, but not the address."""
+    """A webhook did not respond. The message contains the reason, but not the address."""
 
 
 @dataclass(frozen=True, slots=True)

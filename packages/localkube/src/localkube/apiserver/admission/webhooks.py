@@ -34,7 +34,7 @@ DRY_RUN_SAFE: Final = {"None", "NoneOnDryRun"}
 
 
 class CallError(Exception):
-    """The webhook could not be called, or its response is invalid."""
+    """The webhook could not be called, or its response was invalid."""
 
 
 class Admission:
@@ -63,13 +63,13 @@ class Admission:
         self._validating = HookIndex(hooks_of(configurations))
 
     async def mutate(self, attempt: Attempt) -> JSONObject | None:
-        """Return the object with the changes of the mutating webhooks. Defaults are filled after each change."""
+        """Return the object with the changes of the mutating webhooks. Defaults are set after each change."""
         hooks = self._mutating.find(attempt)
         again: list[Hook] = []
         for index, hook in enumerate(hooks):
             changed = await self._mutate_once(hook, attempt)
             if changed.object != attempt.object:
-                # Hooks called before may want to be called again after later ones changed the object.
+                # A webhook that was already called can request a second call after later webhooks changed the object.
                 again = [
                     earlier for earlier in hooks[:index] if earlier.declaration.get("reinvocationPolicy") == "IfNeeded"
                 ]
@@ -91,11 +91,11 @@ class Admission:
                 raise denial
 
     async def leave(self) -> None:
-        """Disconnect. Until `come_back`, all calls fail as if each webhook refused connections."""
+        """Disconnect. Until `come_back` is called, all calls fail as if each webhook refused connections."""
         self._are_away = True
 
     async def come_back(self) -> None:
-        """Call webhooks again, after `leave`."""
+        """Resume calls to webhooks, after `leave`."""
         self._are_away = False
 
     async def close(self) -> None:
@@ -126,7 +126,10 @@ class Admission:
         return replace(attempt, object=prepared)
 
     async def _ask(self, hook: Hook, attempt: Attempt) -> JSONObject:
-        """Return the webhook's response, empty if its failure is ignored. Raise an error if it denies the request."""
+        """Return the webhook's response, or an empty response if its failure is ignored.
+
+        Raise an error if it denies the request.
+        """
         if attempt.dry_run and hook.declaration["sideEffects"] not in DRY_RUN_SAFE:
             raise apierrors.bad_request(f"admission webhook {render(hook.name)} does not support dry run")
         try:
@@ -144,7 +147,7 @@ class Admission:
         """Send one review with the configured timeout. Return the `response` of the review."""
         uid = self._uid()
         client, seconds = hook.declaration["clientConfig"], hook.declaration["timeoutSeconds"]
-        if "url" not in client:  # there is no virtual network to reach services
+        if "url" not in client:  # Services are not reachable, because there is no virtual network
             place = f"{client['service']['namespace']}/{client['service']['name']}"
             text = f"service {place} cannot be reached from this API server: use clientConfig.url"
             raise CallError(f"failed to call webhook: {text}")

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers of autoscaling/v2."""
+"""The kind HorizontalPodAutoscaler in autoscaling/v2."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -23,11 +23,11 @@ RULES: Final[dict[str, JSONObject]] = {
     "scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [FOUR, DOUBLE]},
     "scaleDown": {"selectPolicy": "Max", "policies": [DOUBLE]},
 }
-"""The default rules of a behavior. The default window of `scaleDown` is the controller's."""
+"""The default rules of a behavior. The controller sets the default window of `scaleDown`."""
 
 
 def default_autoscaler(autoscaler: JSONObject) -> None:
-    """Fill in the default metric, and the default rules of a behavior."""
+    """Set the default metric, and the default rules of a behavior."""
     spec = autoscaler["spec"]
     if not spec.get("metrics"):
         spec["metrics"] = [deepcopy(HALF_BUSY)]

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers of autoscaling/v1, which have a field for only one metric.
+"""The kind HorizontalPodAutoscaler in autoscaling/v1, which has a field for only one metric.
 
 Objects are stored as autoscaling/v2. Fields that v1 lacks become annotations of the v1 object, with the same names and
 form as in Kubernetes, so that a v1 client can read and write objects without loss.
@@ -80,7 +80,7 @@ def _cpu(name: str, value: JSONObject) -> JSONObject:
 
 
 def _utilization(metric: JSONObject, name: str) -> int | None:
-    """Return the CPU utilization in percent, which is the metric with a field in v1."""
+    """Return the CPU utilization in percent, which is the only metric with a field in v1."""
     resource = metric.get("resource") or {}
     value: int | None = (resource.get(name) or {}).get("averageUtilization")
     return value if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
@@ -96,7 +96,7 @@ def _read(text: str, part: str, field: str) -> JSON:
 
 
 def default_v1(autoscaler: JSONObject) -> None:
-    """Fill in the CPU utilization if no metric is specified."""
+    """Set the CPU utilization if no metric is specified."""
     autoscaler["spec"] = from_v2(to_v2(autoscaler))["spec"]
 
 

@@ -37,26 +37,26 @@ def validate_node_status(new: JSONObject, _old: JSONObject | None) -> Iterator[F
 
 
 def default_node(node: JSONObject) -> None:
-    """Fill `allocatable` from `capacity`."""
+    """Set `allocatable` to `capacity` if it is absent."""
     if node["status"].get("capacity"):
         node["status"].setdefault("allocatable", dict(node["status"]["capacity"]))
 
 
 def default_namespace(namespace: JSONObject) -> None:
-    """Label the namespace with its name."""
+    """Set the label with the name of the namespace."""
     metadata = namespace["metadata"]
     if metadata.get("name"):
         metadata["labels"] = metadata.get("labels", {}) | {NAME_LABEL: metadata["name"]}
 
 
 def admit_namespace(namespace: JSONObject) -> None:
-    """Add the finalizer that keeps a namespace until it is empty."""
+    """Add the finalizer that delays the deletion of a namespace until it is empty."""
     finalizers = namespace["spec"].get("finalizers") or []
     namespace["spec"]["finalizers"] = [*finalizers, *({"kubernetes"} - set(finalizers))]
 
 
 def carry_namespace(new: JSONObject, old: JSONObject) -> None:
-    """Keep the spec of the stored namespace: its finalizers are written through `/finalize`."""
+    """Restore the spec of the stored namespace, because its finalizers are written through `/finalize`."""
     new["spec"] = old["spec"]
 
 
@@ -74,7 +74,7 @@ def validate_lease(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldEr
 
 
 def validate_priority_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a priority class; its value may not change."""
+    """Yield the errors of a PriorityClass, whose value is immutable."""
     if new["value"] > HIGHEST_USER_PRIORITY and not new["metadata"].get("name", "").startswith(SYSTEM_PREFIX):
         text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
         yield forbidden("value", text)

@@ -1,4 +1,4 @@
-"""Events of the core group, and the same objects in the form of events.k8s.io.
+"""Events of the core group, and their representation in events.k8s.io.
 
 Events are stored in the core form; `to_core` and `from_core` convert them field by field.
 """
@@ -21,7 +21,7 @@ CORE_NAMES = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-"""Fields of events.k8s.io, and their names in the core group; the other fields have the same name in both."""
+"""The fields of events.k8s.io with a different name in the core group, and that name."""
 
 EVENT_NAMES = {core: name for name, core in CORE_NAMES.items()}
 ALWAYS_CORE: JSONObject = {
@@ -37,13 +37,13 @@ TYPES = ("Normal", "Warning")
 
 
 def to_core(event: JSONObject) -> JSONObject:
-    """Return the event in the form of the core group."""
+    """Convert the event to the core group."""
     renamed = {CORE_NAMES.get(name, name): value for name, value in event.items()}
     return {"kind": "Event", "apiVersion": "v1"} | ALWAYS_CORE | renamed | {"apiVersion": "v1"}
 
 
 def from_core(event: JSONObject) -> JSONObject:
-    """Return the event in the form of events.k8s.io."""
+    """Convert the event to events.k8s.io."""
     renamed = {EVENT_NAMES.get(name, name): value for name, value in event.items()}
     fields = {name: value for name, value in renamed.items() if value != "" or not name.startswith("reporting")}
     return fields | {"apiVersion": "events.k8s.io/v1"}
@@ -57,7 +57,7 @@ def validate_core(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldErr
 
 
 def validate_event(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of an event of events.k8s.io, and of a change: only the series may change."""
+    """Yield the errors of an event of events.k8s.io, or of its change. Only the series is mutable."""
     yield from _validate_namespace(new, new["regarding"], "regarding")
     if old is None and new["eventTime"] is None and not new.get("deprecatedLastTimestamp"):
         yield required("eventTime")

@@ -23,12 +23,12 @@ PERCENT_TEXT: Final = (
 
 
 def default_template(obj: JSONObject) -> None:
-    """Fill the defaults of the pod template."""
+    """Set the defaults of the pod template."""
     pod_defaults.default_spec(obj["spec"]["template"]["spec"])
 
 
 def default_deployment(deployment: JSONObject) -> None:
-    """Fill the defaults of the strategy and of the pod template."""
+    """Set the defaults of the strategy and of the pod template."""
     strategy = deployment["spec"]["strategy"]
     if strategy["type"] == "RollingUpdate":
         defaults.fill(SERVED, "RollingUpdateDeployment", strategy.setdefault("rollingUpdate", {}))
@@ -36,7 +36,7 @@ def default_deployment(deployment: JSONObject) -> None:
 
 
 def validate_replica_set(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a ReplicaSet, and of a change of one."""
+    """Yield the errors of a ReplicaSet, or of its change."""
     spec = new["spec"]
     if old is not None:
         yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
@@ -45,7 +45,7 @@ def validate_replica_set(new: JSONObject, old: JSONObject | None) -> Iterator[Fi
 
 
 def validate_deployment(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a Deployment, and of a change of one."""
+    """Yield the errors of a Deployment, or of its change."""
     spec = new["spec"]
     if old is not None:
         yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
@@ -126,7 +126,7 @@ POLICIES: Final = (ALWAYS_ALLOW, "IfHealthyBudget")
 
 
 def validate(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a disruption budget."""
+    """Yield the errors of a PodDisruptionBudget."""
     spec = new["spec"]
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")

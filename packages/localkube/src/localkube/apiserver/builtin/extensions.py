@@ -19,7 +19,7 @@ SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
 
 
 def default_definition(definition: JSONObject) -> None:
-    """Fill in the default names of the kind. Reject schemas with values of the wrong type."""
+    """Set the default names of the kind. Reject schemas with values of the wrong type."""
     spec = definition["spec"]
     for version in spec["versions"] or ():
         schema = version.get("schema") or {}
@@ -33,7 +33,7 @@ def default_definition(definition: JSONObject) -> None:
 
 
 def accepted(definition: JSONObject) -> JSONObject:
-    """Return the status of a new CRD, whose kind is now served."""
+    """Return the status of a new CRD, whose kind is served after this call."""
     spec = definition["spec"]
     now = definition["metadata"].get("creationTimestamp")
     conditions = [

@@ -1,4 +1,4 @@
-"""Storage: PersistentVolumeClaims, PersistentVolumes, StorageClasses."""
+"""PersistentVolumeClaims, PersistentVolumes and StorageClasses."""
 
 from collections.abc import Iterator
 
@@ -55,7 +55,7 @@ def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldEr
 
 
 def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
-    """Return the immutable part of a claim's spec, without the initial volume and class and a larger request."""
+    """Return the immutable part of a claim's spec, without the initial volume and class, and a larger request."""
     free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
     return {name: value for name, value in spec.items() if name not in free}
 

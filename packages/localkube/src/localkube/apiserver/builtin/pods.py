@@ -1,4 +1,4 @@
-"""Pods: the initial status, the QoS class, and the rules for creation and change."""
+"""Implements the initial status of pods, the QoS class, and the rules for creation and changes."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def initial_status(pod: JSONObject) -> JSONObject:
 
 
 def default_status(status: JSONObject, old: JSONObject) -> None:
-    """Keep the QoS class, and fill in the list of addresses. If `podIP` differs from the list, it takes precedence."""
+    """Preserve the QoS class, and set the address list. If `podIP` differs from the list, it takes precedence."""
     if "qosClass" in old:
         status.setdefault("qosClass", old["qosClass"])
     address = status.get("podIP")

@@ -25,7 +25,7 @@ ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 
 
 def default_service(service: JSONObject) -> None:
-    """Fill the defaults of a service."""
+    """Set the defaults of a Service."""
     spec = service["spec"]
     kind = spec["type"]
     if spec["sessionAffinity"] == "ClientIP":
@@ -53,7 +53,7 @@ def _default_address(spec: JSONObject) -> None:
 
 
 def carry_service(new: JSONObject, old: JSONObject) -> None:
-    """Keep the address of a service if an update does not specify one."""
+    """Preserve the address of a Service if an update does not specify one."""
     if new["spec"].get("type", "ClusterIP") != "ExternalName":
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if field in old["spec"]:
@@ -82,7 +82,7 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
 
 
 def service_warnings(service: JSONObject) -> Iterator[str]:
-    """Yield warnings about features of a service that have no effect. Headless services have no warnings."""
+    """Yield warnings about features of a Service that have no effect, unless it is headless."""
     spec, name = service["spec"], service["metadata"]["name"]
     if spec["type"] == "ExternalName" or spec.get("clusterIP") == HEADLESS:
         return

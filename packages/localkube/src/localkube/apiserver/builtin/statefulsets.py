@@ -25,7 +25,7 @@ IMMUTABLE_TEXT = (
 
 
 def default(statefulset: JSONObject) -> None:
-    """Fill defaults. `maxUnavailable` is dropped, because its feature gate is off in Kubernetes 1.36 (T-11)."""
+    """Set defaults. `maxUnavailable` is dropped, because its feature gate is disabled in Kubernetes 1.36 (T-11)."""
     spec = statefulset["spec"]
     strategy = spec["updateStrategy"]
     if strategy["type"] == "RollingUpdate":
@@ -68,7 +68,7 @@ def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONOb
 
 
 def _with_claims(spec: JSONObject) -> JSONObject:
-    """Return the pod template with the volumes of the claim templates, so that its mounts can refer to them."""
+    """Return the pod template with the volumes of the claim templates, so that mounts can refer to these volumes."""
     template: JSONObject = spec["template"]
     claims = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
     if not claims:

@@ -1,4 +1,4 @@
-"""The strategy of one built-in kind (defaults, status, validation), and its conversion to a `Kind`.
+"""Defines the strategy of a built-in kind (defaults, status, validation), and its conversion to a `Kind`.
 
 All writes have the same steps: read the object into the Go type, restore fields that the operation may not write, fill
 defaults, and set the generation. A `Strategy` contains the functions that differ between kinds. Defaults are filled in
@@ -35,7 +35,7 @@ Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldEr
 
 
 class Strategy(Struct, frozen=True, kw_only=True):
-    """The strategy of a kind. `struct` is its Go type, `description` the text for `kubectl explain`.
+    """The strategy of a kind. `struct` is its Go type, and `description` is shown by `kubectl explain`.
 
     With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
     fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
@@ -69,7 +69,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     lazily_owned: bool = False
 
     def kind(self) -> Kind:
-        """Build the kind that the verbs work with."""
+        """Build the `Kind` for the verbs."""
         schema_of = partial(schemas.of_struct, self.struct)
         table = self._table()
         return Kind(

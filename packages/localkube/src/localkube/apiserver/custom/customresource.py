@@ -76,7 +76,7 @@ def _scale(scale: JSONObject | None) -> ScalePaths | None:
 
 
 class CustomKind(Struct, frozen=True):
-    """The schema and options of a custom resource, for writes."""
+    """The schema and options of a custom resource that writes require."""
 
     resource: Resource
     structural: Structural
@@ -169,7 +169,7 @@ def _values(path: Sequence[jsonpath.Step], obj: JSONObject) -> list[JSON]:
 
 
 def _cell(values: list[JSON], kind: str, now: datetime) -> object:
-    """Return the value of a column, or None if the object has no value."""
+    """Return the value of a column, or None if the object does not have a value."""
     if not values or values[0] is None:
         return None
     match kind:

@@ -19,7 +19,7 @@ RULES = "x-kubernetes-validations"
 
 
 def validate(crd: JSONObject) -> Iterator[FieldError]:
-    """Yield every error of a CRD."""
+    """Yield all errors of a CRD."""
     spec = crd["spec"]
     kind_names = spec["names"]
     expected = f"{kind_names['plural']}.{spec['group']}"

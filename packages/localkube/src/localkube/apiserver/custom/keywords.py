@@ -14,11 +14,11 @@ from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, 
 from kuberuntime.objects.meta import JSON, JSONObject
 
 EFFORT: Final = 10**8
-"""The maximum product of text length and pattern instructions."""
+"""The maximum product of string length and pattern instructions."""
 
 
 class PatternError(ValueError):
-    """The text is not an RE2 regular expression, or a value is too long for the pattern."""
+    """The string is not an RE2 regular expression, or a value is too long for the pattern."""
 
 
 class Pattern(Struct, frozen=True):
@@ -27,7 +27,7 @@ class Pattern(Struct, frozen=True):
     compiled: Any
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches part of the text. Raise `PatternError` if this would take too long."""
+        """Return whether the pattern matches part of the string. Raise `PatternError` if this takes too long."""
         if len(text) * self.compiled.programsize > EFFORT:
             raise PatternError(f"the value is too long to be matched: {len(text)} characters")
         return self.compiled.search(text) is not None
@@ -36,7 +36,7 @@ class Pattern(Struct, frozen=True):
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
     """Compile a pattern. Raise `PatternError` if RE2 rejects it."""
-    import re2  # when the first definition with a pattern comes
+    import re2  # imported with the first CRD that has a pattern
 
     options = re2.Options()
     options.log_errors = False
@@ -59,10 +59,10 @@ Booleans come first, because a boolean in Python is also an integer.
 
 
 class Checker(Protocol):
-    """A schema node that combinations (`allOf`, ...) use."""
+    """A schema node for combinations (`allOf` and others)."""
 
     def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
-        """Collect errors."""
+        """Collect the errors of a value."""
         ...
 
 
@@ -113,7 +113,7 @@ def _enum(allowed: list[JSON]) -> Check:
 
 
 def _pattern(pattern: str) -> Check:
-    """Check a string against a pattern. Invalid patterns, which earlier versions stored, are skipped."""
+    """Check a string against a pattern. Skip invalid patterns that earlier versions stored."""
     try:
         compiled = compile_pattern(pattern)
     except PatternError:

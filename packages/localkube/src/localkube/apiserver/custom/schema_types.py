@@ -1,4 +1,4 @@
-"""Checks the JSON types of keywords in an `openAPIV3Schema`, as declared in Go's `JSONSchemaProps`.
+"""Validates the JSON types of keywords in an `openAPIV3Schema`, as declared in `JSONSchemaProps` in Go.
 
 In: the original schema of a CustomResourceDefinition. Out: the schema without nulls, or an `UndecodableError` for the
 first keyword whose value Go cannot read. Other code relies on these types, for example that `properties` is a map of
@@ -63,7 +63,7 @@ KEYWORDS: Final[dict[str, str]] = {
 
 
 def normalize(schema: JSON, path: str) -> JSON:
-    """Return a schema without nulls, which count as absent. Raise an error if a keyword has the wrong type."""
+    """Return a schema without nulls, which are treated as absent. Raise an error if a keyword has the wrong type."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -73,7 +73,7 @@ def normalize(schema: JSON, path: str) -> JSON:
         go_type = KEYWORDS.get(name)
         if go_type is None or (
             go_type == "string" and isinstance(value, str)
-        ):  # two thirds of a definition are strings
+        ):  # two thirds of the values in a CRD are strings
             result[name] = value
         elif value is not None:
             result[name] = _normalized(value, go_type, f"{path}.{name}")

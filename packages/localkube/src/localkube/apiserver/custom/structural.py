@@ -1,4 +1,4 @@
-"""Structural schemas of CustomResourceDefinitions: pruning, defaulting and validation of objects.
+"""Implements structural schemas of CustomResourceDefinitions: pruning, defaulting and validation of objects.
 
 A `Structural` is a node of the OpenAPI schema. It is compiled at first use, so a pod template in a CRD costs nothing
 until an object contains one. `normalize` prunes and fills defaults in one pass, and returns a new value. `check`
@@ -51,12 +51,12 @@ class Structural:
 
     @cached_property
     def properties(self) -> dict[str, "Structural"]:
-        """Return the nodes of the known fields."""
+        """Return the nodes of the specified fields."""
         return {name: Structural(child) for name, child in (self.schema.get("properties") or {}).items()}
 
     @cached_property
     def values(self) -> "Structural | None":
-        """Return the node for the values of a free map."""
+        """Return the node for the values of a map with arbitrary keys."""
         additional = self.schema.get("additionalProperties")
         if additional is True:
             return Structural({PRESERVE: True})
@@ -165,7 +165,7 @@ class Structural:
             try:
                 (element,) = keyed(self.shape, [item])
             except DuplicateKeysError:
-                continue  # a missing key is an error of its own: keys are required
+                continue  # a missing key is reported separately, because keys are required
             if element in seen:
                 keys = self.schema.get(LIST_KEYS)
                 identity = {key: item[key] for key in keys if key in item} if keys else item

@@ -1,4 +1,4 @@
-"""Authenticates HTTP requests: serves requests with the token, and rejects requests from web pages.
+"""Authenticates HTTP requests. Requests need the token, and requests from web pages are rejected.
 
 In: the headers of a request. Out: an error, or None. There are three checks, in this order:
 

@@ -1,4 +1,4 @@
-"""The API server on a loopback port, over HTTP or HTTPS.
+"""Serves the API on a loopback port, over HTTP or HTTPS.
 
 In: client requests that the `guard` accepts. Out: the responses of `ApiServer.handle`. Watches and logs are streamed in
 chunks. `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`). Pass an `ssl_context`
@@ -33,23 +33,23 @@ from localkube.errors import LocalkubeError
 LOOPBACK: Final = "127.0.0.1"
 
 BODY_LIMIT: Final = 3 * 2**20
-"""The maximum bytes of a request body, as in kube-apiserver."""
+"""The maximum size of a request body in bytes, as in kube-apiserver."""
 
 BODY_SECONDS: Final = 60.0
-"""The timeout to receive a request's body, in seconds."""
+"""The timeout for receiving a request body, in seconds."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds for which the connection stays open after the timeout, to send the error."""
+"""The time in seconds that the connection remains open after the timeout, to send the error."""
 
 CONNECTIONS: Final = 4096
-"""The maximum number of connections from commands and the manager. Each watch needs one."""
+"""The maximum number of connections from commands and the manager. Each watch needs one connection."""
 
 SHUTDOWN_SECONDS: Final = 1.0
-"""Seconds for running requests to complete when the server stops."""
+"""The time in seconds for running requests to complete when the server stops."""
 
 
 class ListenError(LocalkubeError):
-    """The server cannot listen on the port. The text contains the reason and the fix."""
+    """The server cannot listen on the port. The message contains the reason and the solution."""
 
 
 class HttpServer:
@@ -66,7 +66,7 @@ class HttpServer:
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
-        """Listen on a port (0: any free port) and return it."""
+        """Listen on a port (any free port if it is 0), and return it."""
         loop = get_running_loop()
         self._web = web.Server(
             self._serve,
@@ -75,7 +75,7 @@ class HttpServer:
             logger=protocol_logger("API server"),
             handler_cancellation=True,
             lingering_time=LINGER_SECONDS,
-            auto_decompress=False,  # kube-apiserver does not decompress bodies: a compressed one is not JSON
+            auto_decompress=False,  # as in kube-apiserver, compressed bodies are not supported
         )
         try:
             await self._acceptor.listen(self._web, LOOPBACK, port)
@@ -86,7 +86,7 @@ class HttpServer:
         return self._acceptor.port
 
     async def stop(self) -> None:
-        """Stop listening, end the watches, wait briefly for running requests, and close the connections."""
+        """Stop listening, stop the watches, wait briefly for running requests, and close the connections."""
         if self._web is not None:
             self._acceptor.stop()
             self._api.end_watches()
@@ -130,7 +130,7 @@ class HttpServer:
         except StoreError as error:
             return _plain(representation.respond_store_error(error))
         except ConnectionResetError:
-            return web.Response()  # the client left before the upgrade, and does not read this
+            return web.Response()  # the client disconnected before the upgrade
 
 
 def _limited(loop: AbstractEventLoop) -> Any:
@@ -150,14 +150,14 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
 
 
 def _refuse(error: StatusError) -> web.Response:
-    """Respond with an error and close the connection, because its body may be unread."""
+    """Respond with an error and close the connection, because its body might be unread."""
     response = _plain(representation.respond_refusal(error))
     response.force_close()
     return response
 
 
 def _abort(request: web.BaseRequest) -> web.Response:
-    """Close the connection, like an unavailable server. The response is not sent."""
+    """Close the connection without sending the response, like an unavailable server."""
     if isinstance(request.transport, Transport):
         abort(request.transport)
     return web.Response()
@@ -176,5 +176,5 @@ async def _stream(request: web.BaseRequest, answer: StreamResponse) -> web.Strea
                 await response.write(chunk)
             await response.write_eof()
         except ConnectionResetError:
-            return response  # the client left
+            return response  # the client disconnected
     return response

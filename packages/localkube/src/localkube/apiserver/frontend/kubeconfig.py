@@ -1,4 +1,4 @@
-"""The kubeconfig of an embedded cluster, with which clients of this user connect and authenticate."""
+"""Builds the kubeconfig of an embedded cluster, which clients of this user need to connect and authenticate."""
 
 import base64
 from dataclasses import dataclass, field

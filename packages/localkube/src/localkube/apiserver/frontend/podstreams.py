@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from localkube.apiserver.frontend.portforward.portconnection import Dial
 
 LINGER: Final = 1.0
-"""Seconds to continue reading after a command has exited, if a child process keeps its output open."""
+"""The number of seconds to read after a command has exited, if a child process still has its output open."""
 
 NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
 
@@ -36,7 +36,7 @@ TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
 """The protocol of kubectl, implemented by `portforward/tunnel.py`."""
 
 REASON_LIMIT: Final = 123
-"""The maximum bytes of the reason in a WebSocket close frame."""
+"""The maximum size in bytes of the reason in a WebSocket close frame."""
 
 
 async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
@@ -51,7 +51,7 @@ async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web
     async with asyncio.TaskGroup() as tasks:
         showing = tasks.create_task(_show(socket, node.attach(pod, container), merged=call.flag("tty")))
         async for _ in sockets.receive(socket):
-            continue  # a size of the terminal: there is none
+            continue  # a terminal size, without a terminal
         showing.cancel()
     return socket
 
@@ -129,7 +129,7 @@ async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
 
 async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
     from localkube.apiserver.frontend.portforward import (
-        channelforwarding,  # here, since most clusters never forward a port
+        channelforwarding,  # local import, because most clusters never forward a port
     )
 
     pod, node = podtarget.running_pod(backend, call), backend.node.current

@@ -1,4 +1,4 @@
-"""The server side of SPDY/3.1 without I/O: converts bytes of the client to frames, and calls to bytes.
+"""The server side of SPDY/3.1 without I/O. Converts the client's bytes to frames, and calls to bytes.
 
 kubectl uses SPDY inside a WebSocket to forward ports. It needs five frame types: SYN_STREAM, SYN_REPLY, DATA,
 RST_STREAM and PING. SPDY without a WebSocket is not supported.
@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-# The dictionary of section 2.6.10.1 of the specification: words after their lengths, then further text.
+# The dictionary in section 2.6.10.1 of the specification: words with their lengths, followed by other text.
 WORDS: Final = (
     "options", "head", "post", "put", "delete", "trace", "accept", "accept-charset", "accept-encoding",
     "accept-language", "accept-ranges", "age", "allow", "authorization", "cache-control", "connection", "content-base",
@@ -48,7 +48,7 @@ DICTIONARY: Final = b"".join(struct.pack(">I", len(word)) + word.encode() for wo
 VERSION: Final = 3
 CONTROL: Final = 1 << 31
 NUMBER: Final = CONTROL - 1
-"""The mask for the number of a stream."""
+"""The mask of a stream number."""
 
 FIN: Final = 1
 
@@ -56,13 +56,13 @@ WORD: Final = struct.Struct(">I")
 PAIR: Final = struct.Struct(">II")
 
 LONGEST: Final = {"control": 65536, "data": 4 * 2**20}
-"""The maximum bytes of a frame or a header block. Frames of kubectl have up to 32 KiB."""
+"""The maximum size of a frame or a header block in bytes. Frames of kubectl have up to 32 KiB."""
 
 STREAM_LIMIT: Final = 2000
-"""The maximum number of open streams, for a thousand forwarded connections."""
+"""The maximum number of open streams, which is sufficient for a thousand forwarded connections."""
 
 Headers: TypeAlias = Mapping[str, str]
-"""The headers of a frame. Several values of a header are joined by NUL, as in the protocol."""
+"""The headers of a frame. Multiple values of a header are joined by NUL, as in the protocol."""
 
 NO_HEADERS: Final[Headers] = MappingProxyType({})
 
@@ -123,7 +123,7 @@ class ProtocolError(Exception):
 
 
 class FrameReader:
-    """Splits the bytes of one direction into frames. Bytes can arrive in parts of any size."""
+    """Splits the bytes of one direction into frames. The bytes can arrive in parts of any size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -252,7 +252,7 @@ class Stream(Struct):
 
 
 class Connection:
-    """The server side of a connection: the open streams with their directions, and the bytes to send.
+    """The server side of a connection, with the open streams, their directions, and the bytes to send.
 
     A call for a closed stream has no effect, because the client may reset a stream at any time.
     """
@@ -279,7 +279,7 @@ class Connection:
             self._write(Frame(Type.SYN_REPLY, stream))
 
     def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
-        """Send bytes on a stream. With `fin`, close the sending direction; receiving continues."""
+        """Send bytes on a stream. With `fin`, close the sending direction. Receiving continues."""
         if stream in self._streams and self._streams[stream].outward:
             self._write(Frame(Type.DATA, stream, data, fin=fin))
             if fin:
@@ -305,7 +305,7 @@ class Connection:
                 yield from self._receive(frame)
             case Type.RST_STREAM if self._streams.pop(frame.stream, None) is not None:
                 yield frame
-            case Type.PING if frame.stream % 2:  # even ones answer PINGs of this server, which sends none
+            case Type.PING if frame.stream % 2:  # even IDs respond to PINGs, which this server does not send
                 self._write(frame)
 
     def _open(self, frame: Frame) -> Iterator[Frame]:
@@ -323,7 +323,7 @@ class Connection:
         if stream is None:
             if frame.stream > self._last:
                 self._write(Frame(Type.RST_STREAM, frame.stream, status=Status.INVALID_STREAM))
-            return  # otherwise it was sent before the client received the end of the stream
+            return  # otherwise, the client sent it before it received the end of the stream
         if not (frame.data or frame.fin):
             return
         if not stream.inward:

@@ -1,1 +1,1 @@
-"""The model of the API server: kinds, their registry, errors, generated names."""
+"""The model of the API server: kinds, their registry, errors and generated names."""

@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 
 
 class StatusError(Exception):
-    """The request is rejected with this Status."""
+    """An error response with this Status."""
 
     def __init__(self, code: int, reason: str, message: str, details: JSONObject | None = None) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ def unauthorized() -> StatusError:
 
 
 def forbidden(resource: Resource, name: str, why: str, causes: Sequence[JSONObject] = ()) -> StatusError:
-    """Build the error for a request that the cluster's rules do not allow."""
+    """Build the error for a request that the cluster rules do not permit."""
     what = f'{resource.group_resource} "{name}"' if name else resource.group_resource
     return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", _details(resource, name, causes))
 
@@ -97,7 +97,7 @@ def too_large(limit: int) -> StatusError:
 
 
 def not_stored(why: str) -> StatusError:
-    """Build the error for an object that the store rejects, with the store's message and without a reason."""
+    """Build the error for an object that the store rejects, with the message of the store and without a reason."""
     return StatusError(500, "", why)
 
 
@@ -150,7 +150,7 @@ def internal_error(message: str) -> StatusError:
 
 
 def unavailable(message: str) -> StatusError:
-    """Build the error for a request that this server cannot serve at the moment."""
+    """Build the error for a request that this server temporarily cannot serve."""
     return StatusError(503, "ServiceUnavailable", message)
 
 

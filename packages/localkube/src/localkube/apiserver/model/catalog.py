@@ -31,17 +31,17 @@ class ServedKind(Struct, frozen=True):
         return StoreKey(self.stored_as, namespace if self.resource.namespaced else "", name)
 
     def from_store(self, stored: JSONObject) -> JSONObject:
-        """Return a stored object in the form of this kind."""
+        """Convert a stored object to this kind."""
         return self.kind.alias.from_stored(stored) if self.kind.alias else stored
 
     def to_store(self, obj: JSONObject) -> JSONObject:
-        """Return the stored form of an object, with its identity first (`list.py` relies on it)."""
+        """Return the stored form of an object. Its identity is first, because `list.py` relies on this order."""
         stored = self.kind.alias.to_stored(obj) if self.kind.alias else obj
         return {"apiVersion": stored["apiVersion"], "kind": stored["kind"], **stored}
 
 
 class Registry:
-    """The kinds that are currently served."""
+    """The currently served kinds."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._served = {_address(kind): ServedKind(kind) for kind in kinds}

@@ -9,11 +9,11 @@ from msgspec import Struct, field
 from kuberuntime import randomness
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters and digits that cannot form words and that are easy to distinguish."""
+"""Letters and digits that do not form words and are easy to distinguish."""
 
 
 class Identities(Struct, frozen=True):
-    """The source of UIDs and generated names. It is seeded in simulations."""
+    """Generates UIDs and names. In simulations, it is seeded."""
 
     source: Random = field(default_factory=randomness.source)
 

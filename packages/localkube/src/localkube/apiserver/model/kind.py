@@ -1,4 +1,4 @@
-"""The kinds that verbs use: one value per served resource, built-in or from a CRD.
+"""Defines the kinds for verbs. Each served resource, built-in or from a CRD, is one value.
 
 The verbs (create, update, patch, ...) are the same for all kinds. Kind-specific behavior is a function of the `Kind`.
 Built-in kinds are in `builtin/`; `customresource.py` builds kinds from CRDs.
@@ -46,7 +46,7 @@ class Schema(Struct, frozen=True):
 
 
 class UndecodableError(Exception):
-    """The object has a value of the wrong JSON type (400 BadRequest). The text is the whole message."""
+    """The object has a value of the wrong JSON type (400 BadRequest). The message is complete."""
 
 
 class Column(Struct, frozen=True):
@@ -71,7 +71,7 @@ class ScalePaths(Struct, frozen=True):
 
 
 class Alias(Struct, frozen=True):
-    """A second form of a different kind's objects. For example, `events.k8s.io` contains the core events.
+    """A second representation of the objects of another kind. For example, `events.k8s.io` contains the core events.
 
     The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` convert them.
     """

@@ -1,1 +1,1 @@
-"""Patches: JSON patch, merge patch, strategic merge patch, server-side apply, and field ownership. No I/O."""
+"""Implements JSON patch, merge patch, strategic merge patch, server-side apply and field ownership, without I/O."""

@@ -45,7 +45,7 @@ def apply(
     allowed = ownership.own_fields(kind, before, writer.manager)
     others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
     merged = ownership.updated(merged, applied, writer.manager)
-    if live is not None and merged == _without_entries(live):  # an apply that changes nothing keeps the time
+    if live is not None and merged == _without_entries(live):  # an apply without changes retains the time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, fields)])
 
@@ -69,7 +69,7 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 def _settle_conflicts(
     kind: Kind, change: tuple[JSONObject, JSONObject], others: Sequence[Entry], allowed: FieldSet, *, force: bool
 ) -> list[Entry]:
-    """Return the entries of other managers, without the fields that they lose.
+    """Return the entries of other managers, without the fields that they no longer own.
 
     Managers lose the fields that this write changes or removes. Unless `force` is set, a change that is not `allowed`
     is a conflict.
@@ -87,7 +87,7 @@ def _settle_conflicts(
 
 
 def conflict_refusal(conflicts: Sequence[Entry]) -> apierrors.StatusError:
-    """Build the 409 error that names every conflicting field and its owner."""
+    """Build the 409 error that lists every conflicting field and its owner."""
     ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
     pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]
     causes = [
@@ -127,7 +127,7 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
-    """Merge by key, in the applied order. Other items of the live list keep their position between shared items."""
+    """Merge by key, in the applied order. Other items of the live list remain between the shared items."""
     desired = pathelements.keyed(schema, applied)
     try:
         present = pathelements.keyed(schema, live)
@@ -148,7 +148,7 @@ def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[
 
 
 def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep: Sequence[FieldSet]) -> JSONObject:
-    """Remove the fields that the manager applied last time and that no longer have an owner."""
+    """Remove the fields that the manager applied previously and that no longer have an owner."""
     kept: FieldSet = {}
     for fields in keep:
         kept = fieldset.union(kept, fields)
@@ -183,7 +183,7 @@ _GONE = object()
 
 
 class _Owners(Struct, frozen=True):
-    """The field sets of a child: the last applied fields, and the currently owned fields."""
+    """The field sets of a child: the previously applied fields, and the currently owned fields."""
 
     last: FieldSet | None
     kept: FieldSet
@@ -192,7 +192,7 @@ class _Owners(Struct, frozen=True):
 
     @classmethod
     def of(cls, element: str, last: FieldSet, kept: FieldSet, *, is_named: bool) -> "_Owners":
-        """Return the sets of a child. A named field is kept as long as any part of it has an owner."""
+        """Return the sets of a child. A field is retained as long as any part of it has an owner."""
         before, now = last.get(element), kept.get(element)
         was_applied = before is not None and (is_named or fieldset.is_member(before))
         is_owned = now is not None and (is_named or fieldset.is_member(now))

@@ -22,7 +22,7 @@ MEMBER: Final = "."
 NOTHING: Final[FieldSet] = {}
 
 LEVELS: Final = MAX_DEPTH - 5
-"""The maximum levels of a field set in an object. The path to `metadata.managedFields[0].fieldsV1` has five levels."""
+"""The maximum depth of a field set in an object. The path to `metadata.managedFields[0].fieldsV1` has five levels."""
 
 
 def build_node(below: FieldSet, *, member: bool) -> FieldSet:
@@ -84,7 +84,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def written(node: FieldSet, levels: int = LEVELS) -> FieldSet:
-    """Return the set in the form for objects: sorted, and cut at `levels`.
+    """Return the set in the form for objects, sorted and truncated at `levels`.
 
     Nodes at the cut are owned as a whole. So `managedFields` never exceed the allowed depth, and clients can send the
     object back.
@@ -122,7 +122,7 @@ def _format(element: str) -> str:
 INDEX: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 KNOWN: Final = "fkvi"
-"""The path element types: fields, keys, values, indexes."""
+"""The types of path elements: fields, keys, values and indexes."""
 
 
 class FieldSetError(ValueError):

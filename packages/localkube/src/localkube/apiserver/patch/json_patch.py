@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902): a list of operations on paths, which all succeed or have no effect.
+"""JSON patch (RFC 6902). The operations of a patch either all succeed, or have no effect.
 
 In: a document and operations. Out: a new, patched document. A patch that is not a list is rejected with 400. An
 operation that is malformed, or that does not match the document (a missing path, a failed test), is rejected with 422.
@@ -20,7 +20,7 @@ from localkube.apiserver.model.apierrors import StatusError
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 2**20
-"""The maximum bytes of JSON that the copy operations of a patch may add, as in kube-apiserver."""
+"""The maximum size in bytes of the JSON that the copy operations of a patch can add, as in kube-apiserver."""
 
 
 def apply(document: JSON, operations: JSON) -> JSON:

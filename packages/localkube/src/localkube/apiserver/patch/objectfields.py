@@ -33,7 +33,7 @@ def of_applied(schema: Schema, value: JSON) -> FieldSet:
 
 
 def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
-    """Return the node of a part. Return None for a known field without nested fields, unless it is `{}`."""
+    """Return the node of a part, or None for a known field without nested fields, unless it is `{}`."""
     described = part_schema(schema, element)
     below = of_applied(described, part)
     if not pathelements.is_named(schema, element.removeprefix("f:")):

@@ -1,4 +1,4 @@
-"""Field ownership: `metadata.managedFields`, and how each write changes it.
+"""Implements field ownership (`metadata.managedFields`), and how each write changes it.
 
 Entries are identified by manager, operation, subresource and, for updates, apiVersion. An update owns the fields that
 it adds or changes. Other managers lose the fields that a write changes or removes. Objects of lazily owned kinds have
@@ -33,7 +33,7 @@ UNTRACKED_METADATA = {
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """The writer of a change: its manager, operation, version, subresource and time (as in JSON)."""
+    """The writer of a change, with its manager, operation, version, subresource and time (as in JSON)."""
 
     manager: str
     operation: WriteType
@@ -60,7 +60,7 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     """Return `new` with its entries after a create or update. With `anew`, ignore existing entries."""
     before = old if old is not None else kind.blank
     entries = [] if anew else _sent(new, before) or read(before)
-    if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
+    if not entries and (old is not None or kind.lazily_owned):  # no entries until the first apply
         return with_entries(new, ())
     difference = objectfields.compare(kind.schema, before, new)
     changed_fields = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
@@ -80,7 +80,7 @@ def is_reset(sent: JSONObject) -> bool:
 
 
 def settle(old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return `old` if `new` differs only in the times of its entries, because such a write changes nothing."""
+    """Return `old` if `new` differs only in the times of its entries, because such a write has no effect."""
     new_metadata, old_metadata = new["metadata"], old["metadata"]
     if new_metadata.get("managedFields") == old_metadata.get("managedFields"):
         return new
@@ -114,7 +114,7 @@ def _entries(obj: JSONObject) -> list[JSONObject]:
 
 
 def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
-    """Return the entries that a client sent. If one entry is invalid, ignore all of them."""
+    """Return the entries that a client sent, or none of them if one is invalid."""
     entries = _entries(new)
     if entries == _entries(before):
         return read(before)
@@ -191,7 +191,7 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
 
 
 def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
-    """Return the object. If it has the annotation, set the annotation to the applied configuration."""
+    """Return the object. If it has the annotation for the applied configuration, update the annotation."""
     if manager != MANAGER or _annotation(obj) is None:
         return obj
     metadata = obj["metadata"]

@@ -19,14 +19,14 @@ class DuplicateKeysError(ValueError):
 
 
 def is_granular(schema: Schema, value: JSON) -> bool:
-    """Return whether the value can be split: a granular object or map, a list with keys, or a set."""
+    """Return whether the value can be split. This applies to granular objects and maps, lists with keys, and sets."""
     if isinstance(value, dict):
         return not schema.atomic
     return isinstance(value, list) and schema.list_type != "atomic"
 
 
 def is_named(schema: Schema, name: str) -> bool:
-    """Return whether the schema contains the field. Other names are keys of a free map."""
+    """Return whether the schema contains the field. Other names are keys of a map with arbitrary keys."""
     return schema.fields is not None and name in schema.fields
 
 
@@ -38,7 +38,7 @@ def child_schema(schema: Schema, name: str) -> Schema:
 
 
 def parts(schema: Schema, value: JSON) -> dict[str, JSON]:
-    """Return the parts of a granular value by path element. May raise `DuplicateKeysError`."""
+    """Return the parts of a granular value by path element. Can raise `DuplicateKeysError`."""
     if isinstance(value, dict):
         return {f"f:{name}": child for name, child in value.items()}
     return keyed(schema, value)
@@ -62,7 +62,7 @@ def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
 
 
 def label(element: str) -> str:
-    """Format the path element of a list item as in messages of the API server.
+    """Format the path element of a list item as in API server messages.
 
     >>> label('k:{"name":"main"}'), label('v:"a"')
     ('[name="main"]', '[="a"]')

@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge patch that supports directives and merges lists by key.
+"""Strategic merge patch, which supports directives and merges lists by key.
 
 `$patch: replace|delete|merge` on an object or a list item, `$deleteFromPrimitiveList/<field>`,
 `$setElementOrder/<field>` and `$retainKeys` are supported. In: the object, the patch, the schema of the kind. Out: a
@@ -93,7 +93,7 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
 
 
 def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
-    """Sort items by `order`. Items that are not in `order` stay before the items that originally followed them."""
+    """Sort items by `order`. Items that are not in `order` remain before the items that originally followed them."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
     ordered_keys, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
 

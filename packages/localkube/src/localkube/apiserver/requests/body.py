@@ -1,4 +1,4 @@
-"""Request bodies: decodes the object of a write, and checks it against the URL.
+"""Decodes the object in the body of a write, and checks it against the URL.
 
 In: a call. Out: the object with its apiVersion and kind, or an error. Supports JSON, YAML, and protobuf for a few
 kinds.
@@ -25,7 +25,7 @@ ACCEPTED: Final = (JSON_TYPE, YAML_TYPE)
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type of a body, or JSON if there is no header."""
+    """Return the media type of a body, or JSON if the header is absent."""
     header = headers.get("content-type", "").strip()
     return header.partition(";")[0].strip().lower() if header else JSON_TYPE
 
@@ -122,7 +122,7 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     if why:
         raise apierrors.undecodable(call.method, call.body, why)
     identity = {"apiVersion": api_version, "kind": kind, "metadata": metadata or {}}
-    normalized(call, "PartialObjectMetadata", identity)  # fields that the server sets must have their types, too
+    normalized(call, "PartialObjectMetadata", identity)  # fields that the server sets must also have the correct type
     return {**obj, **identity, "metadata": _placed(call, metadata or {})}
 
 

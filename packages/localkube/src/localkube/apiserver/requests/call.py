@@ -1,4 +1,4 @@
-"""Calls: parses the resource, object and options of a request from its method, path and query.
+"""Parses the resource, the object and the options of a request from its method, path and query.
 
 In: a `Request`. Out: a `Call` on a served resource, or an error. Verbs receive calls.
 """
@@ -17,7 +17,7 @@ from localkube.apiserver.storage.store import StoreKey
 
 INT64: Final = 2**63
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-"""The pattern of a whole number. Its length is limited, because Python does not convert thousands of digits."""
+"""The pattern of an integer. Its length is limited, because Python does not convert thousands of digits."""
 
 NAMESPACED_ITSELF: Final = {"status", "finalize"}
 """Subresources of a namespace. Any other name after `namespaces/<name>/` is a resource in the namespace."""
@@ -46,15 +46,15 @@ class Call(Struct, frozen=True, kw_only=True):
         return self.served.key(self.namespace, self.name)
 
     def flag(self, option: str) -> bool:
-        """Return whether a boolean option is true, in any spelling of Go clients and kubectl."""
+        """Return whether a boolean option is true, in any notation of Go clients and kubectl."""
         return self.query.get(option, "false").lower() not in {"false", "0", "f"}
 
     def values(self, option: str) -> tuple[str, ...]:
-        """Return all values of an option that may be repeated."""
+        """Return all values of a repeatable option."""
         return tuple(value for name, value in self.pairs if name == option)
 
     def number(self, option: str) -> int | None:
-        """Return a whole number from the query, or None if it is absent."""
+        """Return an integer from the query, or None if it is absent."""
         text = self.query.get(option, "")
         if not text:
             return None
@@ -90,7 +90,7 @@ def parse(registry: Registry, request: Request, user: str) -> Call:
 
 
 def _split(path: str) -> tuple[str, str, list[str]]:
-    """Return group, version and the rest of a path.
+    """Return the group, the version, and the rest of a path.
 
     >>> _split("/apis/apps/v1/statefulsets/web")
     ('apps', 'v1', ['statefulsets', 'web'])

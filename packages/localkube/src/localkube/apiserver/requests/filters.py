@@ -36,7 +36,7 @@ FALSE_WHEN_ABSENT: Final = {"spec.unschedulable", "spec.hostNetwork"}
 
 
 class Selection(Struct, frozen=True):
-    """Selects objects by namespace (empty for all), labels and fields."""
+    """Selects objects by namespace (or in all namespaces, if it is empty), labels and fields."""
 
     namespace: str = ""
     labels: LabelSelector = EVERYTHING

@@ -1,4 +1,4 @@
-"""Write options: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings in the response."""
+"""Parses write options (`dryRun`, `fieldManager`, `fieldValidation`), and collects the warnings of the response."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -55,7 +55,7 @@ def manager_errors(name: str) -> list[FieldError]:
 
 
 def manager(call: Call) -> str:
-    """Return the requested field manager, or the first word of the user agent."""
+    """Return the requested field manager, or the first word of the user agent if it is absent."""
     name = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
     return name[:LONGEST_MANAGER] or "unknown"
 

@@ -15,7 +15,7 @@ FIXED64: Final = 1
 SIGNED: Final = 1 << 63
 
 Field: TypeAlias = tuple[str, str]
-"""The name and type of a field: a scalar, `map`, `bytes map` or a message. `[]` marks repeated fields."""
+"""The name and type of a field, which is a scalar, `map`, `bytes map` or a message. `[]` marks repeated fields."""
 
 MESSAGES: Final[dict[str, dict[int, Field]]] = {
     "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "bytes")},
@@ -104,7 +104,7 @@ KINDS: Final = {
 KEPT_ZEROES: Final = {
     "replicas", "gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken",
 }  # fmt: skip
-"""Fields whose zero value Go writes only if the field was set."""
+"""The fields whose zero value is encoded in Go only if the field was set."""
 
 
 class UnreadableError(ValueError):

@@ -1,4 +1,4 @@
-"""Representations: negotiates the format of a response (JSON, YAML) and the shape of its objects, and builds it.
+"""Negotiates the format (JSON, YAML) and the representation of the objects in a response, and builds the response.
 
 In: the Accept header, an object. Out: a `Representation`, a `Response`.
 """
@@ -29,7 +29,7 @@ METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
 
 
 class Representation(msgspec.Struct, frozen=True):
-    """The negotiated form of a response: the shape of its objects, and the media type."""
+    """The negotiated representation: the form of the objects, and the media type."""
 
     shape: Shape = ""
     media: str = JSON_TYPE
@@ -37,7 +37,7 @@ class Representation(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def negotiate(accept: str) -> Representation:
-    """Choose the first supported representation in an Accept header.
+    """Return the first supported representation in an Accept header.
 
     >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
     Representation(shape='Table', media='application/json')

@@ -31,19 +31,19 @@ from localkube.apiserver.storage.store import Change, ChangeType
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 PACE: Final = 0.005
-"""Seconds between two deliveries under load."""
+"""The minimum number of seconds between two deliveries under load."""
 
 PACE_PER_WATCHER: Final = 0.00005
-"""Seconds added for every watcher of the last delivery, which is about the time for one delivery."""
+"""The additional delay in seconds for each watcher of the last delivery, which is about the time of one delivery."""
 
 BUFFER: Final = 64 * 2**20
-"""The maximum bytes by which a watcher may lag behind. The watchers of a feed share its bytes."""
+"""The maximum number of bytes by which a watcher can lag. The watchers of a feed share these bytes."""
 
 PIECE: Final = 64 * 1024
 """The size of a write in bytes, and the maximum buffer of a connection whose client does not read."""
 
 BOOKMARK_EVERY: Final = 60.0
-"""Seconds between bookmarks, as in kube-apiserver."""
+"""The number of seconds between bookmarks, as in kube-apiserver."""
 
 
 class Encoder(Struct, frozen=True):
@@ -64,7 +64,7 @@ def line(kind: str, encoded: bytes) -> bytes:
 
 
 def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
-    """Return the event type of a change for a selection, the object and, if usable, its stored encoding."""
+    """Return the event type of a change for a selection, the object, and its stored encoding if it can be reused."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
     if after:
@@ -87,26 +87,26 @@ class Watcher:
         self._wake: asyncio.Future[None] | None = None
 
     def push(self, chunk: bytes) -> None:
-        """Add lines. End the watch if it lags too far behind."""
+        """Add lines. Stop the watch if it lags too far."""
         if self._ended or not chunk:
             return
         self._chunks.append(chunk)
         self._size += len(chunk)
-        if self._size > BUFFER:  # the client gets a 410 in place of all waiting lines, and lists again
+        if self._size > BUFFER:  # the client receives a 410 instead of the pending lines, and lists the objects
             slow = apierrors.expired("the watch was too slow to keep up with the changes: list again")
             self._chunks, self._size = deque(), 0
             self.end(line("ERROR", encode(slow.status())))
         self.nudge()
 
     def end(self, last: bytes = b"") -> None:
-        """End the stream after the pending lines and `last`."""
+        """Close the stream after the pending lines and `last`."""
         if not self._ended:
             self._chunks.append(last)
             self._ended = True
             self.nudge()
 
     async def take(self) -> bytes | None:
-        """Wait for lines or a `nudge`, and return the lines. Return None at the end of the stream."""
+        """Wait for lines or a `nudge`, and return the lines, or None if the stream is closed."""
         if not self._chunks and not self._ended:
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
@@ -118,7 +118,7 @@ class Watcher:
         return piece
 
     def _take_piece(self) -> bytes:
-        """Return as many whole chunks as fit into a piece, or part of a larger chunk."""
+        """Return as many complete chunks as fit into a block, or a part of a larger chunk."""
         parts = [self._chunks.popleft()]
         size = len(parts[0])
         if size > PIECE:
@@ -131,7 +131,7 @@ class Watcher:
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def nudge(self) -> None:
-        """Make `take` return, even without lines."""
+        """Let `take` return even if there are no lines."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -142,7 +142,7 @@ class Feed:
     def __init__(self, served: ServedKind, selection: Selection, encoder: Encoder) -> None:
         self.served = served
         self.key = served.resource.api_version, served.resource.plural, selection, encoder.name
-        self.watchers: dict[Watcher, None] = {}  # a set that keeps its order
+        self.watchers: dict[Watcher, None] = {}  # an ordered set
         self._selection = selection
         self._encoder = encoder
         self._lines: list[bytes] = []
@@ -182,7 +182,7 @@ class Feed:
 
 
 class WatchBroadcaster:
-    """Owns the feeds, and publishes committed changes to them."""
+    """Manages the feeds, and publishes committed changes to them."""
 
     def __init__(self) -> None:
         self._feeds: dict[tuple[str, str, Selection, str], Feed] = {}
@@ -213,7 +213,7 @@ class WatchBroadcaster:
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
 
     def _take_in(self, feed: Feed, change: Change) -> None:
-        """Add a change to a feed. If the change cannot be encoded, end the feed's watches."""
+        """Add a change to a feed. If the change cannot be encoded, close the watches of the feed."""
         try:
             feed.take_in(change)
         except Exception:
@@ -244,14 +244,14 @@ class WatchBroadcaster:
             self._by_resource[feed.served.stored_as].remove(feed)
 
     def end(self, stored_as: str) -> None:
-        """End all watches of a resource whose kind has changed or is no longer served."""
+        """Close all watches of a resource whose kind has changed or is no longer served."""
         for feed in tuple(self._by_resource.get(stored_as, ())):
             feed.deliver()
             for watcher in feed.watchers:
                 watcher.end()
 
     def end_all(self) -> None:
-        """End all watches. Clients may open new watches."""
+        """Close all watches. Clients can open new watches."""
         for stored_as in tuple(self._by_resource):
             self.end(stored_as)
 

@@ -1,1 +1,1 @@
-"""Routes requests: object verbs, discovery, OpenAPI, access reviews."""
+"""Routes requests to object verbs, discovery, OpenAPI and access reviews."""

@@ -1,4 +1,4 @@
-"""Discovery: the served groups, versions and resources, for kubectl and client-go.
+"""Serves discovery documents with groups, versions and resources, for kubectl and client-go.
 
 ```
 /api, /apis                   groups and versions; all resources at once if the client accepts the aggregated form

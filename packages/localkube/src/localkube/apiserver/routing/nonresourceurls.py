@@ -1,4 +1,4 @@
-"""Responses that do not refer to objects: health, version, discovery, OpenAPI, access reviews."""
+"""Serves paths that do not refer to objects: health, version, discovery, OpenAPI and access reviews."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""OpenAPI documents: an OpenAPI v3 document per group and version, and an OpenAPI v2 document without definitions.
+"""Builds an OpenAPI v3 document for each group and version, and an OpenAPI v2 document without definitions.
 
 The documents contain the parts that kubectl uses. `explain` reads the schemas. `apply` and `create` check whether PATCH
 has `fieldValidation`. Custom resources have the schemas of their CRDs. Built-in kinds and types have a one-line
@@ -155,7 +155,7 @@ def _kind(served: ServedKind) -> JSONObject:
 
 
 def _described(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
-    """Add missing descriptions to fields. References are wrapped, because they cannot have other members."""
+    """Add missing descriptions to fields. Wrap references, because they cannot have other members."""
     bare = {name: field for name, field in properties.items() if name in texts and "description" not in field}
     worded = {
         name: {"description": texts[name], **({"allOf": [field]} if "$ref" in field else field)}

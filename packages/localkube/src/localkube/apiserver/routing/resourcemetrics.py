@@ -31,7 +31,7 @@ ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
 async def answer(backend: Backend, request: Request, user: str) -> Response:
-    """Return the metrics for a path below `ROOT`: for all, selected or single pods or nodes."""
+    """Return the metrics for a path below `ROOT`, for all, selected or single pods or nodes."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)
     resource = next((candidate for candidate in RESOURCES if candidate.plural == call.served.resource.plural), None)

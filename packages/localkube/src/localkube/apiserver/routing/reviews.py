@@ -1,4 +1,4 @@
-"""Access reviews. Every user with the token is the administrator, who has all permissions.
+"""Implements access reviews. Every user with the token is the administrator, and has all permissions.
 
 Supports POST for SelfSubjectReview, SelfSubjectAccessReview, SelfSubjectRulesReview and SubjectAccessReview, which are
 not stored.
@@ -29,7 +29,7 @@ def answer(request: Request, user: str) -> JSONObject:
         raise apierrors.method_not_allowed()
     resource = BY_PATH[request.path]
     media = body.media_type(request.headers)
-    # kubectl sends protobuf; its content does not change the response.
+    # kubectl sends protobuf, whose content does not affect the response.
     sent = {} if media == protobuf.MEDIA else body.parse(request.body, media)
     if not isinstance(sent, dict) or sent.get("kind", resource.kind) != resource.kind:
         raise apierrors.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")

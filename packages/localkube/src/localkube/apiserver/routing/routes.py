@@ -31,7 +31,7 @@ async def route(backend: Backend, call: Call) -> Answer:
     if handler is None or is_unplaced:
         raise apierrors.method_not_allowed()
     if call.subresource not in AS_TEXT:
-        representation.negotiate(call.headers.get("accept", ""))  # to refuse before anything is written
+        representation.negotiate(call.headers.get("accept", ""))  # reject the request before any write
     return await handler(backend, call)
 
 
@@ -151,7 +151,7 @@ OWN_SUBRESOURCES: Final = {
 }
 
 AS_TEXT: Final = {"log"}
-"""Subresources whose responses are not objects."""
+"""The subresources whose responses are not objects."""
 
 REFUSED: Final = {
     "pods": ("ephemeralcontainers", "proxy"),
@@ -159,4 +159,4 @@ REFUSED: Final = {
     "services": ("proxy",),
     "serviceaccounts": ("token",),
 }
-"""Kubernetes subresources that the embedded cluster does not serve."""
+"""The Kubernetes subresources that the embedded cluster does not serve."""

@@ -23,7 +23,7 @@ def trim() -> bool:
 @cache
 def _malloc_trim() -> Callable[[int], int] | None:
     try:
-        import ctypes  # not before it is needed: a start would take 20 ms longer
+        import ctypes  # local import, because it would delay the start by 20 ms
 
         function = ctypes.CDLL(None).malloc_trim
     except (ImportError, OSError, AttributeError):

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 BYTES: Final = 16 * 2**20
-"""The maximum size of the retained history in bytes. If a watch was interrupted for longer, its client lists again."""
+"""The maximum history size in bytes. After a longer interruption of a watch, the client lists objects."""
 
 
 class RetainedRevisions:
@@ -23,7 +23,7 @@ class RetainedRevisions:
         self._size += size
 
     def expired(self, retained: int, every: int) -> int:
-        """Return how many `retained` revisions to drop, or 0 if fewer than `every` revisions exceed the limit.
+        """Return the number of `retained` revisions to drop, or 0 if fewer than `every` revisions exceed the limit.
 
         If the byte limit is exceeded, drop revisions down to half of the limit, but keep the latest revision.
         """

@@ -33,7 +33,7 @@ def new_file(path: Path) -> Iterator[Path]:
         fresh.unlink()
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        os.fchmod(descriptor, 0o600)  # whatever the umask
+        os.fchmod(descriptor, 0o600)  # independent of the umask
         yield fresh
         os.fsync(descriptor)
         fresh.replace(path)
@@ -46,7 +46,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 FORMAT: Final = 2
-"""The layout of the tables, in `PRAGMA user_version`."""
+"""The version of the table layout in `PRAGMA user_version`."""
 
 STATEMENTS: Final = (
     """CREATE TABLE objects (
@@ -66,7 +66,7 @@ FITTING: Final = (
     " WHERE value IS NULL OR type = 'DELETED') + (SELECT count(*) FROM history WHERE type != 'DELETED'"
     " AND revision NOT IN (SELECT previous FROM history) AND revision NOT IN (SELECT revision FROM objects))"
 )
-"""Counts current objects that are missing in the history, and vice versa. The result is 0 in a complete file."""
+"""Counts current objects that are missing in the history, and vice versa. The result is 0 if the file is complete."""
 
 
 def row_checksum(row: Sequence[Any]) -> int:
@@ -112,7 +112,7 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _problem(database: sqlite3.Connection) -> str:
-    """Describe a problem with the contents, or return ""."""
+    """Return the problem with the contents, or an empty string if there is none."""
     (structure,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if structure != "ok":
         return " ".join(line for line in str(structure).splitlines() if not line.startswith("***"))
@@ -133,7 +133,7 @@ def _problem(database: sqlite3.Connection) -> str:
 MEMORY: Final = ":memory:"
 
 BUSY_TIMEOUT: Final = 0.2
-"""Seconds to wait for a different process that reads the file. The wait blocks the event loop."""
+"""The number of seconds to wait for another process that reads the file. The wait blocks the event loop."""
 
 PAGES_KEPT: Final = 512
 """The size of SQLite's page cache in KiB.
@@ -143,7 +143,7 @@ events that are not read again.
 """
 
 LOG_LIMIT: Final = 8 * 2**20
-"""The size of the write-ahead log that is kept for reuse after a checkpoint, in bytes."""
+"""The size of the write-ahead log that is retained for reuse after a checkpoint, in bytes."""
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -158,7 +158,7 @@ def connect(path: str) -> sqlite3.Connection:
             database.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute(f"PRAGMA cache_size = -{PAGES_KEPT}")
-            database.execute("BEGIN IMMEDIATE")  # a file that cannot be written fails here, not at the first write
+            database.execute("BEGIN IMMEDIATE")  # detect a read-only file now instead of at the first write
             database.execute("ROLLBACK")
         except sqlite3.Error:
             database.close()
@@ -167,7 +167,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _prepare(path: Path) -> None:
-    if path.exists() and path.stat().st_size:  # of an empty one SQLite would remove the log
+    if path.exists() and path.stat().st_size:  # SQLite would remove the log of an empty file
         inspect(path)
         return
     if path.exists() or beside(path, "-wal").exists():

@@ -23,7 +23,7 @@ class DiskReserve:
         self._is_given_back = False
 
     def has_room(self) -> bool:
-        """Return whether new objects may be stored. If the reserve is not held, try to allocate it."""
+        """Return whether new objects can be stored. If the reserve is not allocated, try to allocate it."""
         if self._path is None or self._is_held:
             return True
         try:
@@ -50,7 +50,7 @@ class DiskReserve:
             raise OSError("too little room")
         descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
-            os.fchmod(descriptor, 0o600)  # whatever the umask
+            os.fchmod(descriptor, 0o600)  # independent of the umask
             os.posix_fallocate(descriptor, 0, SIZE)
         finally:
             os.close(descriptor)

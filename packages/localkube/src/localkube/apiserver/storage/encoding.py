@@ -1,4 +1,4 @@
-"""Encodes JSON with escaped HTML characters like Go, so that bytes that clients hash are equal (R-REV-7)."""
+"""Encodes JSON with escaped HTML characters like Go, so that clients compute the same hashes (R-REV-7)."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Allows one process per file, with an advisory lock that the kernel releases when its owner exits."""
+"""Permits one process per file, with an advisory lock that the kernel releases when its owner exits."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ LONGEST_PID: Final = 20
 
 
 class FileLock:
-    """Locks a file against other processes. Raises a `StoreError` immediately if a different process holds the lock."""
+    """Locks a file against other processes. Raises a `StoreError` immediately if another process has the lock."""
 
     def __init__(self, path: str) -> None:
         beside = Path(f"{path}.lock")
@@ -29,7 +29,7 @@ class FileLock:
         os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Release the lock, unless it is already released."""
+        """Release the lock if it is not released yet."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,4 +1,4 @@
-"""The store: all objects at all retained revisions, in a SQLite file (or in memory).
+"""Stores all objects at all retained revisions, in a SQLite file or in memory.
 
 ```
 objects   (resource, namespace, name) → revision      what exists now
@@ -53,14 +53,14 @@ COMPACT_EVERY: Final = 1000
 """The number of revisions between two history compactions, each of which takes about 2 ms."""
 
 FREE_PAGES: Final = 1024
-"""The number of free pages that stay in the file for reuse (4 MiB)."""
+"""The number of free pages that remain in the file for reuse (4 MiB)."""
 
 RETURNED_PAGES: Final = 2048
 """The maximum number of free pages that one compaction returns, so that it takes a few milliseconds."""
 
 
 LARGEST: Final = 1536 * 1024
-"""The maximum bytes of an encoded object, as in etcd (`--max-request-bytes`)."""
+"""The maximum size of an encoded object in bytes, as in etcd (`--max-request-bytes`)."""
 
 
 class StoreKey(NamedTuple):
@@ -72,7 +72,7 @@ class StoreKey(NamedTuple):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A write: the new object (for DELETED, the last state), encoded and decoded, and the replaced object."""
+    """A write, with the new object (encoded and decoded, or the last state for DELETED), and the replaced object."""
 
     revision: int
     type: ChangeType
@@ -83,7 +83,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """Owns the database file. Use it in one event loop only. `path` may be ":memory:"."""
+    """Owns the database file. Use it in one event loop only. `path` can be ":memory:"."""
 
     def __init__(self, path: str | Path = MEMORY, *, remembered: int = 10_000, remembered_bytes: int = BYTES) -> None:
         self.path = str(path)
@@ -109,7 +109,7 @@ class Store:
         self._saved = (self.revision, self.compacted)
 
     def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:
-        """Call back with the changes of every commit, in order."""
+        """Call the subscriber with the changes of every commit, in order."""
         self._subscribers.append(callback)
 
     def get(self, key: StoreKey) -> JSONObject | None:
@@ -122,7 +122,7 @@ class Store:
         return None if row is None else msgspec.json.decode(row[0])
 
     def living(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
-        """Return the object written at a revision, and its key, or None if a later write changed or deleted it."""
+        """Return the object written at a revision with its key, or None if a later write changed or deleted it."""
         row = self._row(
             "SELECT objects.resource, objects.namespace, objects.name, value FROM history"
             " JOIN objects USING (resource, namespace, name, revision) WHERE revision = ?",
@@ -200,7 +200,7 @@ class Store:
         return change.object
 
     def update(self, key: StoreKey, obj: JSONObject, previous: JSONObject) -> JSONObject:
-        """Replace the object if it is still `previous`, and return it with its new resourceVersion."""
+        """Replace the object if it still equals `previous`, and return it with its new resourceVersion."""
         with self._writing():
             self._require_current(key, previous)
             change = self._change("MODIFIED", key, obj, previous)
@@ -213,7 +213,7 @@ class Store:
         return change.object
 
     def delete(self, key: StoreKey, previous: JSONObject) -> JSONObject:
-        """Remove the object if it is still `previous`, and return its last state with the revision of the removal."""
+        """Remove the object if it still equals `previous`. Return its last state with the revision of the removal."""
         with self._writing():
             self._require_current(key, previous)
             change = self._change("DELETED", key, previous, previous)
@@ -330,24 +330,22 @@ class Store:
         self.compacted = until
 
     def _return_pages(self) -> None:
-        """Return free pages to the file system, or to the allocator. If the file is busy, do this later."""
+        """Return free pages to the file system or to the allocator. If the file is busy, retry later."""
         with suppress(sqlite3.Error):
             if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
-                self._db.executescript(
-                    f"PRAGMA incremental_vacuum({RETURNED_PAGES})"
-                )  # execute() ends it after one page
+                self._db.executescript(f"PRAGMA incremental_vacuum({RETURNED_PAGES})")  # execute() stops after one page
 
     def _fail_turn(self, error: StoreError) -> None:
         """Roll back all writes of this loop iteration, and notify their writers."""
         committed, self._committed, self._pending = self._committed, None, []
         if error.is_full:
             self._reserve.give_back()
-        with suppress(sqlite3.Error):  # a failing file ends the transaction by itself
+        with suppress(sqlite3.Error):  # after a file error, SQLite has already rolled back the transaction
             self._db.rollback()
         self.revision, self.compacted = self._saved
         if committed is not None and not committed.done():
             committed.set_exception(error)
-            committed.exception()  # mark as retrieved: the failing writer raises it, and no other may be waiting
+            committed.exception()  # mark the exception as retrieved, because only the failing writer raises it
 
     def _count(self, name: str, value: int) -> None:
         checksum = counter_checksum(name, value)
@@ -370,12 +368,12 @@ class Store:
         try:
             return self._db.execute(statement, parameters)
         except sqlite3.IntegrityError:
-            raise  # an object of this key exists
+            raise  # an object with this key exists
         except sqlite3.Error as error:
             raise explain(self.path, error) from error
 
     def _release(self) -> None:
-        opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None if it could not be opened
+        opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None if the file could not be opened
         if opened is not None:
             opened.close()
         self._reserve.release()

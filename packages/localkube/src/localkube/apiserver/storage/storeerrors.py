@@ -1,4 +1,4 @@
-"""Store errors: rejected reads and writes, and file errors for the cluster's user.
+"""Errors of the store: rejected reads and writes, and file errors for the user of the cluster.
 
 ```
 CompactedError      a revision that is no longer retained
@@ -53,14 +53,16 @@ class StaleError(Exception):
 
 
 class TooLargeError(Exception):
-    """The object exceeds etcd's size limit. Nothing was written."""
+    """The object exceeds the size limit of etcd. It was not written."""
 
     def __init__(self) -> None:
         super().__init__("etcdserver: request is too large")
 
 
 class StoreError(LocalkubeError):
-    """The file cannot be used. The text names the file and the fix. If `transient` is set, a retry may help.
+    """The file cannot be used.
+
+    The message contains the file and the solution. If `transient` is set, a retry can help.
 
     If the disk `is_full`, objects can still be deleted.
     """

@@ -1,1 +1,1 @@
-"""WebSockets of clients and the channels in them."""
+"""WebSockets of clients, and their channels."""

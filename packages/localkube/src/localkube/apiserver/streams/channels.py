@@ -1,4 +1,4 @@
-"""The frames of `/exec` and `/portforward` over WebSockets: one byte for the channel, then data.
+"""Builds the frames of `/exec` and `/portforward` over WebSockets, which consist of a channel byte and data.
 
 The subprotocols are `v4.channel.k8s.io` and `v5.channel.k8s.io`. The latter adds a frame that closes one direction of a
 channel.

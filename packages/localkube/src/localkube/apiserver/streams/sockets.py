@@ -1,4 +1,4 @@
-"""Client WebSockets: upgrades with a common subprotocol, and sends to clients that may have disconnected."""
+"""Upgrades connections to WebSockets with a common subprotocol, and sends data to clients that can disconnect."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ NOT_ACCEPTABLE: Final = "406: Not Acceptable\n\nAvailable representations: "
 """The response of a kubelet, which API servers forward as plain text."""
 
 PIECE: Final = 65536
-"""The maximum bytes of a read."""
+"""The maximum number of bytes per read."""
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
@@ -59,7 +59,7 @@ async def send(socket: web.WebSocketResponse, data: bytes) -> None:
         try:
             await socket.send_bytes(data)
         except ConnectionResetError:
-            return  # the client has disconnected; the task that reads it ends the session
+            return  # the client has disconnected, and the task that reads it stops the session
 
 
 async def copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.StreamReader) -> None:
@@ -68,4 +68,4 @@ async def copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.Stre
         while data := await stream.read(PIECE):
             await send(socket, channels.frame(channel, data))
     except ConnectionError:
-        return  # the other side has disconnected, which ends the stream
+        return  # the peer has disconnected, which closes the stream

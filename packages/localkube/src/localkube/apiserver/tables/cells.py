@@ -1,4 +1,4 @@
-"""Columns of `kubectl get`: a heading, and a function that returns the value for an object."""
+"""Defines columns of `kubectl get`, each with a heading and a function that returns the value for an object."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

@@ -29,7 +29,7 @@ class TableColumns(Struct, frozen=True):
 
 
 def of(resource: Resource) -> TableColumns:
-    """Return the columns of a resource: the name, its own columns if any, and the age."""
+    """Return the columns of a resource: the name, specific columns if there are any, and the age."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
     return TableColumns(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])

@@ -73,7 +73,7 @@ def age(timestamp: str | None, now: datetime) -> str:
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 
 DURATION_STEPS = (
-    # below this many seconds: the large unit, the small unit (None: omitted)
+    # the limit in seconds, the large unit, and the small unit (None if omitted)
     (2 * MINUTE, (1, "s"), None),
     (10 * MINUTE, (MINUTE, "m"), (1, "s")),
     (3 * HOUR, (MINUTE, "m"), None),

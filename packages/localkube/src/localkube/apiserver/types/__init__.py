@@ -1,1 +1,1 @@
-"""The Go types and schemas of the built-in kinds, as data; reads objects as these types."""
+"""The Go types and schemas of the built-in kinds as data. Decodes objects as these types."""

@@ -58,26 +58,26 @@ LIST_KEYS: dict[str, tuple[str, ...]] = {
     "MutatingWebhook.matchConditions": ("name",),
     "ValidatingWebhook.matchConditions": ("name",),
 }
-"""Lists whose items are identified by keys. The strategic merge patch uses the first key."""
+"""The lists whose items are identified by keys. The strategic merge patch uses the first key."""
 
 LIST_SETS = {"ObjectMeta.finalizers", "NodeSpec.podCIDRs"}
-"""Lists of scalars that are sets, which the strategic merge patch merges."""
+"""The lists of scalars that are sets, which the strategic merge patch merges."""
 
 PATCH_ONLY_KEYS = {"PodStatus.hostIPs": "ip"}
-"""Lists that are atomic for field ownership, but that the strategic merge patch merges."""
+"""The lists that are atomic for field ownership, but that the strategic merge patch merges."""
 
 WITHOUT_PATCH_KEY = {"PodStatus.resourceClaimStatuses", "ResourceRequirements.claims", "ResourceStatus.resources"}
-"""Lists with keys that the strategic merge patch replaces as a whole."""
+"""The lists with keys that the strategic merge patch replaces as a whole."""
 
 ATOMIC_TYPES = {
     "ConfigMapKeySelector", "CrossVersionObjectReferenceV1", "FileKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector",
     "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference", "OwnerReference", "ResourceFieldSelector",
     "SecretKeySelector", "TopologySelectorTerm", "TypedLocalObjectReference",
 }  # fmt: skip
-"""Objects that are owned and replaced as a whole."""
+"""The objects that are owned and replaced as a whole."""
 
 ATOMIC_FIELDS = {"PodSpec.nodeSelector", "ServiceSpec.selector"}
-"""Free maps that are owned and replaced as a whole."""
+"""The maps with arbitrary keys that are owned and replaced as a whole."""
 
 
 SCALARS = {

@@ -1,4 +1,4 @@
-"""Decodes an object into its Go type and encodes it again, as the API server does for every built-in kind.
+"""Decodes an object into its Go type and reencodes it, as the API server does for every built-in kind.
 
 In: a type name and an object from a client. Out: a new object to store, which the caller may modify, or an
 `UndecodableError` with Go's message.
@@ -14,14 +14,14 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model.kind import UndecodableError
 
 SERVED: Final = GoTypes(Path(__file__).with_name("served.json"), KUBERNETES)
-"""The types of the served kinds, in addition to those of pod templates and claims."""
+"""The types of the served kinds, in addition to the types of pod templates and claims."""
 
 INTEGERS: Final = {"int32": "int32", "int64": "int64", "int-or-string": "int32"}
-"""Integer types, and their names in Go's errors."""
+"""Integer types, and their names in Go errors."""
 
 
 def normalize(struct: str, obj: JSONObject) -> JSONObject:
-    """Return the object as Go writes it after reading it into `struct`."""
+    """Return the object as Go encodes it after decoding it into `struct`."""
     try:
         return round_trip(SERVED, struct, obj)
     except GoTypeError as error:
@@ -29,7 +29,7 @@ def normalize(struct: str, obj: JSONObject) -> JSONObject:
 
 
 def blank(struct: str) -> JSONObject:
-    """Return the JSON that Go writes for a struct without any field set."""
+    """Return the JSON that Go encodes for a struct if no field is set."""
     return round_trip(SERVED, struct, {})
 
 
@@ -50,7 +50,7 @@ def _go_text(mismatch: Mismatch) -> str:
     go_type = INTEGERS.get(mismatch.go_type) or _qualified(mismatch.go_type)
     type_name = _json_name(mismatch.value)
     if type_name == "number" and mismatch.go_type in INTEGERS:
-        type_name = f"number {mismatch.value}"  # a number out of the range of its type
+        type_name = f"number {mismatch.value}"  # the number exceeds the range of its type
     return f"json: cannot unmarshal {type_name} into Go struct field {field} of type {go_type}"
 
 

@@ -16,7 +16,7 @@ POLICIES: Final = ("Percent", "Pods")
 TARGETS: Final = ("Utilization", "Value", "AverageValue")
 
 CORE_SCALED: Final = ("ReplicationController",)
-"""Scalable kinds in the core API group."""
+"""The scalable kinds in the core API group."""
 
 SOURCES: Final = {
     "Object": "object",

@@ -1,4 +1,6 @@
-"""Rules for a pod resize. Only CPU and memory of containers may change, and the QoS class must not change.
+"""Implements the rules for a pod resize.
+
+Only CPU and memory of containers are mutable, and the QoS class is immutable.
 
 Resizes that the embedded kubelet cannot perform are rejected: resizes with restarts, and pod-level resources.
 """
@@ -14,7 +16,7 @@ from kuberuntime.objects.qos import qos_class, without_compute
 CONTAINER_LISTS = ("containers", "initContainers")
 AMOUNTS = ("requests", "limits")
 KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
-"""Metadata that a resize does not change."""
+"""The metadata that a resize does not change."""
 
 
 def resized(new: JSONObject, old: JSONObject) -> JSONObject:
@@ -60,7 +62,7 @@ def _with_resources(before: JSONObject, after: JSONObject) -> JSONObject:
 
 
 def _is_supported(pod: JSONObject) -> bool:
-    """Return whether the first running container reports resources, as on a node that can change them."""
+    """Return whether the first running container reports its resources, as on a node that supports resizes."""
     statuses = pod["status"].get("containerStatuses") or ()
     running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
     return next(("resources" in status for status in running), True)

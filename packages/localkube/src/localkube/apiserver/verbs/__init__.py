@@ -1,1 +1,1 @@
-"""The API verbs, one per file: `reading/` and `writing/`, with their dependencies (`backend.py`)."""
+"""The API verbs, one per file, in `reading/` and `writing/`, with their dependencies (`backend.py`)."""

@@ -13,7 +13,7 @@ from localkube.podaccess import Node
 
 
 class NodeSlot:
-    """A slot for the node that runs the pods."""
+    """A reference to the node that runs the pods."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
@@ -31,7 +31,7 @@ class NodeSlot:
 
 
 class Backend(Struct, frozen=True, kw_only=True):
-    """The components that verbs use, and the pod quota (None for no limit)."""
+    """The components that verbs use, and the pod quota (None if there is no limit)."""
 
     store: Store
     registry: Registry

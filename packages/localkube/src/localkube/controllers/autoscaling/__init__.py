@@ -1,4 +1,4 @@
-"""The HorizontalPodAutoscaler controller: reads metrics, decides the number of replicas, writes `/scale`.
+"""The HorizontalPodAutoscaler controller, which reads metrics, computes the number of replicas, and writes `/scale`.
 
 Mirrors `podautoscaler` of kube-controller-manager for metrics of type Resource and ContainerResource.
 """

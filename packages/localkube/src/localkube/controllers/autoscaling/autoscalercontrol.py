@@ -1,4 +1,4 @@
-"""Decides the replicas of an autoscaler's target and its conditions, and plans the writes.
+"""Computes the replicas of an autoscaler's target and its conditions, and plans the writes.
 
 Mirrors `reconcileAutoscaler` of kube-controller-manager.
 """
@@ -21,7 +21,7 @@ from localkube.controllers.autoscaling.replicacalculator import Proposal, Readin
 from localkube.controllers.autoscaling.scalingbehavior import History, Moment, ScalingBehavior
 
 PERIOD: Final = 15.0
-"""Seconds between two decisions for an autoscaler."""
+"""The number of seconds between two decisions for an autoscaler."""
 
 ABLE: Final = "AbleToScale"
 ACTIVE: Final = "ScalingActive"

@@ -1,4 +1,4 @@
-"""The driver of the autoscalers: reads scales and metrics, and decides (`autoscalercontrol.py`) every `PERIOD` seconds.
+"""The driver of the autoscalers, which reads scales and metrics, and decides every `PERIOD` seconds.
 
 Earlier recommendations and changes are in memory only, so an autoscaler starts without them after a restart, as in
 Kubernetes.
@@ -53,11 +53,11 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
     memories: dict[ObjectKey, Memory] = msgspec.field(default_factory=dict)
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watch of autoscalers. The scale of their targets is requested at every decision."""
+        """Return the watch of autoscalers. The scale of their targets is requested for every decision."""
         return (Watch(self.autoscalers, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan for an autoscaler. The plan is empty if it is not due and its spec has not changed."""
+        """Return the plan for an autoscaler. The plan is empty if it is not due and its spec is unchanged."""
         autoscaler, now = self.autoscalers.store.get(key), self.clock.now()
         if autoscaler is None:
             self.memories.pop(key, None)
@@ -80,7 +80,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         return autoscalercontrol.plan(observed, decided)
 
     def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
-        """Return the state of an autoscaler, empty for a new one."""
+        """Return the state of an autoscaler, or an empty state for a new one."""
         memory = self.memories.get(key)
         if memory is None or memory.uid != meta.uid(autoscaler):
             return Memory(now, meta.uid(autoscaler), {})

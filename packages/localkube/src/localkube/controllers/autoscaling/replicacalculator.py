@@ -17,10 +17,10 @@ from kuberuntime.objects.quantity import NANOS, Quantity
 from localkube.controllers import podhealth
 
 INITIALIZATION: Final = timedelta(minutes=5)
-"""The time after the start of a pod in which its CPU usage counts only while it is ready."""
+"""The time after the start of a pod during which its CPU usage counts only if the pod is ready."""
 
 FIRST_READINESS: Final = timedelta(seconds=30)
-"""The time after the start of a pod in which it counts as starting if it was never ready."""
+"""The time after the start of a pod during which it counts as starting if it was never ready."""
 
 MILLI: Final = 1000
 WHOLE: Final = 100
@@ -43,7 +43,7 @@ class Proposal(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The mean usage of a pod in thousandths, over an interval that ended at `at`."""
+    """The mean usage of a pod in thousandths, over an interval until `at`."""
 
     milli: int
     at: datetime
@@ -64,7 +64,7 @@ class CurrentUsage(Struct, frozen=True, kw_only=True):
 
 
 class TargetUsage(NamedTuple):
-    """The measured resource, in one container or (if empty) in all, and the target usage per pod.
+    """The measured resource, in one container or in all containers (if it is empty), and the target usage per pod.
 
     With `utilization`, the usage is a percentage of requests. Otherwise it is in thousandths.
     """
@@ -211,7 +211,7 @@ def _ratio(target: TargetUsage, usage: Mapping[str, int], requests: Mapping[str,
 
 
 def _requests(target: TargetUsage, pods: Iterable[JSONObject]) -> dict[str, int]:
-    """Return the requests of pods by name, including sidecars, which run for a pod's whole lifetime."""
+    """Return the requests of pods by name. They include sidecars, which run for the whole lifetime of a pod."""
     return {
         meta.name(pod): sum(_request(target, pod, container) for container in _containers(target, pod)) for pod in pods
     }

@@ -1,4 +1,4 @@
-"""The scaling limits of an autoscaler: stabilization windows and policies, which use its history.
+"""Implements the scaling limits of an autoscaler: stabilization windows and policies, which use its history.
 
 In: the replicas for the metrics. Out: the replicas that the behavior allows, and the reason for a difference.
 """
@@ -13,7 +13,7 @@ from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 
 TOLERANCE: Final = 0.1
-"""The default tolerance: a deviation from the target without an effect."""
+"""The default tolerance. Smaller deviations from the target have no effect."""
 
 DOWN_WINDOW: Final = 300
 """The default stabilization window of `scaleDown` in seconds."""
@@ -26,7 +26,7 @@ DOWN: Final[JSONObject] = {"stabilizationWindowSeconds": DOWN_WINDOW, "selectPol
 
 
 class Moment(NamedTuple):
-    """A number of replicas at a time: recommended or added (negative if removed)."""
+    """A number of replicas at a time, either recommended or added (negative if removed)."""
 
     at: datetime
     replicas: int
@@ -40,7 +40,7 @@ class History(Struct, frozen=True):
 
 
 class ScalingDecision(NamedTuple):
-    """Replicas, and the condition (reason, message) that explains the limit, if any."""
+    """The replicas, and the condition (reason, message) that explains the limit, if there is one."""
 
     replicas: int
     reason: str
@@ -84,7 +84,7 @@ def stabilized(pace: ScalingBehavior, desired: int, current: int, history: Histo
 
 
 def limited(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
-    """Return the desired replicas, or the nearest number that limits and policies allow."""
+    """Return the desired replicas, or the nearest number that limits and policies permit."""
     if desired > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
         most = min(pace.most, limit)
@@ -105,7 +105,7 @@ _TOO_FAST_DOWN: Final = ("ScaleDownLimit", "the desired replica count is decreas
 
 
 def remembered(history: History, pace: ScalingBehavior, now: datetime) -> History:
-    """Return the history without entries that rules no longer need."""
+    """Return the history without entries that rules no longer require."""
     windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
     periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]
     return History(_since(history.recommended, windows, now), _since(history.changed, max(periods, default=0), now))
@@ -121,7 +121,7 @@ def _within(moments: Iterable[Moment], rules: JSONObject, now: datetime) -> list
 
 
 def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
-    """Return the number of replicas that the policies for one direction allow."""
+    """Return the number of replicas that the policies for one direction permit."""
     policies: Sequence[JSONObject] = rules["policies"]
     if rules["selectPolicy"] == "Disabled":
         return current
@@ -131,7 +131,7 @@ def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, 
 
 
 def _allowed(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
-    """Return the number of replicas that a policy allows, based on the number at the start of its period."""
+    """Return the number of replicas that a policy permits, based on the number at the start of its period."""
     begin = current - sum(moment.replicas for moment in _since(history.changed, policy["periodSeconds"], now))
     value = int(policy["value"])
     if policy["type"] == "Pods":

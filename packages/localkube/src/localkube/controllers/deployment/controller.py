@@ -1,4 +1,4 @@
-"""The driver of the Deployment controller: observes through caches and calls `deploymentcontrol.py`."""
+"""The driver of the Deployment controller, which observes through caches and calls `deploymentcontrol.py`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -35,7 +35,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan for a Deployment: first the owner references of ReplicaSets, then the ReplicaSets."""
+        """Return the plan for a Deployment. Owner references of ReplicaSets are updated before the ReplicaSets."""
         deployment = self.deployments.store.get(key)
         if deployment is None:
             return Plan()
@@ -69,7 +69,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         return collisions
 
     def _deployments_of_ended_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the Deployment whose new pods may wait for the termination of this pod."""
+        """Yield the Deployment whose new pods can be waiting for the termination of this pod."""
         owner = meta.controller_of(change.object)
         if owner and (change.new is None or podstate.has_ended(change.new)):
             replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))

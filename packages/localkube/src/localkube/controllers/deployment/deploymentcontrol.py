@@ -1,4 +1,4 @@
-"""Decides which ReplicaSets of a Deployment to create, scale and delete, and the content of its status.
+"""Determines the ReplicaSets of a Deployment to create, scale and delete, and the content of its status.
 
 Mirrors `syncDeployment`. If the Deployment's own size changes, it is scaled before a rollout. While the Deployment is
 paused, there is no rollout. A plan performs one step. The next step follows when the ReplicaSets report the result.
@@ -33,7 +33,7 @@ class ObservedDeployment(Struct, frozen=True, kw_only=True):
 
 
 class _Step(Struct, frozen=True, kw_only=True):
-    """The next step: the new ReplicaSet (to be created if missing), the new sizes, and the ReplicaSets to delete."""
+    """The next step: the new ReplicaSet (created if missing), the new sizes, and the ReplicaSets to delete."""
 
     new: JSONObject | None
     created: bool = False
@@ -75,7 +75,7 @@ def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[
 
 
 def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
-    """Stop all old pods first. Create or scale up the new ReplicaSet when no old pod is running."""
+    """Stop all old pods first. When no old pod is running, create or scale up the new ReplicaSet."""
     deployment = observed.deployment
     leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.size(replicaset)}
     if leaving or _do_old_pods_run(observed, old):
@@ -115,7 +115,7 @@ def _annotated(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObjec
 
 
 def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JSONObject | None, step: _Step) -> Plan:
-    """Return the actions for a step: write the changed ReplicaSets, then the status."""
+    """Return the actions for a step, which write the changed ReplicaSets before the status."""
     deployment = observed.deployment
 
     def after(replicaset: JSONObject) -> JSONObject:

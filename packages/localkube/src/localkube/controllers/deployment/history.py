@@ -1,4 +1,6 @@
-"""The history of a Deployment: its ReplicaSets, one of which has the current template, and their revision numbers.
+"""The history of a Deployment.
+
+It consists of ReplicaSets with revision numbers, one of which has the current template.
 
 Mirrors `getNewReplicaSet`, `SetNewReplicaSetAnnotations` and `cleanupDeployment` of kube-controller-manager.
 """
@@ -15,7 +17,7 @@ HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 FORMER: Final = "deployment.kubernetes.io/revision-history"
 FORMER_LIMIT: Final = 2000
-"""The maximum characters of the annotation with the former revision numbers of a ReplicaSet."""
+"""The maximum length of the annotation with the previous revision numbers of a ReplicaSet, in characters."""
 
 NOT_COPIED: Final = {
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -30,7 +32,7 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
-    """Return the oldest ReplicaSet with the Deployment's template, or None if there is none yet."""
+    """Return the oldest ReplicaSet with the Deployment's template, or None if it does not exist yet."""
     template = meta.spec(deployment)["template"]
     return next((replicaset for replicaset in sizes.by_age(sets) if template_of(replicaset) == template), None)
 
@@ -78,7 +80,7 @@ def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]
 
 
 def number_of(replicaset: JSONObject) -> int:
-    """Return the revision number of a ReplicaSet, or 0 if it has none."""
+    """Return the revision number of a ReplicaSet, or 0 if it is absent."""
     return decimals.integer(meta.annotations(replicaset).get(REVISION, "")) or 0
 
 
@@ -96,7 +98,7 @@ def _is_empty(replicaset: JSONObject) -> bool:
 
 
 def _former(annotations: dict[str, str]) -> dict[str, str]:
-    """Add the current number to the annotation with former numbers. Drop the earliest if it is too long."""
+    """Add the current number to the annotation with previous numbers. If it is too long, drop the earliest ones."""
     if REVISION not in annotations:
         return {}
     numbers = [number for number in annotations.get(FORMER, "").split(",") if number] + [annotations[REVISION]]

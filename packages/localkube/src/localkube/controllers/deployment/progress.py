@@ -1,4 +1,4 @@
-"""The status of a Deployment: counts of pods, and the conditions Available, Progressing and ReplicaFailure.
+"""Builds the status of a Deployment: pod counts, and the conditions Available, Progressing and ReplicaFailure.
 
 Mirrors `calculateStatus`, `syncRolloutStatus` and `checkPausedConditions` of kube-controller-manager.
 """
@@ -62,7 +62,7 @@ def failed(situation: RolloutState, message: str) -> JSONObject:
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
-    """Return whether all pods belong to the new ReplicaSet, and are available."""
+    """Return whether all pods belong to the new ReplicaSet and are available."""
     counts = {int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")}
     return counts == {sizes.size(deployment)} and int(status.get("observedGeneration") or 0) >= meta.generation(
         deployment
@@ -196,7 +196,7 @@ def _without(conditions: Conditions, name: str) -> Conditions:
 
 
 def _set(conditions: Conditions, change: tuple[str, str, str, str], now: datetime) -> Conditions:
-    """Set a condition (type, status, reason, message). If status and reason are equal, keep it unchanged."""
+    """Set a condition (type, status, reason, message), unless its status and reason are equal."""
     name, status, reason, message = change
     previous = conditions.get(name, {})
     if (previous.get("status"), previous.get("reason")) == (status, reason):

@@ -37,7 +37,7 @@ def is_rolling(deployment: JSONObject) -> bool:
 
 
 def bounds(deployment: JSONObject) -> tuple[int, int]:
-    """Return maxSurge and maxUnavailable in pods. If both round to 0, one pod may be unavailable."""
+    """Return maxSurge and maxUnavailable in pods. If both are rounded to 0, one pod can be unavailable."""
     if not is_rolling(deployment):
         return 0, 0
     desired = size(deployment)
@@ -60,7 +60,7 @@ def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
 
 
 def surged(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
-    """Return the maximum size of the new ReplicaSet while the old ReplicaSets keep their pods."""
+    """Return the maximum size of the new ReplicaSet while the old ReplicaSets retain their pods."""
     free = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
     return size(new) + max(0, min(free, size(deployment) - size(new)))
 
@@ -72,7 +72,7 @@ def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -
 
 
 def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
-    """Scale down the old ReplicaSets: first unavailable pods, then as many pods as may be unavailable."""
+    """Scale down the old ReplicaSets. Remove unavailable pods first, and then as many pods as can be unavailable."""
     least = size(deployment) - bounds(deployment)[1]
     may_go = sum(map(size, (*old, new))) - least - (size(new) - available(new))
     if may_go <= 0:
@@ -129,7 +129,7 @@ def _proportional(deployment: JSONObject, active: Sequence[JSONObject]) -> Sizes
 
 
 def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
-    """Return by how many pods the ReplicaSet grows to keep its share of the total, rounded."""
+    """Return the number of pods to add to the ReplicaSet, so that its rounded share of the total is unchanged."""
     if not size(deployment):
         return -size(replicaset)
     before = _number(replicaset, MOST) or int(meta.status(deployment).get("replicas") or 0)

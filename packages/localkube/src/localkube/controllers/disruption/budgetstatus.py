@@ -32,7 +32,7 @@ class ObservedBudget(Struct, frozen=True, kw_only=True):
 
 
 def build(observed: ObservedBudget) -> JSONObject:
-    """Build the whole status. If it cannot be computed, evictions are not allowed."""
+    """Build the whole status. If it cannot be computed, evictions are not permitted."""
     budget = observed.budget
     if observed.failure and _needs_scale(budget):
         kept = meta.status(budget) | {"disruptionsAllowed": 0, "observedGeneration": meta.generation(budget)}

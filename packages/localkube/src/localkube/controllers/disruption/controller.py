@@ -1,4 +1,4 @@
-"""The driver of the budget controller: observes through caches and calls `budgetstatus.py`."""
+"""The driver of the PodDisruptionBudget controller, which observes through caches and calls `budgetstatus.py`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,7 +27,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, with the budgets that a change affects. A scale change is visible in the pods."""
+        """Return the watches, with the budgets that a change affects. The pods show changes to the scale."""
         return (
             Watch(self.budgets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._budgets_of_pod),

@@ -1,4 +1,4 @@
-"""The driver of the garbage collector: watches the metadata of all kinds, and executes the verdicts.
+"""The driver of the garbage collector, which watches the metadata of all kinds and executes the verdicts.
 
 Kinds come from discovery, which is repeated whenever a CustomResourceDefinition changes. An owner that is missing in
 the graph does not suffice for a deletion. If the owner's deletion was not observed, the owner is read from the API
@@ -27,12 +27,12 @@ from localkube.controllers.garbage.deletiondecision import Collect, Keep, OwnerS
 from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner, read_node, read_owners
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
-"""Kinds that are never collected, as in kube-controller-manager. Events are many and short-lived, and own nothing."""
+"""The kinds that are never collected, as in kube-controller-manager. Events do not own objects."""
 
 WORKERS: Final = 16
 
 RETRY: Final = 1.0
-"""Seconds until discovery is repeated after a failure."""
+"""The number of seconds until discovery is retried after a failure."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -52,7 +52,7 @@ class GarbageCollector:
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """Collect until cancelled."""
+        """Collect garbage until cancelled."""
         self._definitions.subscribe(lambda _: self._kinds_changed.set())
         await self._definitions.wait_synced()
         async with asyncio.TaskGroup() as group:
@@ -107,7 +107,7 @@ class GarbageCollector:
         return await self._act(node)
 
     async def _act(self, node: GraphNode) -> Actions:
-        """Decide based on the current state of the object, and return the actions."""
+        """Evaluate the current state of the object, and return the actions."""
         live = await self._read(node)
         if live is None:
             return ()
@@ -148,7 +148,7 @@ class GarbageCollector:
         return OwnerState.WAITING if owner_node.waits_for_dependents else OwnerState.SOLID
 
     async def _orphan_dependents(self, node: GraphNode) -> Actions:
-        """Release all dependents concurrently, to minimize the time of a partial release, and then the owner."""
+        """Release all dependents concurrently, to minimize the time of a partial release. Then release the owner."""
         patches = await asyncio.gather(
             *(self._orphan(dependent, node.uid) for dependent in self._graph.dependents(node.uid))
         )
@@ -175,7 +175,7 @@ class GarbageCollector:
 
 
 def set_owners(resource: Resource, live: JSONObject, owners: list[JSONObject]) -> Patch:
-    """Return the patch that gives an object these owner references, if it still exists."""
+    """Return the patch that sets these owner references on an object, if it still exists."""
     return guarded_patch(resource, live, {"metadata": {"ownerReferences": owners}}, if_present=True)
 
 
@@ -186,6 +186,6 @@ def without(obj: JSONObject, uids: Collection[str]) -> list[JSONObject]:
 
 
 def unblocked(obj: JSONObject) -> list[JSONObject]:
-    """Return the owner references of an object with `blockOwnerDeletion` disabled."""
+    """Return the owner references of an object, with `blockOwnerDeletion` disabled."""
     references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
     return [reference | {"blockOwnerDeletion": False} for reference in references]

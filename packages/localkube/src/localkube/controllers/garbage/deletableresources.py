@@ -1,4 +1,4 @@
-"""Finds the deletable resources by discovery, for the garbage collector and the namespace controller."""
+"""Determines the deletable resources by discovery, for the garbage collector and the namespace controller."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""Decides on one object whose owners may be deleted. Mirrors `attemptToDeleteItem` of kube-controller-manager.
+"""Evaluates an object whose owners might be deleted. Mirrors `attemptToDeleteItem` of kube-controller-manager.
 
 In: the current object, the state of each owner, and the dependents. Out: a verdict.
 
@@ -25,15 +25,15 @@ class OwnerState(StrEnum):
     """The state of an owner."""
 
     SOLID = "solid"
-    """The owner exists, or is not known to be absent."""
+    """The owner exists, or its absence is not proven."""
     WAITING = "waiting"
     """The owner is being deleted in the foreground."""
     ABSENT = "absent"
-    """The owner certainly does not exist."""
+    """The owner does not exist."""
 
 
 class Keep(Struct, frozen=True):
-    """Keep the object unchanged."""
+    """Leave the object unchanged."""
 
 
 class RemoveOwners(Struct, frozen=True):
@@ -53,7 +53,7 @@ Verdict: TypeAlias = Keep | RemoveOwners | Collect
 
 
 def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequence[GraphNode]) -> Verdict:
-    """Decide on one object. `states` contains the state of each owner."""
+    """Evaluate one object. `states` contains the state of each owner."""
     if not node.owners or node.deleting:
         return Keep()
     owner_states = {owner.uid: states[owner.uid] for owner in node.owners}

@@ -1,4 +1,4 @@
-"""The owner references of all objects as a graph, and the objects that a change affects.
+"""Stores the owner references of all objects as a graph, and determines the objects that a change affects.
 
 In: added and deleted objects, in any order. Out: the UIDs to process. An owner that is missing in the graph may still
 exist, because its kind is not watched or its watch lags. Only objects whose deletion was observed count as absent.
@@ -18,7 +18,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 MOST_GONE: Final = 2_000
-"""The maximum number of remembered UIDs of deleted owners, which save a request per dependent."""
+"""The maximum number of remembered UIDs of deleted owners, which save one request per dependent."""
 
 
 class Owner(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Owner(Struct, frozen=True):
 
 
 class GraphNode(Struct, frozen=True):
-    """The node of an object in the graph: its identity, owners, finalizers and whether it is being deleted."""
+    """The node of an object in the graph: its identity, owners and finalizers, and whether it is being deleted."""
 
     resource: Resource
     key: ObjectKey
@@ -52,7 +52,7 @@ class GraphNode(Struct, frozen=True):
         return self.deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, owner: Owner) -> bool:
-        """Return whether a reference matches this object completely."""
+        """Return whether a reference matches this object in all fields."""
         identity = (self.uid, self.resource.group, self.resource.kind, self.key.name)
         return identity == (owner.uid, owner.group, owner.kind, owner.name)
 
@@ -87,13 +87,13 @@ class Graph(Struct):
         return set(self._dependents.get(uid, ())) | self._waiting_owners(node)
 
     def forget(self, resource: Resource) -> None:
-        """Forget the objects of a kind that is no longer served, without recording them as deleted."""
+        """Remove the objects of a kind that is no longer served, without recording them as deleted."""
         for node in [node for node in self.nodes.values() if node.resource == resource]:
             del self.nodes[node.uid]
             self._unlink(node)
 
     def note_absent(self, uid: UID) -> None:
-        """Record that an object is absent, because it was deleted or the API server does not have it."""
+        """Record that an object is absent, because it was deleted or is missing in the API server."""
         self._gone[uid] = None
         if len(self._gone) > MOST_GONE:
             del self._gone[next(iter(self._gone))]

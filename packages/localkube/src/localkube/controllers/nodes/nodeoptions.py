@@ -48,7 +48,7 @@ class LabelTemplate(Struct, frozen=True):
 
 
 def parse_label(text: str) -> LabelTemplate:
-    """Parse `key=template`. Errors in the template are raised here, not when nodes are created."""
+    """Parse `key=template`. Errors in the template are raised by this call, not when nodes are created."""
     key, separator, template = text.partition("=")
     errors = [*names.qualified_name(key)] if separator else ["must have the form KEY=VALUE"]
     rest = PIECES.sub("", template)
@@ -93,11 +93,11 @@ def _invalid(text: str, detail: str) -> ValueError:
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 CAPACITY: Final = {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
-"""The default capacity of a node. Other resource names contain a domain."""
+"""The default capacity of a node. The names of other resources contain a domain."""
 
 
 class TaintTemplate(Struct, frozen=True):
-    """A taint whose value may depend on the number of the node."""
+    """A taint whose value can depend on the number of the node."""
 
     label: LabelTemplate
     effect: str
@@ -109,7 +109,7 @@ class TaintTemplate(Struct, frozen=True):
 
 
 def parse_taint(text: str) -> TaintTemplate:
-    """Parse `key=value:Effect` or `key:Effect`, as in kubectl. The value may be a template.
+    """Parse `key=value:Effect` or `key:Effect`, as in kubectl. The value can be a template.
 
     >>> parse_taint("pool=p{i//2}:NoSchedule").taint(3)
     {'key': 'pool', 'effect': 'NoSchedule', 'value': 'p1'}
@@ -122,7 +122,7 @@ def parse_taint(text: str) -> TaintTemplate:
 
 
 def parse_capacity(words: Iterable[str]) -> dict[str, str]:
-    """Parse `resource=amount` items, which may be joined by commas.
+    """Parse `resource=amount` items, which can be separated by commas.
 
     >>> parse_capacity(["cpu=8,memory=32Gi", "google.com/tpu=4"])
     {'cpu': '8', 'memory': '32Gi', 'google.com/tpu': '4'}

@@ -28,7 +28,7 @@ from localkube.wellknown import GPU
 KUBELET_VERSION: Final = "v{}.{}.0".format(*wellknown.KUBERNETES_VERSION)
 
 DECLARED: Final = ("RestartAllContainersOnContainerExits",)
-"""The declared kubelet features, which a scheduler may require."""
+"""The declared kubelet features, which a scheduler can require."""
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -46,7 +46,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """Return the number of all nodes, including nodes in `also`."""
+        """Return the number of all nodes, including the nodes in `also`."""
         return self.count + sum(group.total for group in self.also)
 
     def sort(self, index: int) -> "NodeSettings":
@@ -82,7 +82,7 @@ def node_names(settings: NodeSettings) -> list[str]:
 
 
 def capacity_of(settings: NodeSettings) -> dict[str, str]:
-    """Return the capacity of the first nodes, which is completely allocatable."""
+    """Return the capacity of the first nodes, all of which is allocatable."""
     return CAPACITY | dict(settings.capacity)
 
 

@@ -1,4 +1,4 @@
-"""The node taint controller: derives taints from node conditions, for the scheduler and evictions.
+"""The node taint controller, which derives taints from node conditions for the scheduler and evictions.
 
 Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Upstream, the status of an unresponsive
 node becomes Unknown, and pods on a node that is not ready become unready. This is not mirrored, because nodes run in
@@ -38,7 +38,7 @@ OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
 
 
 class NodeTaints(Struct, frozen=True, kw_only=True):
-    """Keeps node taints up to date with node conditions."""
+    """Updates node taints when node conditions change."""
 
     nodes: Informer
     clock: Clock
@@ -48,7 +48,7 @@ class NodeTaints(Struct, frozen=True, kw_only=True):
         return (Watch(self.nodes, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Correct the taints of a node."""
+        """Update the taints of a node."""
         node = self.nodes.store.get(key)
         taints = None if node is None else corrected(node, self.clock.now())
         if node is None or taints is None:

@@ -1,4 +1,4 @@
-"""Removes the pods of deleted nodes immediately, because a kubelet will never report their termination.
+"""Removes the pods of deleted nodes immediately, because no kubelet will report their termination.
 
 Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: a live GET shows whether a simulated node was
 deleted.
@@ -49,7 +49,7 @@ class PodGarbageCollector(Struct, frozen=True):
         return Plan(tuple(action for pod in stranded for action in _remove(pod, condition)))
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the node of a pod if the node is unknown, because it was deleted earlier or not observed yet."""
+        """Yield the node of a pod if the node is unknown, because it was deleted earlier or is not observed yet."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)

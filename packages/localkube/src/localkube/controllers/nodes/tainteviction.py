@@ -1,4 +1,4 @@
-"""Evicts pods from nodes with NoExecute taints that they do not, or no longer, tolerate.
+"""Evicts pods from nodes with NoExecute taints that they do not tolerate, or no longer tolerate.
 
 Mirrors `taint_eviction.go` of kube-controller-manager. The toleration time of a pod starts when this controller first
 observed the pod with the taint. An evicted pod gets the condition `DisruptionTarget` first.
@@ -79,7 +79,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
 
 
 def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
-    """Return how long the pod may stay on a node with these NoExecute taints, or None for no limit."""
+    """Return how long the pod can remain on a node with these NoExecute taints, or None if it is unlimited."""
     tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
     for taint in taints:

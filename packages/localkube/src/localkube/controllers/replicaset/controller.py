@@ -1,4 +1,4 @@
-"""The driver of the ReplicaSet controller: observes through caches and calls `replicacontrol.py`.
+"""The driver of the ReplicaSet controller, which observes through caches and calls `replicacontrol.py`.
 
 Pod names are random, so a plan based on a cache without the last created pods would create more pods. Therefore,
 assigned names whose pods were not observed yet are used first, so that an existing pod is not created again.
@@ -25,7 +25,7 @@ from localkube.controllers.replicaset import replicacontrol
 from localkube.controllers.templatehash import SAFE_CHARACTERS
 
 LONGEST_PREFIX: Final = 57
-"""The maximum characters of the ReplicaSet's name in a pod's name, which is a host name of at most 63 characters."""
+"""The maximum length of the ReplicaSet name in a pod name, which is a host name of at most 63 characters."""
 
 
 class ReplicaSets(Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan for a ReplicaSet: first the owner references of pods, then the pods."""
+        """Return the plan for a ReplicaSet, which updates the owner references of pods before the pods."""
         replicaset = self.sets.store.get(key)
         if replicaset is None:
             return Plan()
@@ -67,7 +67,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         )
 
     def _names(self, replicaset: JSONObject, number: int) -> Sequence[str]:
-        """Return names for new pods: first assigned names whose pods were not observed, then new names."""
+        """Return names for new pods, first assigned names whose pods are not observed yet, and then new names."""
         if number <= 0:
             return ()
         unseen = self._unseen[meta.uid(replicaset)]

@@ -1,4 +1,4 @@
-"""Decides which pods of a ReplicaSet to create and delete, and the content of its status.
+"""Determines the pods of a ReplicaSet to create and delete, and the content of its status.
 
 Mirrors `manageReplicas` and `calculateStatus`. Pods that terminated or are being deleted do not count. A plan creates
 or deletes at most `AT_ONCE` pods. A failure stops the batch (slow start) and sets the condition ReplicaFailure, until
@@ -38,12 +38,12 @@ class ObservedReplicaSet(Struct, frozen=True, kw_only=True):
 
 
 def is_active(pod: JSONObject) -> bool:
-    """Return whether the pod is active: it has not terminated and is not being deleted."""
+    """Return whether the pod is active, which means that it has not terminated and is not being deleted."""
     return not podstate.has_ended(pod) and not meta.is_deleting(pod)
 
 
 def missing(replicaset: JSONObject, pods: Iterable[JSONObject]) -> int:
-    """Return the number of missing pods. It is negative if there are too many pods."""
+    """Return the number of missing pods, which is negative if there are too many pods."""
     return int(meta.spec(replicaset)["replicas"]) - sum(map(is_active, pods))
 
 

@@ -1,4 +1,4 @@
-"""Inter-pod affinity: the nodes that the required terms of a pod, and of the running pods, allow.
+"""Implements inter-pod affinity, by the required terms of a pod and of the running pods.
 
 Other pods are counted once per decision, so that each node needs only a few lookups. Mirrors the InterPodAffinity
 plugin of kube-scheduler, with its exception for the first pod of a group with affinity to itself.
@@ -20,14 +20,14 @@ class Affinity(Struct, frozen=True):
     required: tuple[tuple[str, Mapping[str, int]], ...]
     """The topology key of each required affinity term, and the number of pods per domain that match all terms."""
     is_first: bool
-    """Only the pod itself matches all affinity terms, so that it may run anywhere."""
+    """Only the pod itself matches all affinity terms, so that it can run on any node."""
     avoided: frozenset[tuple[str, str]]
     """Topology pairs with pods that the pod's anti-affinity selects."""
     claimed: frozenset[tuple[str, str]]
     """Topology pairs with pods whose anti-affinity selects the pod."""
 
     def objection(self, node: NodeState) -> tuple[Cause, str] | None:
-        """Return why the pod may not run on the node, or None if it may."""
+        """Return the reason why the pod cannot run on the node, or None if it can."""
         if not self._is_near(node):
             return Cause.AFFINITY, "node(s) didn't match pod affinity rules"
         if _has_any(node, self.avoided):

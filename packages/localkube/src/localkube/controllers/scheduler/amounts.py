@@ -20,7 +20,7 @@ NANOS_PER_MILLI: Final = quantity.NANOS // MILLI
 
 
 def parse(resources: Mapping[str, JSON] | None) -> dict[str, int]:
-    """Read a resource list.
+    """Parse a resource list.
 
     >>> parse({"cpu": "1500m", "memory": "1Ki", "nvidia.com/gpu": 8})
     {'cpu': 1500, 'memory': 1024, 'nvidia.com/gpu': 8}

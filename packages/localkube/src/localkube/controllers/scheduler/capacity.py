@@ -19,7 +19,7 @@ from localkube.controllers.scheduler.podinfo import PodInfo, Port, Scope, Term
 KEPT_SCOPES: Final = 1024
 
 Scopes: TypeAlias = tuple[Scope, ...]
-"""Scopes, all of which a pod must match."""
+"""Scopes, which must all match a pod."""
 
 
 class NodeState(Struct):
@@ -36,7 +36,7 @@ class NodeState(Struct):
 
 
 class PlacedPod(Struct, frozen=True):
-    """A pod and the name of its node, which may no longer exist."""
+    """A pod and the name of its node, which might no longer exist."""
 
     pod: PodInfo
     node: str
@@ -76,7 +76,7 @@ class ClusterState(Struct):
         self.namespaces.pop(name, None)
 
     def place(self, pod: PodInfo, node: str) -> None:
-        """Count a pod as running, or about to run, on a node."""
+        """Count a pod on the node on which it runs or will run."""
         if self.pods.get(pod.uid) == PlacedPod(pod, node):
             return
         self.remove(pod.uid)

@@ -1,4 +1,4 @@
-"""The scheduler's writes: bindings, the PodScheduled condition of unschedulable pods, and events.
+"""Builds the scheduler's writes: bindings, the PodScheduled condition of unschedulable pods, and events.
 
 The API server sets the condition of pods with scheduling gates when they are created.
 """
@@ -33,7 +33,7 @@ def binding(pod: JSONObject, node: str) -> Create:
 
 
 def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
-    """Return the action that records why the pod is unschedulable, or None if it is already recorded."""
+    """Return the action that records the reason why the pod is unschedulable, or None if it is already recorded."""
     changed = unschedulable(pod, message, now)
     if changed is None:
         return None
@@ -70,7 +70,7 @@ UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]) -> str | None:
-    """Return why the pod's claims prevent scheduling, or None if they do not."""
+    """Return the reason why the claims of the pod prevent scheduling, or None if they do not."""
     for name in pod.claims:
         claim = find_claim(ObjectKey(pod.key.namespace, name))
         if claim is None and name in pod.own_claims:

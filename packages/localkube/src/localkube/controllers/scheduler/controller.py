@@ -1,4 +1,4 @@
-"""The driver of the scheduler: watches the cluster, decides one pod at a time, and binds concurrently.
+"""The driver of the scheduler, which watches the cluster, processes one pod at a time, and binds pods concurrently.
 
 A decision takes effect immediately (the pod is assumed on its node), so that the next pod does not wait for the
 binding. A failed binding is reverted. Pods of other schedulers are ignored.
@@ -29,10 +29,10 @@ BINDINGS: Final = 32
 """The maximum number of bindings and reports that are written concurrently."""
 
 RETRY: Final = 1.0
-"""Seconds until a pod is retried after a failed write, as in kube-scheduler's first back-off."""
+"""The number of seconds until a pod is retried after a failed write, as in the first backoff of kube-scheduler."""
 
 CATCH_UP: Final = 0.05
-"""Seconds until a pod that changed during a write is retried, so that the watch has delivered the change."""
+"""The number of seconds until a pod that changed during a write is retried, after the watch delivered the change."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -78,7 +78,7 @@ class Scheduler:
                     group.create_task(self._write(pod, self._decide(pod)))
 
     def _decide(self, pod: PodInfo) -> Decision:
-        """Decide on a pod, and assume that the decision will be written. An internal error affects only this pod."""
+        """Select a node for a pod, and assume that it will be written. An internal error affects only this pod."""
         try:
             return self._decided(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: a decision that fails must not stop the others
@@ -128,14 +128,14 @@ class Scheduler:
                 return Plan((report,) if report else ())
 
     def _take_back(self, pod: PodInfo) -> None:
-        """Revert a decision that could not be written, and decide again if the pod is still unscheduled."""
+        """Revert a decision that could not be written, and requeue the pod if it is still unscheduled."""
         self._forget(pod.uid)
         obj = self._sources.pods.store.get(pod.key)
         if obj is not None and meta.uid(obj) == pod.uid:
             self._take(obj)
 
     def _forget(self, uid: UID) -> None:
-        """Remove a pod from queue and cluster, and retry pods that may use its resources."""
+        """Remove a pod from the queue and the cluster, and retry pods that can use its resources."""
         self._assumed.discard(uid)
         self._queue.remove(uid)
         if self._cluster.remove(uid) is not None:
@@ -205,7 +205,7 @@ class Scheduler:
 
 
 def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
-    """Return whether no field that is relevant for scheduling changed. Most changes affect only the status."""
+    """Return whether the fields for scheduling are unchanged. Most changes affect only the status."""
     if old is None:
         return False
     return (

@@ -1,4 +1,4 @@
-"""Chooses the best feasible node for a pod, or collects the reasons why no node is feasible."""
+"""Selects the best feasible node for a pod, or collects the reasons why no node is feasible."""
 
 from collections import Counter
 from typing import TypeAlias
@@ -18,7 +18,7 @@ class Placement(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """No node is feasible. `causes` determine which changes may help."""
+    """No node is feasible. `causes` determine the changes that can help."""
 
     message: str
     causes: frozenset[Cause]
@@ -28,7 +28,7 @@ Decision: TypeAlias = Placement | Refusal
 
 
 def decide(cluster: ClusterState, pod: PodInfo) -> Decision:
-    """Choose a node."""
+    """Select a node."""
     near = affinity.survey(cluster, pod)
     spreads = spread.survey(cluster, pod, hard=True)
     possible: list[NodeState] = []
@@ -47,7 +47,7 @@ def decide(cluster: ClusterState, pod: PodInfo) -> Decision:
 
 
 def message(nodes: int, reasons: Counter[str]) -> str:
-    """Return kube-scheduler's message that no node is feasible.
+    """Return kube-scheduler's message if no node is feasible.
 
     >>> message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
     '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.'

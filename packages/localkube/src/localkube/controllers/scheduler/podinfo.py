@@ -41,13 +41,13 @@ class Term(Struct, frozen=True):
 
 
 def read_terms(pod: JSONObject, kind: str) -> tuple[Term, ...]:
-    """Read the required terms of `podAffinity` or `podAntiAffinity`."""
+    """Parse the required terms of `podAffinity` or `podAntiAffinity`."""
     terms = _affinity(pod, kind).get("requiredDuringSchedulingIgnoredDuringExecution") or []
     return tuple(_read_term(pod, term) for term in terms)
 
 
 def read_preferred_terms(pod: JSONObject, kind: str) -> tuple[Term, ...]:
-    """Read the preferred terms of `podAffinity` or `podAntiAffinity`."""
+    """Parse the preferred terms of `podAffinity` or `podAntiAffinity`."""
     entries = _affinity(pod, kind).get("preferredDuringSchedulingIgnoredDuringExecution") or []
     return tuple(
         replace(_read_term(pod, entry["podAffinityTerm"]), weight=int(entry.get("weight") or 0)) for entry in entries
@@ -55,7 +55,7 @@ def read_preferred_terms(pod: JSONObject, kind: str) -> tuple[Term, ...]:
 
 
 def with_own_labels(selector: LabelSelector, pod: JSONObject, keys: Sequence[str], operator: Operator) -> LabelSelector:
-    """Extend a selector with the pod's own values of `matchLabelKeys`. Missing labels are skipped."""
+    """Extend a selector with the values of `matchLabelKeys` from the pod. Skip missing labels."""
     labels = meta.labels(pod)
     extra = tuple(Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
     return replace(selector, requirements=selector.requirements + extra)
@@ -77,12 +77,12 @@ def _affinity(pod: JSONObject, kind: str) -> JSONObject:
 
 
 Port: TypeAlias = tuple[str, str, int]
-"""The host address (0.0.0.0 for all), protocol and port."""
+"""The host address (0.0.0.0 for all addresses), the protocol and the port."""
 
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - compared with; nothing is bound to it
 
 SCORED_DEFAULTS: Final[Amounts] = {amounts.CPU: 100, amounts.MEMORY: 200 * 1024 * 1024}
-"""The assumed requests of a pod without requests in node scores, so that such pods are also spread."""
+"""The assumed requests of a pod without requests in node scores, so that such pods are also distributed."""
 
 
 class Constraint(Struct, frozen=True):
@@ -121,7 +121,7 @@ class PodInfo(Struct, frozen=True, kw_only=True):
 
 
 def read_pod(pod: JSONObject) -> PodInfo:
-    """Read a pod."""
+    """Parse a pod."""
     spec = meta.spec(pod)
     nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     requests = amounts.pod_requests(pod)

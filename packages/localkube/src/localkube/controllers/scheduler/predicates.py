@@ -1,4 +1,4 @@
-"""Checks whether a pod may run on a node, and returns reasons with kube-scheduler's messages.
+"""Checks whether a pod can run on a node, and returns reasons with kube-scheduler's messages.
 
 The checks have the order of kube-scheduler's filter plugins. The first failed check determines the reason.
 """
@@ -13,7 +13,7 @@ from localkube.controllers.scheduler.podinfo import ANY_ADDRESS, PodInfo, Port
 
 
 class Cause(StrEnum):
-    """The causes that make a node infeasible, by the changes that may remove them."""
+    """The causes of an infeasible node, classified by the changes that can remove them."""
 
     NODE = "node"
     RESOURCES = "resources"
@@ -27,7 +27,7 @@ Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
 
 
 def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodeUnschedulable: the node is cordoned, and the pod does not tolerate this."""
+    """NodeUnschedulable: the node is cordoned, and the pod does not tolerate it."""
     if not node.unschedulable or any(toleration.tolerates(placement.CORDONED) for toleration in pod.tolerations):
         return []
     return ["node(s) were unschedulable"]
@@ -64,7 +64,7 @@ def free_ports(pod: PodInfo, node: NodeState) -> list[str]:
 
 
 def fit(pod: PodInfo, node: NodeState) -> list[str]:
-    """NodeResourcesFit: return every resource that the node lacks."""
+    """NodeResourcesFit: the resources that are insufficient on the node."""
     requests = [(name, amount) for name, amount in pod.requests.items() if amount]
     short = (name for name, amount in requests if amount + node.used[name] > node.allocatable.get(name, 0))
     return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]

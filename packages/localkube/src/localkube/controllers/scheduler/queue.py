@@ -1,4 +1,4 @@
-"""The scheduling queue: selects the next pod, and retries unschedulable pods when a change may help.
+"""The scheduling queue, which selects the next pod, and retries unschedulable pods when a change can help.
 
 Pods are sorted by priority, then by time in the queue. An unschedulable pod waits, with its causes, until a change may
 remove a cause, without polling.
@@ -51,7 +51,7 @@ class SchedulingQueue(Struct):
         return None
 
     def refuse(self, pod: PodInfo, causes: frozenset[Cause]) -> None:
-        """Keep an unschedulable pod until a change may remove one of the causes."""
+        """Store an unschedulable pod until a change can remove one of its causes."""
         self._refused[pod.uid] = (pod, causes)
 
     def remove(self, uid: UID) -> None:
@@ -60,7 +60,7 @@ class SchedulingQueue(Struct):
         self._refused.pop(uid, None)
 
     def retry(self, changed: frozenset[Cause], concerns: Callable[[PodInfo], bool] = lambda _: True) -> None:
-        """Retry unschedulable pods whose causes may have changed, if the change `concerns` them."""
+        """Retry unschedulable pods whose causes might have changed, if the change `concerns` them."""
         for pod, causes in tuple(self._refused.values()):
             if causes & changed and concerns(pod):
                 del self._refused[pod.uid]

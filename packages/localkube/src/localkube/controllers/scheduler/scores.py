@@ -1,4 +1,4 @@
-"""Chooses the best feasible node for a pod with kube-scheduler's main scores (0 to 100, weighted).
+"""Selects the best feasible node for a pod with kube-scheduler's main scores (0 to 100, weighted).
 
 Nodes with more free capacity and nodes that the pod prefers have higher scores. If scores are equal, the first node is
 chosen, so that decisions are reproducible.
@@ -40,7 +40,7 @@ def preferred_nodes(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -
 
 
 def tolerable_taints(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """TaintToleration: fewer PreferNoSchedule taints that the pod does not tolerate are better."""
+    """TaintToleration: nodes with fewer untolerated PreferNoSchedule taints have a higher score."""
     return normalize([-sum(_is_unwelcome(pod, taint) for taint in node.taints) for node in nodes])
 
 
@@ -56,7 +56,7 @@ def preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeStat
 
 
 def even_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """PodTopologySpread: fewer matching pods in the node's domains are better."""
+    """PodTopologySpread: nodes with fewer matching pods in their domains have a higher score."""
     soft = spread.survey(cluster, pod, hard=False)
     return normalize(
         [
@@ -79,7 +79,7 @@ SCORERS: Final[tuple[tuple[int, Scorer], ...]] = (
 
 
 def normalize(values: Sequence[int]) -> list[float]:
-    """Scale values to 0..100. If all values are equal, they become 0.
+    """Scale values to the range 0 to 100. If all values are equal, they become 0.
 
     >>> normalize([1, 3, 2]), normalize([5, 5])
     ([0.0, 100.0, 50.0], [0.0, 0.0])

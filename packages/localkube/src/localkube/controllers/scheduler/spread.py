@@ -1,4 +1,4 @@
-"""Topology spread: selects nodes that keep pods evenly spread. Mirrors the PodTopologySpread plugin.
+"""Implements topology spread, which distributes pods evenly over nodes. Mirrors the PodTopologySpread plugin.
 
 A node is eligible if it has all topology keys and, depending on the policies, fits the pod's node affinity and taints.
 A hard constraint allows a node if its domain, including the pod, has at most `maxSkew` more pods than the domain with
@@ -25,7 +25,7 @@ class Spread(Struct, frozen=True):
     own: int
 
     def objection(self, node: NodeState) -> str | None:
-        """Return why the pod may not run on the node, or None if it may."""
+        """Return the reason why the pod cannot run on the node, or None if it can."""
         domain = node.labels.get(self.constraint.topology_key)
         if domain is None:
             return NO_LABEL

@@ -1,4 +1,4 @@
-"""The driver of the StatefulSet controller: observes through caches and calls `setcontrol.py`.
+"""The driver of the StatefulSet controller, which observes through caches and calls `setcontrol.py`.
 
 Pods, claims and revisions are found by index, so that the cost of a plan depends on the StatefulSet, not on the
 cluster.
@@ -42,7 +42,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, with the sets that a change affects."""
+        """Return the watches, with the StatefulSets that a change affects."""
         return (
             Watch(self.sets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._sets_of_pod),
@@ -51,7 +51,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return the plan for a StatefulSet: first the owner references of pods and revisions, then the pods."""
+        """Return the plan for a StatefulSet. Owner references of pods and revisions are updated before the pods."""
         statefulset = self.sets.store.get(key)
         if statefulset is None:
             return Plan()
@@ -122,7 +122,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
                 return self._new_revision(statefulset, number, collisions)
 
     def _new_revision(self, statefulset: JSONObject, number: int, collisions: int) -> tuple[JSONObject, int, Actions]:
-        """Build a revision with the first name that a different template does not use."""
+        """Build a revision with the first name that no different template uses."""
         while True:
             revision = revisions.build(statefulset, number, collisions)
             existing = self.revisions.store.get(meta.key(revision))
@@ -151,7 +151,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
                 yield ObjectKey(*parent.split("/"))
 
     def _sets_of_lost_claim(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the StatefulSets that may wait for a claim's deletion, or must recreate the claim."""
+        """Yield the StatefulSets that can be waiting for the deletion of a claim, or must recreate the claim."""
         if change.new is not None:
             return
         for statefulset in self.sets.store.list():

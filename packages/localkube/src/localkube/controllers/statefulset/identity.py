@@ -30,7 +30,7 @@ def start_ordinal(statefulset: JSONObject) -> int:
 
 
 def ordinals(statefulset: JSONObject) -> range:
-    """Return the desired ordinals of the set."""
+    """Return the desired ordinals of the StatefulSet."""
     start = start_ordinal(statefulset)
     return range(start, start + replicas(statefulset))
 
@@ -41,7 +41,7 @@ def pod_name(statefulset: JSONObject, ordinal: int) -> str:
 
 
 def parse_pod_name(name: str) -> tuple[str, int] | None:
-    """Split a pod's name into the set's name and the ordinal.
+    """Split a pod name into the name of the StatefulSet and the ordinal.
 
     >>> parse_pod_name("web-0-12"), parse_pod_name("web")
     (('web-0', 12), None)
@@ -53,13 +53,13 @@ def parse_pod_name(name: str) -> tuple[str, int] | None:
 
 
 def ordinal_of(pod: JSONObject) -> int:
-    """Return the ordinal in the pod's name, or -1 if there is none."""
+    """Return the ordinal in the pod name, or -1 if there is none."""
     parts = parse_pod_name(meta.name(pod))
     return parts[1] if parts else -1
 
 
 def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the pod's name belongs to this set."""
+    """Return whether the pod name belongs to this StatefulSet."""
     parts = parse_pod_name(meta.name(pod))
     return parts is not None and parts[0] == meta.name(statefulset)
 
@@ -75,7 +75,7 @@ def identity_labels(statefulset: JSONObject, ordinal: int) -> dict[str, str]:
 
 
 def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the pod still has its identity labels, which users may edit."""
+    """Return whether the pod still has its identity labels, which users can edit."""
     return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, ordinal_of(pod))
 
 

@@ -1,4 +1,4 @@
-"""The volume claims of a StatefulSet's pods: names, objects, and owners under the retention policy.
+"""Builds the volume claims of a StatefulSet's pods, with their names and their owners under the retention policy.
 
 Mirrors `stateful_set_utils.go` and `stateful_pod_control.go`. A claim is named `<template>-<pod>` and is created before
 its pod. `spec.persistentVolumeClaimRetentionPolicy` determines its owner: none (Retain, Retain), the StatefulSet
@@ -53,7 +53,7 @@ def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
 
 
 def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject]) -> list[JSONObject]:
-    """Return a pod's volumes: one per claim, which replaces a volume of the same name, and the other volumes."""
+    """Return the volumes of a pod. Each claim replaces a volume with the same name."""
     claimed: list[JSONObject] = [
         {"name": meta.name(template), "persistentVolumeClaim": {"claimName": claim_name(template, pod_name)}}
         for template in templates(statefulset)
@@ -63,7 +63,7 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
 
 
 def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> bool:
-    """Return whether a claim still belongs to a former pod of this name, with which it will be deleted."""
+    """Return whether a claim still belongs to a previous pod with this name, and will be deleted with it."""
     if _policy(statefulset, "whenScaled") != DELETE:
         return False
     return any(
@@ -83,7 +83,10 @@ def deleting_claim(statefulset: JSONObject, pod_name: str, claims: Mapping[str, 
 def retention_patches(
     statefulset: JSONObject, pod: JSONObject, *, is_desired: bool, claims: Mapping[str, JSONObject]
 ) -> list[Patch]:
-    """Return the patches that set the owners of the pod's claims by the policy; with `is_desired` the set keeps its ordinal."""
+    """Return the patches that set the owners of the pod's claims by the policy.
+
+    With `is_desired`, the StatefulSet has the ordinal.
+    """
     patches = []
     for name in claim_names(statefulset, meta.name(pod)):
         claim = claims.get(name)

@@ -1,4 +1,4 @@
-"""The history of a StatefulSet's template: the current, the update and the obsolete ControllerRevisions.
+"""The history of a StatefulSet's template, with the current, the update and the obsolete ControllerRevisions.
 
 Mirrors `getStatefulSetRevisions`, `truncateHistory` and `pkg/controller/history`. A revision is named `<set>-<hash>`.
 The hash includes the template and the collision count, so that a name collision leads to a new name.
@@ -43,7 +43,7 @@ def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Current | Raise | New:
-    """Decide which revision is the update revision. `history` is sorted."""
+    """Determine the update revision. `history` is sorted."""
     data = revision_data(statefulset)
     equal = [revision for revision in history if revision.get("data") == data]
     number = number_of(history[-1]) + 1 if history else 1
@@ -83,7 +83,7 @@ def build(statefulset: JSONObject, number: int, collisions: int) -> JSONObject:
 
 
 def revision_data(statefulset: JSONObject) -> JSONObject:
-    """Return the data of a revision: a patch that replaces the StatefulSet's template."""
+    """Return the data of a revision, which is a patch that replaces the template of the StatefulSet."""
     return {"spec": {"template": meta.spec(statefulset)["template"] | {"$patch": "replace"}}}
 
 

@@ -1,4 +1,4 @@
-"""Decides which pods of a StatefulSet to create, repair and delete next.
+"""Determines the pods of a StatefulSet to create, repair and delete next.
 
 In: one `ObservedStatefulSet`. Out: a `Plan`, which performs phases in sequence, always writes the status, and then
 truncates the history to its limit. Mirrors `updateStatefulSet` of kube-controller-manager:
@@ -93,7 +93,7 @@ def plan(observed: ObservedStatefulSet) -> Plan:
 
 
 def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
-    """Decide the actions for the pods of a StatefulSet, and the content of its status."""
+    """Determine the actions for the pods of a StatefulSet, and the content of its status."""
     phases = () if meta.is_deleting(observed.statefulset) else _phases(observed)
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
@@ -242,7 +242,7 @@ def _condemned_needs(
 
 
 def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
-    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower pod is unhealthy."""
+    """Return whether OrderedReady keeps an unavailable condemned pod because a lower pod is unhealthy."""
     waits = pod is not first_unhealthy and not _is_available(observed, pod)
     return waits and _is_ordered(observed.statefulset)
 
@@ -253,7 +253,7 @@ def _first_unhealthy(desired: Mapping[int, JSONObject], condemned: Sequence[JSON
 
 
 def _update_actions(observed: ObservedStatefulSet, desired: Mapping[int, JSONObject]) -> Actions:
-    """Delete the highest outdated pod at or above the partition, once all pods above it are available."""
+    """Delete the highest outdated pod at or above the partition, when all pods above it are available."""
     strategy = meta.spec(observed.statefulset).get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return ()

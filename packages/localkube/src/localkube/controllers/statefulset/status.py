@@ -1,4 +1,4 @@
-"""Builds the status of a StatefulSet: pod counts, revision names, completion of a rollout.
+"""Builds the status of a StatefulSet: pod counts, revision names, and the completion of a rollout.
 
 Mirrors `updateStatus`, `completeRollingUpdate` and `inconsistentStatus` of kube-controller-manager.
 """
@@ -37,7 +37,7 @@ def count(
     """Count the pods of a StatefulSet. `revisions` are the current and the update revision."""
     seconds = min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
-    created = [pod for pod in pods if podhealth.phase(pod)]  # the API server has set the phase of each it took
+    created = [pod for pod in pods if podhealth.phase(pod)]  # the API server sets the phase of each pod that it stores
     living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]
     return Counts(
         replicas=len(created),

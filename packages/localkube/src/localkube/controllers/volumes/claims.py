@@ -1,4 +1,4 @@
-"""Volume claims on one machine: binds a claim to a matching volume, or to a new directory.
+"""Binds a volume claim on one machine to a matching volume, or to a new directory.
 
 | claim | what happens |
 |---|---|
@@ -49,7 +49,7 @@ class ObservedClaim(Struct, frozen=True, kw_only=True):
 
 
 def plan(observed: ObservedClaim) -> Actions:
-    """Decide the next step of a claim. Each step is planned when the caches contain the previous step."""
+    """Determine the next step of a claim. Each step is planned when the caches contain the previous step."""
     claim = observed.claim
     if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
         return ()
@@ -127,7 +127,7 @@ def _provision(observed: ObservedClaim) -> Actions:
 
 
 def class_of(observed: ObservedClaim) -> str:
-    """Return the name of the claim's class, or of the default class, or an empty string."""
+    """Return the name of the claim's class or of the default class, or an empty string if neither exists."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)
@@ -160,7 +160,7 @@ def _volume(observed: ObservedClaim, storage_class: JSONObject) -> JSONObject:
 
 
 def _stay_pending(claim: JSONObject, event: Event) -> Actions:
-    """Report why the claim stays Pending."""
+    """Report the reason why the claim remains Pending."""
     pending: Actions = ()
     if meta.status(claim).get("phase") != "Pending":
         status = {"status": {"phase": "Pending"}}

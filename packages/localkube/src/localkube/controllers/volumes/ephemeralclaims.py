@@ -28,7 +28,7 @@ class EphemeralClaims(Struct, frozen=True):
         return Watch(self.pods, lambda change: [meta.key(change.object)]), Watch(self.claims, self._pods_of)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Create the claims that a pod lacks."""
+        """Create the missing claims of a pod."""
         pod = self.pods.store.get(key)
         if pod is None or meta.is_deleting(pod) or podstate.has_ended(pod):
             return Plan()
@@ -37,7 +37,7 @@ class EphemeralClaims(Struct, frozen=True):
         return Plan(tuple(Create(resource=PERSISTENT_VOLUME_CLAIMS, object=claim, if_absent=True) for claim in missing))
 
     def _pods_of(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the pods that mount a deleted claim, which a former pod of the same name owned."""
+        """Yield the pods that mount a deleted claim, which a previous pod with the same name owned."""
         if change.new is None:
             yield from map(meta.key, self.pods.store.by_index(BY_CLAIM, str(meta.key(change.object))))
 

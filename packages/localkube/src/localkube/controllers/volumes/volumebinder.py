@@ -1,4 +1,4 @@
-"""The driver of volume claims: binds them as `claims.py` decides, and removes volumes whose claims were deleted."""
+"""The driver of volume claims, which binds them (`claims.py`), and removes volumes whose claims were deleted."""
 
 import asyncio
 import shutil
@@ -53,7 +53,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Reclaim the volumes of former claims with the same name, and then bind the claim."""
+        """Reclaim the volumes of previous claims with the same name, and then bind the claim."""
         claim = self.claims.store.get(key)
         actions: Actions = ()
         is_mounted = bool(self.pods.store.by_index(BY_CLAIM, str(key)))
@@ -98,14 +98,14 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
                 yield meta.key(claim)
 
     def _claims_of_lost_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the claims that a pod no longer mounts, because their provisioned volumes may wait for this."""
+        """Yield the claims that a pod no longer mounts, because their provisioned volumes might wait for this."""
         keys = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
         for key in keys:
             yield ObjectKey(*key.split("/"))
 
 
 async def ensure_default_class(client: Client) -> None:
-    """Create the default storage class, unless a class with its name exists."""
+    """Create the default storage class, unless a class with this name exists."""
     with suppress(AlreadyExistsError):
         await client.create(STORAGE_CLASSES, rules.DEFAULT_CLASS)
 

@@ -1,1 +1,1 @@
-"""The accelerators of this machine: detection, assignment to containers, monitoring."""
+"""Detects the accelerators of this machine, assigns them to containers, and monitors them."""

@@ -66,7 +66,7 @@ def uuid_of(device: str) -> str:
 
 
 def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
-    """Return the devices of each node. GPUs are not split over nodes, and nearby GPUs share a node."""
+    """Return the devices of each node. All shares of a GPU are on one node, and nearby GPUs are on the same node."""
     gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
@@ -82,7 +82,7 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
 
 
 def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
-    """Return `size` GPUs: the first GPU, and then repeatedly the nearest GPU to the selected GPUs."""
+    """Return `size` GPUs. After the first GPU, the nearest GPU to the selected ones is added repeatedly."""
     own = [gpus[0]]
     while len(own) < size:
         rest = [gpu for gpu in gpus if gpu not in own]

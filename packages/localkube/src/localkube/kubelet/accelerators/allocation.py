@@ -1,4 +1,4 @@
-"""Decides which devices are allocated to the containers of a pod.
+"""Determines the devices of the containers of a pod.
 
 The rules are the same as in Kubernetes. Init containers run in sequence, so that later containers reuse the devices of
 earlier containers. A sidecar keeps its devices while other containers run. A pod keeps all devices until it has
@@ -15,7 +15,7 @@ from localkube.wellknown import GPU
 
 
 class ShortageError(Exception):
-    """The node does not have enough free devices for a pod. The text contains the number of free devices."""
+    """The node does not have enough free devices for a pod. The message contains the number of free devices."""
 
 
 def requested(container: JSONObject) -> int:
@@ -31,7 +31,7 @@ def requests_any(pod: JSONObject) -> bool:
 
 
 def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Allocate devices from `free` to the containers that request devices. May raise a `ShortageError`.
+    """Allocate devices from `free` to the containers that request devices. Can raise a `ShortageError`.
 
     `busy` are the devices of other pods. Shares of the least used GPUs are preferred.
     """
@@ -59,7 +59,7 @@ def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
 
 
 def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
-    """Return a number of devices, from different GPUs if possible, or from the least used GPU.
+    """Return `number` devices, from different GPUs if possible, or from the least used GPU.
 
     Reusable devices are preferred.
     """

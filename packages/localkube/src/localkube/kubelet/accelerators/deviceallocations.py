@@ -16,11 +16,11 @@ from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.spec import podspec
 
 Record = Mapping[str, Sequence[str]]
-"""The devices of a pod by the name of the container."""
+"""The devices of a pod by container name."""
 
 
 class DeviceAllocations:
-    """Allocates devices to pods. If `devices` is empty, GPUs are simulated, and nothing is allocated or rejected.
+    """Allocates devices to pods. If `devices` is empty, GPUs are simulated, and devices are not allocated.
 
     If devices are `exposed`, a container that does not request devices sees all healthy devices of its node.
     """
@@ -39,7 +39,7 @@ class DeviceAllocations:
         return bool(self._devices)
 
     def restore(self, pods: Iterable[JSONObject]) -> None:
-        """Restore the records of an earlier run for pods that have not ended, if the devices still exist."""
+        """Restore the records of an earlier run for pods that have not terminated, if the devices still exist."""
         for pod in pods:
             record = recorded(pod)
             node = meta.spec(pod).get("nodeName", "")
@@ -49,7 +49,7 @@ class DeviceAllocations:
                 self._records[meta.uid(pod)] = (node, record)
 
     def take(self, pod: JSONObject) -> Record:
-        """Return the devices of a pod, or allocate free devices of its node. May raise a `ShortageError`."""
+        """Return the devices of a pod, or allocate free devices of its node. Can raise a `ShortageError`."""
         uid, node = meta.uid(pod), meta.spec(pod).get("nodeName", "")
         if not self.is_real or not allocation.requests_any(pod):
             return {}
@@ -65,7 +65,7 @@ class DeviceAllocations:
         return self._records[uid][1]
 
     def of(self, pod: JSONObject) -> Record | None:
-        """Return the devices that a pod's containers see, or None if GPUs are simulated."""
+        """Return the devices that are visible to a pod's containers, or None if GPUs are simulated."""
         if not self.is_real:
             return None
         _, record = self._records.get(meta.uid(pod), ("", {}))
@@ -110,13 +110,13 @@ class DeviceAllocations:
         return [device for device in self.healthy(node) if device not in allocated]
 
     def _why(self, node: str) -> str:
-        """Describe the failing devices of a node in a clause."""
+        """Describe the failed devices of a node in a clause."""
         uuids = dict.fromkeys(map(uuid_of, self.offered(node)))
         return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in uuids if uuid in self.unhealthy)
 
 
 def recorded(pod: JSONObject) -> dict[str, list[str]]:
-    """Return the devices in the annotation of a pod. If it is missing or invalid, return an empty value."""
+    """Return the devices in the annotation of a pod, or an empty value if the annotation is missing or invalid."""
     try:
         record = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))
     except ValueError:
@@ -131,7 +131,7 @@ def recorded(pod: JSONObject) -> dict[str, list[str]]:
 
 
 def annotation(record: Record) -> str:
-    """Return the text of the annotation.
+    """Return the value of the annotation.
 
     >>> annotation({"main": ("GPU-1",)})
     '{"main":["GPU-1"]}'

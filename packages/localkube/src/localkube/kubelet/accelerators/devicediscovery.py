@@ -10,13 +10,13 @@ from localkube.kubelet.accelerators import nvml
 from localkube.kubelet.accelerators.accelerator import Inventory, divided, parse_shares
 
 SHOWN: Final = 5
-"""The maximum number of processes that a note names."""
+"""The maximum number of processes that a note lists."""
 
 DRIVER: Final = Path("/dev/nvidiactl")
 """The device file that the NVIDIA driver creates."""
 
 ENOUGH: Final = 0.9
-"""The minimum fraction of free memory of a GPU that no other process uses."""
+"""The minimum fraction of free memory of a GPU that is considered unused."""
 
 
 def offer(words: str, nodes: int, visible: str | None) -> Devices:

@@ -16,16 +16,16 @@ from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory
 
 PACKAGE: Final = "pip install nvidia-ml-py"
 VENDORS: Final = {"0x1002": "AMD", "0x8086": "Intel"}
-"""PCI vendors whose GPUs are not supported, by number."""
+"""The PCI vendors whose GPUs are not supported, by number."""
 
 DRM: Final = Path("/sys/class/drm")
 
 APPLICATION_ERRORS: Final = frozenset({13, 31, 43, 45, 68, 109})
-"""XIDs that are caused by a faulty application and not by a faulty GPU, as in NVIDIA's device plugin."""
+"""The XIDs that a faulty application causes, as opposed to a faulty GPU, as in NVIDIA's device plugin."""
 
 
 class AcceleratorError(LocalkubeError):
-    """The GPUs of this machine cannot be used. The text contains the reason and the fix."""
+    """The GPUs of this machine cannot be used. The message contains the reason and the solution."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def library() -> Iterator[Any]:
 
 
 def _others() -> str:
-    """Describe the other GPUs of this machine, and what the user can do."""
+    """Describe the other GPUs of this machine, and the next step for the user."""
     numbers = set()
     for path in sorted(DRM.glob("card*/device/vendor")):
         with suppress(OSError):
@@ -119,7 +119,7 @@ def _instances(nvml: Any, handle: Any) -> Iterator[Any]:
         if not nvml.nvmlDeviceGetMigMode(handle)[0]:
             return
         most = nvml.nvmlDeviceGetMaxMigDeviceCount(handle)
-    except nvml.NVMLError:  # this GPU has no MIG
+    except nvml.NVMLError:  # this GPU does not support MIG
         return
     for number in range(most):
         with suppress(nvml.NVMLError):  # there is no instance with this number
@@ -146,14 +146,14 @@ def _visible(accelerators: Iterable[Accelerator], visible: str | None) -> tuple[
 
 
 def _is_named(device: Accelerator, word: str) -> bool:
-    """Return whether a word is a prefix of the UUID of a device or its GPU."""
+    """Return whether a string is a prefix of the UUID of a device or its GPU."""
     return device.uuid.startswith(word) or device.gpu.startswith(word)
 
 
 def _distance(nvml: Any, handle: Any, other: Any) -> int:
     try:
         return int(nvml.nvmlDeviceGetTopologyCommonAncestor(handle, other))
-    except nvml.NVMLError:  # virtual machines have no topology
+    except nvml.NVMLError:  # virtual machines do not report a topology
         return 0
 
 
@@ -169,7 +169,7 @@ def _reads(nvml: Any, handle: Any, other: Any) -> bool:
 def _pids(nvml: Any, handle: Any) -> tuple[int, ...]:
     try:
         return tuple(int(process.pid) for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
-    except nvml.NVMLError:  # with MIG only root may see them
+    except nvml.NVMLError:  # with MIG, only root can read processes
         return ()
 
 
@@ -188,7 +188,7 @@ class HealthMonitor:
         with suppress(nvml.NVMLError):
             self._events = nvml.nvmlEventSetCreate()
         for gpu in dict.fromkeys(gpus.values()) if self._events is not None else ():
-            with suppress(nvml.NVMLError):  # old GPUs have no events, and their state is read
+            with suppress(nvml.NVMLError):  # old GPUs do not support events, so their state is polled
                 handle = nvml.nvmlDeviceGetHandleByUUID(gpu)
                 nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, self._events)
 
@@ -214,7 +214,7 @@ class HealthMonitor:
             try:
                 event = nvml.nvmlEventSetWait_v2(self._events, 0)
                 xid, gpu = int(event.eventData), _text(nvml.nvmlDeviceGetUUID(event.device))
-            except nvml.NVMLError:  # no further event
+            except nvml.NVMLError:  # there are no more events
                 return
             if xid not in APPLICATION_ERRORS:
                 self._failed.setdefault(gpu, f"XID {xid}")

@@ -8,7 +8,7 @@ from localkube.kubelet.accelerators.nvml import library
 
 
 class DeviceUse(NamedTuple):
-    """The use of a device: the busy share of the last sample (0 to 1), bytes of memory, and bytes by the PID of each program.
+    """The usage of a device: its utilization (0 to 1), bytes of memory, and bytes by PID of each process.
 
     `busy` is None on MIG instances, which NVML does not measure.
     """
@@ -19,7 +19,7 @@ class DeviceUse(NamedTuple):
 
 
 def read(uuids: Collection[str]) -> dict[str, DeviceUse]:
-    """Return the use of devices by UUID; a device that does not answer is missing. Raise an `AcceleratorError` without NVML."""
+    """Return the usage of all responding devices by UUID. Raise an `AcceleratorError` without NVML."""
     uses = {}
     with library() as nvml:
         for uuid in uuids:
@@ -32,8 +32,8 @@ def _use(nvml: Any, handle: Any) -> DeviceUse:
     busy, programs = None, []
     with suppress(nvml.NVMLError):
         busy = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
-    with suppress(nvml.NVMLError):  # with MIG only root may see them
+    with suppress(nvml.NVMLError):  # with MIG, only root can read processes
         programs = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
     memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
-    # usedGpuMemory is None where the driver does not count by program
+    # usedGpuMemory is None if the driver does not report memory per process
     return DeviceUse(busy, memory, {int(program.pid): int(program.usedGpuMemory or 0) for program in programs})

@@ -29,7 +29,7 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
 
 
 def _selected(text: str, own: Sequence[str]) -> list[str]:
-    """Return the container's devices in a value. As in CUDA, the first invalid item ends the list."""
+    """Return the devices of the container in a value. As in CUDA, an invalid item terminates the list."""
     devices: list[str] = []
     for word in map(str.strip, text.split(",")):
         number = int(word) if word.isascii() and word.isdecimal() else -1

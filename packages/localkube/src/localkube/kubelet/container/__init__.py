@@ -1,1 +1,1 @@
-"""Containers: their programs, start, probes and stop, and commands in them."""
+"""Runs containers: their executables, start, probes and stop, and commands in them."""

@@ -8,11 +8,11 @@ from typing import Final
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
 LONGEST_OUTPUT: Final = 10 * 1024
-"""The bytes of output that are kept; further output is read and dropped."""
+"""The number of retained output bytes. Further output is read and dropped."""
 
 
 async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -> tuple[int, bytes]:
-    """Run a command in a running container; return exit code and output. When cancelled, the command is killed."""
+    """Run a command in a running container, and return its exit code and output. If cancelled, kill the command."""
     loop = asyncio.get_running_loop()
     exited: asyncio.Future[Exit] = loop.create_future()
     reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -37,7 +37,7 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
 
 
 def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
-    """Pass the exit to the caller, unless the caller stopped waiting."""
+    """Report the exit to the caller, unless the caller no longer waits."""
     if not exited.done():
         exited.set_result(ending)
 

@@ -1,4 +1,4 @@
-"""One run of a container: its process, its log, and the tasks around it (start, hooks, probes)."""
+"""One run of a container, with its process, its log, and the related tasks (start, hooks, probes)."""
 
 import asyncio
 from pathlib import Path
@@ -11,15 +11,15 @@ from localkube.kubelet.logfiles.logwriter import LogWriter
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 
 LONGEST_MESSAGE: Final = 4096
-"""Bytes of a termination message, as in Kubernetes."""
+"""The maximum size of a termination message in bytes, as in Kubernetes."""
 
 FALLBACK_LINES: Final = 80
 FALLBACK_BYTES: Final = 2048
-"""Bytes of the log that `FallbackToLogsOnError` uses, as in Kubernetes."""
+"""The size of the log that `FallbackToLogsOnError` uses, in bytes, as in Kubernetes."""
 
 QUOTED_LINES: Final = 10
 JUDGED_BYTES: Final = 64 * 1024
-"""Lines that `quote_failures` quotes of other containers, and bytes of the log in which it looks for their error."""
+"""The number of lines that `quote_failures` quotes of other containers, and the bytes to search for their error."""
 
 
 class ContainerRun:
@@ -61,13 +61,13 @@ class ContainerRun:
         )
 
     def close(self) -> None:
-        """Close the log and cancel all tasks. The process has ended or never started."""
+        """Close the log and cancel all tasks, after the process has exited or if it was never started."""
         for task in self.tasks:
             task.cancel()
         self.log.close()
 
     def message(self, ending: Exit, log_directory: Path, *, quote: bool = False) -> str:
-        """Return the container's termination message: its message file, or the end of its log.
+        """Return the container's termination message, from its message file or the end of its log.
 
         The log is used if the container failed without a message, and its policy says so or `quote` is set. It begins
         with `excess`, for which the container was ended.
@@ -82,7 +82,7 @@ class ContainerRun:
 
 
 def _quoted(log: bytes) -> bytes:
-    """Return the last lines of a log, after its first error if that is above them."""
+    """Return the last lines of a log, preceded by its first error if they do not include it."""
     lines = errorlines.excerpt(log.decode(errors="replace").splitlines(), QUOTED_LINES) if log else []
     longest = LONGEST_MESSAGE // max(len(lines), 1) - 1
     is_long = sum(len(line) + 1 for line in lines) > LONGEST_MESSAGE
@@ -90,7 +90,7 @@ def _quoted(log: bytes) -> bytes:
 
 
 def fresh_termination_file(path: Path) -> None:
-    """Create an empty file that any user in the container can write."""
+    """Create an empty file that all users in the container can write."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"")
     path.chmod(0o666)

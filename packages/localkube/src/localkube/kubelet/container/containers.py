@@ -1,4 +1,4 @@
-"""The containers of one pod: starts them, stops them, and records their exits.
+"""Starts and stops the containers of one pod, and records their exits.
 
 The pod's worker calls everything here, in the order that `lifecycle.py` decides. A start is a task with these parts:
 plan the process (`launch.py`), check its ports, open its log, start it with the runner, run the postStart hook, probe.
@@ -44,11 +44,11 @@ OUT_OF_MEMORY: Final = "OOMKilled"
 MEBIBYTE: Final = 2**20
 
 SPARE: Final = 64
-"""Descriptors that are kept free for clients of the API server when the logs of containers need many."""
+"""The number of file descriptors that are reserved for clients of the API server if container logs need many."""
 
 
 class Containers:
-    """Starts and stops the containers of a pod. `volumes` has the directories of its volumes once they are prepared."""
+    """Starts and stops the containers of a pod. `volumes` contains its volume directories."""
 
     def __init__(self, cell: PodRuntime, tasks: asyncio.TaskGroup) -> None:
         self.volumes: Mapping[str, Path] = {}
@@ -58,7 +58,7 @@ class Containers:
         self._starts: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
-        """Cancel all tasks and close all logs. The sandbox has been removed, or the kubelet is stopping."""
+        """Cancel all tasks and close all logs, because the sandbox was removed or the kubelet is stopping."""
         for task in self._starts:
             task.cancel()
         for run in self._cell.runs.values():
@@ -67,7 +67,7 @@ class Containers:
         self._cell.runs.clear()
 
     async def terminate_all(self, patience: timedelta) -> None:
-        """Terminate all processes because the cluster stops, and wait for them for at most this time.
+        """Terminate all processes because the cluster stops, and wait for them for at most the given time.
 
         This is not recorded: the pod is not stopped, but continues when the cluster starts again.
         """
@@ -83,14 +83,14 @@ class Containers:
                     await self._cell.changed.wait()
 
     def start(self, name: str) -> None:
-        """Begin to start a container."""
+        """Start a container."""
         self._cell.update(name, state.starting)
         task = self._tasks.create_task(self._start(name))
         self._starts.add(task)
         task.add_done_callback(self._starts.discard)
 
     def stop(self, name: str, kill_at: datetime, message: str, *, replaced: bool = False) -> None:
-        """Begin to stop a container: run its preStop hook, if it has one."""
+        """Stop a container. If it has a preStop hook, run the hook first."""
         self._cell.emit("Killing", message, name)
         run = self._cell.runs[name]
         for task in run.tasks:
@@ -112,7 +112,7 @@ class Containers:
         await self._runner.signal(run.id, _stop_signal(run.launch.container))
 
     async def kill(self, name: str) -> None:
-        """End all processes of a container."""
+        """Kill all processes of a container."""
         self._cell.update(name, lambda current: replace(current, killed=True))
         await self._runner.signal(self._cell.runs[name].id, signal.SIGKILL, everything=True)
 
@@ -123,7 +123,7 @@ class Containers:
                 await self._collect(run, run.exit)
 
     async def limit(self) -> None:
-        """Give programs the processor time of their limits, which a resize may have changed."""
+        """Apply the CPU limits of containers, which a resize can change."""
         for run in self._cell.running:
             cores = podspec.cpu_limit(self._cell.pod, run.name)
             if run.launch.argv and cores != run.cores:
@@ -151,11 +151,11 @@ class Containers:
             plan = await self._plan(container)
             await self._check_ports(plan.container)
             await self._launch(plan)
-        except (SpecError, ValueError) as error:  # ValueError: NUL in a path
+        except (SpecError, ValueError) as error:  # ValueError: the path contains NUL
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
         except UnrunnableError as why:
             self._refuse(name, Waiting(why.reason, str(why)))
-        except (OSError, RefusedError, ExhaustedError) as error:  # no space left, too many open files or processes
+        except (OSError, RefusedError, ExhaustedError) as error:  # no disk space, or too many open files or processes
             self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
@@ -210,7 +210,7 @@ class Containers:
             cell.node.memory.add(run.id, MemoryLimit(run.pid, limit, partial(self._exceed, run)))
 
     async def _exceed(self, run: ContainerRun, memory: int) -> None:
-        """End a container that uses more memory than its limit, or report it if limits are not enforced."""
+        """Kill a container that exceeds its memory limit, or report it if limits are not enforced."""
         limit = self._memory_limit(run.name)
         text = f"used {memory / MEBIBYTE:.0f}Mi of memory, and its limit is {limit / MEBIBYTE:.0f}Mi"
         if self._cell.node.settings.memory_limits:
@@ -220,7 +220,7 @@ class Containers:
             self._cell.update(run.name, lambda current: replace(current, excess=text))
 
     def _memory_limit(self, name: str) -> int:
-        """Return the current limit of a container in bytes: a resize may have changed it."""
+        """Return the current limit of a container in bytes, which a resize can change."""
         return podspec.memory_limit(self._cell.pod, name)
 
     def _on_exit(self, run: ContainerRun, ending: Exit) -> None:
@@ -234,7 +234,7 @@ class Containers:
         return task
 
     async def _accompany(self, run: ContainerRun) -> None:
-        """Run the postStart hook, then the probes, until the container ends."""
+        """Run the postStart hook, and then the probes, until the container terminates."""
         container = run.launch.container
         hook = podspec.hook(container, "postStart")
         if hook:
@@ -283,7 +283,7 @@ class Containers:
             raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
-        """Return a declared port that is in use at the pod's address on a shared network; empty if none is."""
+        """Return a declared port that is in use at the pod address on a shared network, or an empty value."""
         cell, settings = self._cell, self._cell.node.settings
         if settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod, stub=settings.stub):
             return ""
@@ -297,9 +297,9 @@ class Containers:
         try:
             sock = await self._runner.open_socket(self._cell.uid)
         except StartError:
-            return False  # the pod's sandbox is gone, which the start reports
+            return False  # the sandbox no longer exists, which the start reports
         with sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that linger do not count
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # lingering connections do not count
             try:
                 sock.bind((self._cell.state.ip, port))
             except OSError as error:

@@ -1,4 +1,4 @@
-"""Commands that users run in containers: `/exec` with pipes, or with a terminal."""
+"""Runs user commands in containers (`/exec`), with pipes or with a terminal."""
 
 import asyncio
 import fcntl
@@ -13,7 +13,7 @@ from msgspec import Struct
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
 END_OF_INPUT: Final = b"\x04"
-"""The character that ends the input of a terminal."""
+"""The character that closes the input of a terminal."""
 
 
 class Output(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Output(Struct, frozen=True):
 
 
 class ContainerExec:
-    """One command in a container; implements `localkube.podaccess.ExecSession`."""
+    """One command in a container. Implements `localkube.podaccess.ExecSession`."""
 
     def __init__(self, runner: ProcessRunner, stdout: Output, stderr: Output | None) -> None:
         self.stdout = stdout.reader
@@ -41,12 +41,12 @@ class ContainerExec:
         self._pid = await self._runner.exec(container_id, argv, descriptors, self._end)
 
     def attach(self, writer: asyncio.StreamWriter | None, terminal: int | None) -> None:
-        """Take ownership of the writer to the command's input and of the terminal, which is closed at the end."""
+        """Own the writer of the command's input, and the terminal, which is closed at the end."""
         self._input = writer
         self._terminal = terminal
 
     async def write(self, data: bytes) -> None:
-        """Write to the command's standard input; data that it no longer reads is dropped."""
+        """Write to the standard input of the command. If the command no longer reads, drop the data."""
         if self._input is None or self._input.is_closing():
             return
         self._input.write(data)
@@ -56,7 +56,7 @@ class ContainerExec:
             self._input.close()
 
     async def close_stdin(self) -> None:
-        """End the command's standard input."""
+        """Close the standard input of the command."""
         if self._terminal is not None:
             await self.write(END_OF_INPUT)
         elif self._input is not None:
@@ -72,7 +72,7 @@ class ContainerExec:
         return (await asyncio.shield(self._exited)).code
 
     async def kill(self) -> None:
-        """Kill the command and all processes it started, and stop reading."""
+        """Kill the command and all processes that it started, and stop reading."""
         if self._pid is not None and not self._exited.done():
             await self._runner.kill_exec(self._pid)
         self._release()
@@ -101,7 +101,7 @@ class _Reading(asyncio.StreamReaderProtocol):
 async def start(
     runner: ProcessRunner, container_id: str, argv: tuple[str, ...], *, stdin: bool, tty: bool
 ) -> ContainerExec:
-    """Start a command in a running container; raise `StartError` if it cannot be started."""
+    """Start a command in a running container. Raise `StartError` if it cannot be started."""
     return await (_start_terminal if tty else _start_pipes)(runner, container_id, argv, stdin)
 
 
@@ -133,7 +133,7 @@ async def _begin(
 ) -> None:
     try:
         await session.begin(container_id, argv, descriptors)
-    except BaseException:  # nothing was started: close the descriptors that were opened for it
+    except BaseException:  # the command was not started, so close its open descriptors
         await session.kill()
         raise
     finally:

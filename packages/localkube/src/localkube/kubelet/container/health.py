@@ -1,4 +1,4 @@
-"""Probes a running container: startup first, then liveness and readiness, each with its own period.
+"""Probes a running container, first for startup, then for liveness and readiness, each with a separate period.
 
 Out: calls of `report` with the probes' verdicts, and of `report_problem` with the error of a failed probe.
 """
@@ -20,17 +20,17 @@ from localkube.kubelet.spec.probes import Kind, ProbeResults
 T = TypeVar("T")
 
 TURNS: Final = 10
-"""The number of parts into which the time of a probe is divided.
+"""The number of intervals into which the timeout of a probe is divided.
 
 Each part is two turns of a late event loop; a probe needs about twelve.
 """
 
 OF_THE_MACHINE: Final = "127."
-"""The beginning of the addresses of pods that share the network of the machine."""
+"""The address prefix of pods that share the network of the machine."""
 
 
 class ProbeTarget(Struct, frozen=True, kw_only=True):
-    """The probed run of a container (`pid`: its first process on the host), and the callbacks for results."""
+    """The probed run of a container (`pid` is its main process on the host), and the callbacks for results."""
 
     runner: ProcessRunner
     container: JSONObject
@@ -42,7 +42,7 @@ class ProbeTarget(Struct, frozen=True, kw_only=True):
 
 
 async def watch(target: ProbeTarget) -> None:
-    """Probe until cancelled, or until no probe is left."""
+    """Probe until cancelled, or until all probes have finished."""
     began = asyncio.get_running_loop().time()
     if target.container.get("startupProbe") and not await _repeat(target, "startup", began):
         return
@@ -55,7 +55,7 @@ async def watch(target: ProbeTarget) -> None:
 
 
 async def _repeat(target: ProbeTarget, kind: Kind, began: float) -> bool:
-    """Probe periodically and report each change of the verdict; return after a verdict that ends this probe.
+    """Probe periodically and report each change of the verdict. Return after a final verdict of this probe.
 
     The initial delay counts from the start of the container.
     """
@@ -76,7 +76,7 @@ async def _repeat(target: ProbeTarget, kind: Kind, began: float) -> bool:
 
 
 async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: float) -> str:
-    """Probe once; return the problem, empty on success."""
+    """Probe once. Return the problem, or an empty string if the probe succeeds."""
     try:
         problem = await _within(timeout, attempt(target, probe))
     except TimeoutError:
@@ -87,7 +87,7 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
 
 
 async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
-    """Await work for this number of seconds, without delays of this process's own timers.
+    """Await work for `seconds`, excluding delays of timers in this process.
 
     While many pods start, an answer waits for this process, not this process for the answer.
     """
@@ -104,7 +104,7 @@ async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _instead(target: ProbeTarget) -> str:
-    """Return a text about the ports on which the pod listens instead; empty in the network of the machine."""
+    """Return a message about the ports on which the pod listens, or an empty string in the network of the machine."""
     if target.ip.startswith(OF_THE_MACHINE):
         return ""
     ports = ", ".join(map(str, podconnections.listening(target.pid)))
@@ -112,7 +112,7 @@ def _instead(target: ProbeTarget) -> str:
 
 
 async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
-    """Perform the probe's action once; return the problem with its result. Connection errors raise OSError."""
+    """Perform the probe action once, and return the problem in its result. Connection errors raise OSError."""
     if probe.get("exec"):
         code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))
         return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"
@@ -140,7 +140,7 @@ def http_get(container: JSONObject, action: JSONObject, ip: str) -> podconnectio
 
 
 async def _named(address: str, connection: Awaitable[T]) -> T:
-    """Await a connection; include its address in errors."""
+    """Await a connection, and add its address to errors."""
     try:
         return await connection
     except OSError as error:

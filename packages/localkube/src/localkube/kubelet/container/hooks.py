@@ -1,4 +1,4 @@
-"""Lifecycle hooks: actions after the start of a container (postStart), and before its stop signal (preStop)."""
+"""Implements lifecycle hooks after the start of a container (postStart) and before its stop signal (preStop)."""
 
 import asyncio
 
@@ -10,11 +10,11 @@ from localkube.kubelet.spec.podspec import SpecError
 
 
 class HookError(Exception):
-    """The hook failed; the text gives the reason."""
+    """The hook failed. The message contains the reason."""
 
 
 async def run(runner: ProcessRunner, hook: JSONObject, container: JSONObject, container_id: str, ip: str) -> None:
-    """Run one hook to its end."""
+    """Run one hook to completion."""
     try:
         if hook.get("exec"):
             await _run_command(runner, container_id, tuple(hook["exec"].get("command") or ()))
@@ -24,7 +24,7 @@ async def run(runner: ProcessRunner, hook: JSONObject, container: JSONObject, co
             await asyncio.sleep(float(hook["sleep"].get("seconds") or 0))
         else:
             raise HookError(f"must be exec, httpGet or sleep, is {', '.join(hook) or 'empty'}")
-    except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # no such port, NUL in a host name
+    except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # no such port, or NUL in a host name
         raise HookError(str(error)) from error
 
 

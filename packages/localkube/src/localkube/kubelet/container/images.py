@@ -1,4 +1,4 @@
-"""Finds the program of a container; images are never pulled here.
+"""Finds the executable of a container without pulling its image.
 
 | image | command | runs |
 |---|---|---|
@@ -32,24 +32,24 @@ from kuberuntime.objects.podrules import imagenames
 from localkube.kubelet.spec import podspec, scripts
 
 PATIENCE: Final = 5.0
-"""Time limit in seconds for Python to report whether it has a package; usually it takes 0.05 seconds."""
+"""The timeout in seconds for Python to report whether a package exists, which usually takes 0.05 seconds."""
 
 NO_PACKAGE: Final = 7
 
 MOST_NAMES: Final = 20_000
-"""The maximum number of files in a directory among which a similar name is searched."""
+"""The maximum number of files in a directory that is searched for a similar name."""
 
 CLOSE: Final = 0.75
-"""The minimum similarity of a name to a misspelled one."""
+"""The minimum similarity between a name and a misspelled name."""
 
 THIS_MACHINE: Final = "host"
-"""The image that explicitly means the programs of this machine."""
+"""The image name that explicitly selects the executables of this machine."""
 
 TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
 
 class UnrunnableError(Exception):
-    """The container cannot run here; `reason` is for the status, the text says what to do."""
+    """The container cannot run on this machine. `reason` is for the status, and the message has the solution."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class UnrunnableError(Exception):
 
 
 class ProgramSource(Struct, frozen=True):
-    """The source of a container's programs: a root file system, an environment on PATH, a folder, or this machine."""
+    """The source of the executables: a root file system, an environment in PATH, a directory, or this machine."""
 
     image_id: str
     root: Path | None = None
@@ -66,18 +66,18 @@ class ProgramSource(Struct, frozen=True):
 
     @property
     def directory(self) -> Path | None:
-        """Return the directory that replaces the image, None if there is none."""
+        """Return the directory that replaces the image, or None if it does not exist."""
         return self.folder or self.environment or self.root
 
 
 def check_name(image: str) -> None:
-    """Refuse a name that no container runtime can parse."""
+    """Reject an image name that no container runtime can parse."""
     if image and not imagenames.is_reference(image):
         raise UnrunnableError("InvalidImageName", f'couldn\'t parse image name "{image}": invalid reference format')
 
 
 def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
-    """Return the source of an image's programs."""
+    """Return the source of the executables of an image."""
     directory = images.get(image) or images.get(untagged(image))
     if directory is None:
         return ProgramSource("host://")
@@ -94,7 +94,7 @@ def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
 
 
 def untagged(image: str) -> str:
-    """Return the image's name without tag and digest.
+    """Return the image name without tag and digest.
 
     >>> untagged("registry:5000/vllm/vllm-openai:v0.10"), untagged("busybox@sha256:0123")
     ('registry:5000/vllm/vllm-openai', 'busybox')
@@ -112,7 +112,7 @@ def _is_root(directory: Path) -> bool:
 
 
 def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: ProgramSource) -> None:
-    """Refuse a container without a command: the command of its image is not known here."""
+    """Reject a container without a command, because the image is not pulled and its command is unknown."""
     if has_command and argv:
         return
     if place.directory:
@@ -129,7 +129,7 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
 
 
 def check_directory(image: str, directory: str, place: ProgramSource, mounted: Sequence[str]) -> None:
-    """Refuse a container whose working directory does not exist, and is not mounted."""
+    """Reject a container whose working directory does not exist and is not mounted."""
     if not directory.startswith("/") or _has_file(directory, place, mounted):
         return
     raise UnrunnableError(
@@ -140,12 +140,12 @@ def check_directory(image: str, directory: str, place: ProgramSource, mounted: S
 
 
 def _has_file(path: str, place: ProgramSource, mounted: Sequence[str]) -> bool:
-    """Return whether a container has a file or directory; everything under a mount path counts as present."""
+    """Return whether a container has a file or directory. All paths below a mount path are assumed to exist."""
     return _is_under(path, mounted) or os.path.lexists(_in(place.root, path))
 
 
 def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
-    """Refuse a container whose program does not exist; programs under a mount path (`mounted`) are not checked."""
+    """Reject a container whose executable does not exist. Paths in `mounted` are not checked."""
     if _exists(program, path, place.root or Path("/"), mounted):
         return
     if program.startswith("/") and os.path.isfile(_in(place.root, program)):
@@ -168,7 +168,7 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
 
 
 def _meant(program: str, path: str, root: Path) -> str:
-    """Return a question with the most similar program name; empty if none is similar."""
+    """Return a question with the most similar executable name, or an empty string if there is none."""
     names: set[str] = set()
     for directory in filter(None, path.split(":")):
         with suppress(OSError):
@@ -178,7 +178,7 @@ def _meant(program: str, path: str, root: Path) -> str:
 
 
 class SearchPath(Struct, frozen=True):
-    """Where the programs of a container are looked for: PATH, the working directory, and paths that are mounted."""
+    """The search path for the executables of a container: PATH, the working directory, and mounted paths."""
 
     path: str
     directory: str = "/"
@@ -186,7 +186,7 @@ class SearchPath(Struct, frozen=True):
 
 
 def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched: SearchPath) -> None:
-    """Refuse a container whose shell exists, but not the programs that its script starts."""
+    """Reject a container whose shell exists, but not the executables in its script."""
     for started in scripts.starts(argv):
         if not started.is_file:
             check_program(image, started.name, searched.path, place, searched.mounted)
@@ -197,7 +197,7 @@ def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched
 
 
 def check_module(image: str, argv: Sequence[str], path: str) -> None:
-    """Refuse `python3 -m MODULE` if the Python of this machine does not have the package."""
+    """Reject `python3 -m MODULE` if the Python of this machine does not have the package."""
     package = scripts.python_module(argv)
     if package and not _has_package(path, package):
         raise UnrunnableError(
@@ -207,7 +207,7 @@ def check_module(image: str, argv: Sequence[str], path: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _has_package(path: str, package: str) -> bool:
-    """Return whether Python finds the package, checked once per package; without a result, assume that it does."""
+    """Return whether Python finds the package. Check each package once, and return True if the result is unknown."""
     program = shutil.which("python3", path=path)
     if program is None:
         return True
@@ -243,13 +243,13 @@ def _is_under(program: str, mounted: Sequence[str]) -> bool:
 
 
 def _is_executable(root: Path, path: str) -> bool:
-    """Return whether the file exists; under another root a link is enough, as its target is relative to it."""
+    """Return whether the file exists. With a different root, a link counts, because its target is relative."""
     file = _in(root, path)
     return os.access(file, os.X_OK) and os.path.isfile(file) if root == Path("/") else os.path.lexists(file)
 
 
 def stub(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the command and the ports of the stub for a container that cannot run here.
+    """Return the command and the ports of the stub for a container that cannot run on this machine.
 
     Without a command, the stub is a server on the declared and probed ports of the container; init containers need
     none.

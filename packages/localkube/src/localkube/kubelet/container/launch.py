@@ -1,4 +1,4 @@
-"""Converts a container of a pod's specification to the process that the runner starts.
+"""Converts a container of a pod spec to the process that the runner starts.
 
 In: the container, the values it refers to, the directories of its volumes. Out: a `Launch`, or `SpecError` (the
 container is invalid) or `UnrunnableError` (this machine does not have what it needs; with `stub` the stub server is
@@ -33,7 +33,7 @@ TERMINATION_PATH: Final = "/dev/termination-log"
 
 
 class LaunchInputs(Struct, frozen=True):
-    """The inputs besides the specification: settings, and the directories of the pod's volumes."""
+    """The inputs in addition to the spec: the settings, and the directories of the pod's volumes."""
 
     settings: KubeletSettings
     volumes: Mapping[str, Path]
@@ -41,7 +41,7 @@ class LaunchInputs(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """The process to start. `container` is the specification to use from here on: for a stub it has no exec probes."""
+    """The process to start. `container` is the spec to use afterwards. For a stub, it has no exec probes."""
 
     container: JSONObject
     image_id: str
@@ -95,7 +95,7 @@ def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launc
 
 
 def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
-    """Return why the stub server replaces the container; empty if it does not."""
+    """Return the reason why the stub server replaces the container, or an empty string if it does not."""
     if not settings.stub:
         return ""
     image = container.get("image") or ""

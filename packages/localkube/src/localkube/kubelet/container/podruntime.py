@@ -1,4 +1,4 @@
-"""The cell of one pod: its newest object, its state and the runs of its containers.
+"""The runtime of one pod, with its latest object, its state and the runs of its containers.
 
 The kubelet stores newer objects in it. The pod's worker and its containers change the rest, on the same event loop.
 """
@@ -24,11 +24,13 @@ from localkube.kubelet.spec import restarts
 from localkube.kubelet.spec.environment import Context
 
 RETRY: Final = timedelta(seconds=10)
-"""Seconds until a refused step is retried, if nothing that it depends on changes before."""
+"""The number of seconds until a failed step is retried, if its dependencies do not change earlier."""
 
 
 class PodRuntime:
-    """One pod on this node. `changed` wakes its worker; `reported` is set once the API has a status of this kubelet.
+    """One pod on this node.
+
+    `changed` wakes its worker. `reported` is set when the API has a status from this kubelet.
 
     `runs` has the current run of each container, until its exit is recorded.
     """
@@ -47,7 +49,7 @@ class PodRuntime:
 
     @property
     def uid(self) -> UID:
-        """Return the pod's UID, which is also the name of its sandbox."""
+        """Return the UID of the pod, which is also the name of its sandbox."""
         return meta.uid(self.pod)
 
     @property
@@ -56,7 +58,7 @@ class PodRuntime:
         return self.node.settings.pod_directory(self.uid)
 
     def log_directory(self, container: str) -> Path:
-        """Return the directory of the logs of one of its containers."""
+        """Return the log directory of one of its containers."""
         return self.directory / "logs" / container
 
     def run_of(self, container: str) -> ContainerRun | None:
@@ -70,21 +72,21 @@ class PodRuntime:
         return [run for run in map(self.run_of, self.runs) if run is not None]
 
     def now(self) -> datetime:
-        """Return the time."""
+        """Return the current time."""
         return self.node.clock.now()
 
     def follow_clock(self) -> None:
-        """Shift the deadlines of the pod after the wall clock was set, so that nothing ends early."""
+        """Shift the deadlines of the pod after the wall clock was set, so that they do not expire early."""
         if jump := self._jumps.take():
             self.state = self.state.after_jump(jump)
 
     @property
     def address(self) -> str:
-        """Return the pod's address while it has a sandbox, else an empty text."""
+        """Return the address of the pod if it has a sandbox, or an empty string otherwise."""
         return self.state.ip if self.state.has_sandbox else ""
 
     def take(self, pod: JSONObject) -> bool:
-        """Store the object of the pod if it is newer; return whether it was."""
+        """Store the object of the pod if it is newer. Return whether it was stored."""
         if int(meta.resource_version(pod) or 0) <= int(meta.resource_version(self.pod) or 0):
             return False
         self.pod = self._marked(pod)
@@ -99,7 +101,7 @@ class PodRuntime:
             self.refresh()
 
     def refresh(self) -> None:
-        """Wake the worker to read again the objects that the pod refers to, which may have changed."""
+        """Wake the worker to reread the objects that the pod refers to, which might have changed."""
         self.are_sources_stale = True
         self.set(self.state.retrying())
 
@@ -135,7 +137,7 @@ class PodRuntime:
         self.node.events.record(podevents.build(self.pod, reason, note, container))
 
     async def context(self, *, lenient: bool = False) -> Context:
-        """Return the inputs of variables and files; raise `SpecError` if a source cannot be read."""
+        """Return the inputs of variables and files. Raise `SpecError` if a source cannot be read."""
         sources = await self.node.objects.sources(self.pod)
         return Context(
             pod=self.pod,

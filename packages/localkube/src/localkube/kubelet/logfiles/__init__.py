@@ -1,1 +1,1 @@
-"""The log files of containers: format, writing, rotation, reading."""
+"""Implements container log files: format, writing, rotation and reading."""

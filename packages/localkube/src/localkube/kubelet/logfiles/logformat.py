@@ -1,4 +1,4 @@
-r"""The lines of a container's log file, as container runtimes write them (CRI). Pure.
+r"""Formats and parses lines of container log files as container runtimes write them (CRI), without I/O.
 
 2026-11-20T10:15:02.123456000Z stdout F a whole line
 2026-11-20T10:15:02.123456000Z stderr P the first part of a line
@@ -12,16 +12,16 @@ from msgspec import Struct
 from localkube.podaccess import Stream
 
 LONGEST_PIECE: Final = 16 * 1024
-"""Bytes: a longer line is written as partial entries."""
+"""The maximum size of a line in bytes. A longer line is written as partial entries."""
 
 TIMESTAMP_LENGTH: Final = len("2026-11-20T10:15:02.123456000Z")
 
 
 CONTENT: Final = TIMESTAMP_LENGTH + len(" stdout F ")
-"""The offset of the content of an entry; the names of both streams are equally long."""
+"""The offset of the content of an entry. The names of both streams have the same length."""
 
 WHOLE: Final = slice(CONTENT - len(" F "), CONTENT)
-"""The offset of the mark of a whole line."""
+"""The offset of the mark for a complete line."""
 
 
 class LogEntry(Struct, frozen=True):
@@ -33,25 +33,25 @@ class LogEntry(Struct, frozen=True):
     is_partial: bool
 
     def render(self, *, timestamps: bool) -> bytes:
-        """Return the line of the entry for readers of the log."""
+        """Return the line of the entry for log readers."""
         prefix = self.timestamp + b" " if timestamps else b""
         return prefix + self.content + (b"" if self.is_partial else b"\n")
 
 
 def timestamp(moment: datetime) -> str:
-    """Return the time with nanoseconds in a fixed length, so that texts sort like times."""
+    """Return the time with nanoseconds in a fixed length, so that strings are sorted by time."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"
 
 
 class Framer:
-    """Converts the output of one stream to log entries; buffers at most one piece of an incomplete line."""
+    """Converts the output of one stream to log entries, and buffers at most one chunk of an incomplete line."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._rest = b""
 
     def feed(self, data: bytes, now: datetime) -> bytes:
-        """Return the entries that are complete now.
+        """Return the complete entries.
 
         The common prefix is formatted once: there may be thousands of lines.
         """
@@ -74,14 +74,14 @@ class Framer:
 
 
 def _cut(line: bytes, whole: bytes, partial: bytes) -> bytes:
-    """Return the entries of a line that is longer than a piece; the last entry ends the line."""
+    """Return the entries of a line that is longer than a chunk. The last entry completes the line."""
     last = (len(line) - 1) // LONGEST_PIECE * LONGEST_PIECE
     pieces = [partial + line[cut : cut + LONGEST_PIECE] + b"\n" for cut in range(0, last, LONGEST_PIECE)]
     return b"".join([*pieces, whole, line[last:], b"\n"])
 
 
 def parse(line: bytes) -> LogEntry | None:
-    """Read one line of a log file; return None if a crash truncated it."""
+    """Parse one line of a log file, or return None if a crash truncated it."""
     parts = line.rstrip(b"\n").split(b" ", 3)
     if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
         return None

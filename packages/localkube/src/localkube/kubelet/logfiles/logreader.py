@@ -1,4 +1,4 @@
-"""Reads the logs of containers for `/log` and `/attach`: the last lines, since a time, up to a size, and following.
+"""Reads container logs for `/log` and `/attach`: the last lines, since a time, up to a size, and following.
 
 Writers and followers share one thread. Each follower pauses as long as it works, so that a rank whose log is followed
 writes at least at half speed. A follower that is far behind does not pause, as old segments are removed.
@@ -22,19 +22,19 @@ from localkube.podaccess import LogOptions, Stream
 BLOCK: Final = 64 * 1024
 
 LONGEST_REST: Final = 0.05
-"""The maximum seconds of a pause after one block: the block of a slow reader also includes time of others."""
+"""The maximum pause in seconds after one block. The block of a slow reader includes the time of other tasks."""
 
 BEHIND: Final = 3
-"""The number of segments behind the writer from which on a follower does not pause."""
+"""The number of segments behind the writer at which a follower stops pausing."""
 
 _free: "WeakKeyDictionary[asyncio.AbstractEventLoop, float]" = WeakKeyDictionary()
-"""The time at which the followers of an event loop have paused for all blocks so far."""
+"""The time until which the followers of an event loop have paused for all previous blocks."""
 
 
 async def read(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None, now: datetime
 ) -> AsyncIterator[bytes]:
-    """Yield parts of one run's log; while `writer` is given and open, continue with new output."""
+    """Yield chunks of the log of a run. While `writer` is open, continue with new output."""
     limit = options.limit_bytes
     since = _since(options, now)
     async for lines in _blocks(directory, run, options, writer):
@@ -49,7 +49,7 @@ async def read(
 
 
 async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
-    """Yield the output from now until the end of the run."""
+    """Yield the output after this call, until the run finishes."""
     from_here = LogOptions(container="", tail_lines=0)
     async for lines in _blocks(directory, writer.run, from_here, writer):
         for line in lines:
@@ -71,7 +71,7 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
 
 
 def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
-    """Return the last whole lines of each kept run of a container, oldest first; at most `size` bytes each."""
+    """Return the last complete lines of each retained run of a container, oldest first, at most `size` bytes each."""
     endings = []
     for run in sorted({segment.run for segment in segments(directory)}):
         text = last_lines(directory, run, lines, size + 1)
@@ -80,7 +80,7 @@ def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
 
 
 def _since(options: LogOptions, now: datetime) -> bytes:
-    """Return the timestamp before which entries are skipped; timestamps compare as text."""
+    """Return the timestamp before which entries are skipped. Timestamps are compared as strings."""
     if options.since_seconds is not None:
         return logformat.timestamp(now - duration.of_seconds(options.since_seconds)).encode()
     if options.since_time:
@@ -90,7 +90,7 @@ def _since(options: LogOptions, now: datetime) -> bytes:
 
 def _render(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[bytes]:
     for line in lines:
-        if line[WHOLE] == b" F ":  # nearly every line: the columns before the content are fixed
+        if line[WHOLE] == b" F ":  # applies to nearly every line, because the columns before the content are fixed
             if line[:TIMESTAMP_LENGTH] >= since:
                 yield line[: TIMESTAMP_LENGTH + 1] + line[CONTENT:] if options.timestamps else line[CONTENT:]
         elif (entry := logformat.parse(line)) is not None and entry.timestamp >= since:
@@ -100,7 +100,7 @@ def _render(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[b
 async def _blocks(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None
 ) -> AsyncIterator[list[bytes]]:
-    """Yield whole lines of the log files of a run, starting at the requested position."""
+    """Yield complete lines of the log files of a run, starting at the requested position."""
     run_segments = [segment for segment in segments(directory) if segment.run == run]
     index, offset = _tail(run_segments, options.tail_lines) if options.tail_lines is not None else (0, 0)
     segment = run_segments[index] if run_segments else None
@@ -137,7 +137,7 @@ async def _rest(worked: float) -> None:
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
-    """Yield blocks of complete lines, and leave the position after the last of them."""
+    """Yield blocks of complete lines, and set the position to the end of the last one."""
     while lines := file.readlines(BLOCK):
         if not lines[-1].endswith(b"\n"):
             file.seek(-len(lines.pop()), os.SEEK_CUR)
@@ -148,7 +148,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
 
 
 def _tail(run_segments: list[Segment], lines: int) -> tuple[int, int]:
-    """Return the index of the segment and the offset in it where the last `lines` lines begin."""
+    """Return the index of the segment, and the offset in it, at which the last `lines` lines start."""
     missing = lines
     for index in range(len(run_segments) - 1, -1, -1):
         with run_segments[index].path.open("rb") as file:
@@ -159,7 +159,7 @@ def _tail(run_segments: list[Segment], lines: int) -> tuple[int, int]:
 
 
 def _tail_of(file: BinaryIO, lines: int) -> tuple[int, int]:
-    """Return where the last `lines` lines of a file begin, and how many lines are still needed from older files."""
+    """Return the offset of the last `lines` lines of a file, and the number of lines required from older files."""
     end = file.seek(0, os.SEEK_END)
     if lines <= 0:
         return end, 0

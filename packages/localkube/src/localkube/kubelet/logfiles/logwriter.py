@@ -1,4 +1,4 @@
-"""Writes the logs of containers: from the pipes of a process to files of bounded size.
+"""Writes container logs from the pipes of a process to files with a limited size.
 
 Every run of a container has a number, and its log is cut into segments: `logs/<container>/<run>-<segment>.log`.
 A segment ends at 10 MiB; the newest five of a run, and the newest two runs, are kept. The numbers of runs continue
@@ -22,13 +22,13 @@ SEGMENT_SIZE: Final = 10 * 1024 * 1024
 SEGMENTS_KEPT: Final = 5
 RUNS_KEPT: Final = 2
 READ_SIZE: Final = 16 * 1024
-"""Bytes of one read, which may contain 16,384 lines; between two reads, other tasks of the cluster run."""
+"""The number of bytes per read, which can contain 16,384 lines. Between two reads, other tasks of the cluster run."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Segment(NamedTuple):
-    """One log file of a container; sorts by age."""
+    """One log file of a container. Log files are sorted by age."""
 
     run: int
     number: int
@@ -50,7 +50,7 @@ class _Input(Struct):
 
 
 class LogWriter:
-    """The log of one run of a container. `stdout` and `stderr` are passed to the process; close them afterwards."""
+    """The log of one run of a container. Pass `stdout` and `stderr` to the process, and close them afterwards."""
 
     def __init__(self, directory: Path, clock: Clock, *, segment_size: int = SEGMENT_SIZE) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -76,11 +76,11 @@ class LogWriter:
 
     @property
     def segment(self) -> int:
-        """Return the number of the segment that is written."""
+        """Return the number of the current segment."""
         return self._segment
 
     def close_process_ends(self) -> None:
-        """Close this program's copies of the process's ends of the pipes."""
+        """Close the copies of the process's pipe ends in this process."""
         for descriptor in (self.stdout, self.stderr):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -91,7 +91,7 @@ class LogWriter:
         self._append(Framer("stderr").feed(f"{text}\n".encode(), self._clock.now()))
 
     def close(self) -> None:
-        """Read the rest of the pipes, and close the log. The process has ended."""
+        """Read the remaining output from the pipes, and close the log, after the process has exited."""
         self.close_process_ends()
         for stream in list(self._inputs):
             while stream in self._inputs and self._read(stream):
@@ -104,7 +104,7 @@ class LogWriter:
         self._notify()
 
     def _notify(self) -> None:
-        """Wake the current waiters; later waiters wait for the next change."""
+        """Wake the current waiters. Later waiters wait for the next change."""
         self.changes.set()
         self.changes.clear()
 
@@ -117,7 +117,7 @@ class LogWriter:
         return writer
 
     def _read(self, source: _Input) -> bool:
-        """Read a part of the output; return whether there was any."""
+        """Read a chunk of the output. Return whether there was any."""
         try:
             data = os.read(source.descriptor, READ_SIZE)
         except BlockingIOError:
@@ -136,12 +136,12 @@ class LogWriter:
             self._append(source.framer.flush(self._clock.now()))
 
     def _open_file(self) -> int:
-        """Open the current segment; its path is a text, as `pathlib` interns every name."""
+        """Open the current segment. Its path is a string, because `pathlib` interns every name."""
         path = os.path.join(self._directory, f"{self.run}-{self._segment}.log")
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def _append(self, entries: bytes) -> None:
-        """Write entries. Entries that do not fit on a full disk are dropped, and a warning is logged: the process must not block."""
+        """Write entries. If the disk is full, drop entries and log a warning, because the process must not block."""
         if not entries:
             return
         try:
@@ -174,7 +174,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _next_run(directory: Path) -> int:
-    """Return the number of a new run; of earlier runs, only the log of the last one is kept."""
+    """Return the number of a new run. Only the log of the previous run is retained."""
     existing = segments(directory)
     run = existing[-1].run + 1 if existing else 0
     _remove([segment for segment in existing if segment.run <= run - RUNS_KEPT])

@@ -1,1 +1,1 @@
-"""The parts that all pods of a node share: hosts files, objects, events, the removal of directories."""
+"""The components that all pods of a node share: hosts files, objects, events, and the removal of directories."""

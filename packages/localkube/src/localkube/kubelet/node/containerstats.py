@@ -1,4 +1,4 @@
-"""The load of containers, computed from two readings of their usage.
+"""Computes the load of containers from two measurements of their usage.
 
 Usage is read only on request. The load of a container is the mean since the oldest reading within `SPAN` that has it.
 If no container has an earlier reading, the request waits for a second one; else new containers are omitted.
@@ -16,17 +16,17 @@ from localkube.kubelet.processes.runner import ProcessRunner, ResourceUsage
 from localkube.podaccess import ContainerUsage, UsageReport
 
 SPAN: Final = 20.0
-"""The maximum seconds over which the mean is computed."""
+"""The maximum interval of the mean, in seconds."""
 
 SHORTEST: Final = 1.0
-"""Seconds between the two readings of a first request: the kernel counts in hundredths."""
+"""The seconds between the first two measurements. The kernel counts in hundredths of a second."""
 
 Running: TypeAlias = Callable[[], Mapping[int, tuple[UID, str]]]
 """Returns the running containers (pod, name) by the PID of their process."""
 
 
 Key: TypeAlias = tuple[int, UID, str]
-"""A container by the PID of its process; pod and name distinguish containers with a reused PID."""
+"""A container by the PID of its process. The pod and name distinguish containers with a reused PID."""
 
 
 class UsageSample(NamedTuple):
@@ -46,7 +46,7 @@ class ContainerStats:
         self._turn = asyncio.Lock()
 
     async def measure(self, running: Running) -> UsageReport:
-        """Return the loads of containers up to now."""
+        """Return the current loads of containers."""
         async with self._turn:
             last = await self._read(running)
             while self._readings and not 0 <= _seconds(self._readings[0], last) <= SPAN:
@@ -60,7 +60,7 @@ class ContainerStats:
             return _mean(earlier, last)
 
     def _earlier(self, last: UsageSample) -> Mapping[Key, UsageSample]:
-        """Return the oldest reading of each container that is old enough to compare with."""
+        """Return the latest measurement of each container that is old enough for a comparison."""
         old = [reading for reading in self._readings if _seconds(reading, last) >= SHORTEST]
         oldest = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
         return {key: reading for key, reading in oldest if reading is not None}

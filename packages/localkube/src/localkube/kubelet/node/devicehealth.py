@@ -1,4 +1,4 @@
-"""Watches the real devices: writes the number of healthy ones to the nodes, and the idle ones to the pods."""
+"""Monitors the real devices. Writes the number of healthy devices to the nodes, and idle devices to the pods."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -20,13 +20,13 @@ from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
 
 PAUSE: Final = 5.0
-"""Seconds between two checks of the devices."""
+"""The number of seconds between two checks of the devices."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class DeviceHealth:
-    """Reports failures of devices to `report`, and to the nodes that have them."""
+    """Reports failed devices to `report`, and to their nodes."""
 
     def __init__(
         self, client: Client, ledger: DeviceAllocations, clock: Clock, report: Callable[[Mapping[str, str]], None]
@@ -48,7 +48,7 @@ class DeviceHealth:
                 await asyncio.sleep(pause)
 
     async def renew(self, failures: Mapping[str, str]) -> None:
-        """Record the currently failing devices.
+        """Record the currently failed devices.
 
         Writes that the API server refuses are repeated after the next check.
         """

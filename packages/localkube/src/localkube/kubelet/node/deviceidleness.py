@@ -1,4 +1,4 @@
-"""Records on pods since when their devices have been idle, to make a hanging program visible."""
+"""Records on pods since when their devices have been idle, so that users can detect a hanging process."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.wellknown import DEVICES_IDLE
 
 IDLE_AFTER: Final = timedelta(minutes=1)
-"""The time after which a device counts as idle; it limits the writes for a program that computes occasionally."""
+"""The time after which a device counts as idle. It limits the writes for a process that computes occasionally."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class DeviceIdleness:
-    """Records since when each device of a pod has been idle. `pod_of` returns the pod of a UID."""
+    """Records since when each device of a pod has been idle. `pod_of` returns the pod with a UID."""
 
     def __init__(
         self, client: Client, ledger: DeviceAllocations, clock: Clock, pod_of: Callable[[UID], JSONObject | None]
@@ -37,7 +37,7 @@ class DeviceIdleness:
         self._since: dict[tuple[UID, str], datetime] = {}
 
     async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
-        """Record the current use of all devices, and write changes; a failed write is repeated after the next check."""
+        """Record the current usage of all devices, and write changes. Retry a failed write after the next check."""
         now = self._clock.now()
         allocated = {(uid, uuid_of(device)) for _, uid, device in self._ledger.held()}
         idle = {(uid, uuid) for uid, uuid in allocated if uuid in uses and uses[uuid].busy == 0}

@@ -1,4 +1,4 @@
-"""The load of the devices of containers: how busy they are, and how much of their memory is in use.
+"""Measures the utilization and memory usage of the devices of containers.
 
 A device of one container counts as a whole. Of a shared GPU, only the memory of the container's own programs counts:
 NVML measures how busy a GPU is only for the whole GPU.
@@ -19,13 +19,13 @@ from localkube.kubelet.processes import processtree
 from localkube.podaccess import DeviceUsage
 
 Owned: TypeAlias = Mapping[UID, Mapping[str, Sequence[str]]]
-"""The devices of each container, by pod and name."""
+"""The devices of each container, by pod and container name."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceUsage]]:
-    """Return the load of the devices of running containers; `running` has them by the PID of their process."""
+    """Return the load of the devices of running containers. `running` contains them by the PID of their process."""
     allocated = {device for record in records.values() for devices in record.values() for device in devices}
     uuids = {uuid_of(device) for device in allocated}
     try:
@@ -33,7 +33,7 @@ async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Map
     except AcceleratorError as error:
         log.warning("devices are not measured", error=str(error))
         uses = {}
-    # only of a share do the programs of the container count
+    # for a share, only the processes of the container count
     processes = await asyncio.to_thread(processtree.read) if uses and allocated != uuids else {}
     loads: dict[UID, dict[str, DeviceUsage]] = {}
     for pid, (uid, name) in running.items():
@@ -44,7 +44,7 @@ async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Map
 
 
 def load_of(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set[int]) -> DeviceUsage:
-    """Return the load of the devices of one container, whose programs have these PIDs.
+    """Return the load of the devices of one container, whose processes have these PIDs.
 
     >>> load_of(["GPU-1", "GPU-2"], {"GPU-1": DeviceUse(0.5, 9, {}), "GPU-2": DeviceUse(0.25, 1, {})}, {7})
     DeviceUsage(busy=0.75, memory=10)

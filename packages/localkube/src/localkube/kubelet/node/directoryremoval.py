@@ -1,4 +1,4 @@
-"""Removes directories without blocking the event loop: renames them at once, deletes them in a thread.
+"""Removes directories without blocking the event loop. Renames them immediately, and deletes them in a thread.
 
 Paths are texts here: `pathlib` interns each part of a path, and Python 3.12 never frees interned texts. Every name in
 the trash is new, so these names would be most of all interned texts.
@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class DirectoryRemoval:
-    """Deletes the directories that are added; after a crash, the rest is deleted at the next start."""
+    """Deletes the added directories. After a crash, the remaining directories are deleted at the next start."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = str(directory)
@@ -25,7 +25,7 @@ class DirectoryRemoval:
         self._queue: asyncio.Queue[str] = asyncio.Queue()
 
     def add(self, path: Path) -> None:
-        """Rename a directory, to be deleted; a missing directory is ignored."""
+        """Rename a directory that will be deleted. Ignore a missing directory."""
         if not path.exists():
             return
         os.makedirs(self._directory, exist_ok=True)
@@ -35,7 +35,7 @@ class DirectoryRemoval:
         self._queue.put_nowait(aside)
 
     async def run(self) -> None:
-        """Delete until cancelled."""
+        """Delete directories until cancelled."""
         self._add_left()
         while True:
             path = await self._queue.get()
@@ -48,7 +48,7 @@ class DirectoryRemoval:
 
 
 def _remove(path: str) -> None:
-    """Delete a tree, even if a container removed permissions from directories, or nested thousands of them.
+    """Delete a tree, even if a container removed permissions of directories, or nested thousands of them.
 
     Entries that cannot be removed are left for the next start.
     """
@@ -60,11 +60,11 @@ def _remove(path: str) -> None:
 
 
 MOST_LOGS: Final = 200
-"""The number of pods whose logs are kept, newest first; logs from before a start of the cluster are deleted."""
+"""The number of pods whose logs are retained, latest first. Logs of earlier starts of the cluster are deleted."""
 
 
 class PreviousLogs:
-    """Keeps the logs of deleted pods for their successors with the same name, as in a recreated group.
+    """Retains the logs of deleted pods for later pods with the same name, as in a recreated group.
 
     Kubernetes deletes these logs. On one machine, the last lines of a failed program are more useful.
     """
@@ -75,11 +75,11 @@ class PreviousLogs:
         self._kept: dict[str, Path] = {}
 
     def clear(self) -> None:
-        """Delete the logs that an earlier process kept."""
+        """Delete the logs that an earlier process retained."""
         self._trash.add(self._directory)
 
     def keep(self, pod: JSONObject, directory: Path) -> None:
-        """Delete the directory of a deleted pod, but keep its logs, instead of the logs of its predecessor."""
+        """Delete the directory of a deleted pod, and retain its logs instead of its predecessor's logs."""
         if (directory / "logs").exists():
             key, target = str(meta.key(pod)), self._directory / meta.uid(pod)
             if key in self._kept:
@@ -92,5 +92,5 @@ class PreviousLogs:
         self._trash.add(directory)
 
     def of(self, pod: JSONObject) -> Path | None:
-        """Return the directory of the logs of the previous pod with this name, None if there are none."""
+        """Return the log directory of the previous pod with this name, or None if it does not exist."""
         return self._kept.get(str(meta.key(pod)))

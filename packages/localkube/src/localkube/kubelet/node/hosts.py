@@ -1,4 +1,4 @@
-"""The hosts files of the cluster, which replace DNS.
+"""Manages the hosts files of the cluster, which replace DNS.
 
 Every namespace has one file, which all its pods share; a pod with `hostAliases` has its own. A file contains
 
@@ -28,10 +28,10 @@ from kuberuntime.objects.selectors import selects
 from localkube.kubelet.spec import podspec
 
 RETRY: Final = 10.0
-"""Seconds until files are written again after an error (a full disk)."""
+"""The number of seconds until files are rewritten after an error (a full disk)."""
 
 REST: Final = 4
-"""The pause after a write of the files, as a multiple of its duration."""
+"""The pause after writing the files, as a multiple of the duration of the write."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -46,7 +46,7 @@ It has no comment: nss_wrapper, which resolves names for plain processes, reject
 
 
 class Lines(Struct, frozen=True):
-    """The lines of one pod: for its own namespace, and for the others."""
+    """The lines of one pod, for its namespace and for other namespaces."""
 
     near: str
     far: str
@@ -64,7 +64,7 @@ def is_published(service: JSONObject, pod: JSONObject) -> bool:
 
 
 def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
-    """Return the lines of one pod; `services` are the Services of its namespace."""
+    """Return the lines of one pod. `services` are the Services of its namespace."""
     if not ip or podstate.has_ended(pod):
         return NOTHING
     near, far = [], []
@@ -81,7 +81,7 @@ def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: 
 
 
 def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
-    """Return the forms of a name, the full one first, the short one for its own namespace last."""
+    """Return the forms of a name, from the full name to the short name for its namespace."""
     namespace = meta.namespace(pod)
     return [f"{name}.{namespace}.svc.{domain}", f"{name}.{namespace}.svc", f"{name}.{namespace}", name]
 
@@ -105,7 +105,7 @@ class _Namespace(Struct):
             self.by_label.setdefault(label, {})[meta.name(service)] = service
 
     def drop_service(self, name: str) -> None:
-        """Forget a Service."""
+        """Remove a Service."""
         service = self.services.pop(name, None)
         for label in _first_label(service or {}):
             self.by_label[label].pop(name)
@@ -113,7 +113,7 @@ class _Namespace(Struct):
                 del self.by_label[label]
 
     def services_of(self, pod: JSONObject) -> list[JSONObject]:
-        """Return the Services that may select the pod, by the index, without checking all of them."""
+        """Return the Services that can select the pod according to the index, without checking all of them."""
         return [service for label in meta.labels(pod).items() for service in self.by_label.get(label, {}).values()]
 
 
@@ -123,7 +123,7 @@ def _first_label(service: JSONObject) -> list[tuple[str, str]]:
 
 
 class Hosts:
-    """Keeps the files under `root` up to date."""
+    """Updates the files in `root`."""
 
     def __init__(self, root: Path, domain: str) -> None:
         self._root = root
@@ -134,7 +134,7 @@ class Hosts:
         self._waiting: list[asyncio.Future[None]] = []
 
     def directory(self, pod: JSONObject) -> Path:
-        """Return the directory with the pod's hosts file; create the file if needed."""
+        """Return the directory of the pod's hosts file, and create the file if required."""
         namespace = meta.namespace(pod)
         aliases = _alias_lines(pod)
         if not aliases:
@@ -144,13 +144,13 @@ class Hosts:
         return self._private(pod)
 
     def set_pod(self, pod: JSONObject, ip: str) -> None:
-        """Record a pod and its address (empty: none yet)."""
+        """Record a pod and its address (an empty string if it has none yet)."""
         namespace = self._namespace(meta.namespace(pod))
         namespace.pods[meta.uid(pod)] = (pod, ip)
         self._set_lines(meta.namespace(pod), pod, ip)
 
     def remove_pod(self, pod: JSONObject) -> None:
-        """Forget a pod."""
+        """Remove a pod."""
         namespace = self._namespace(meta.namespace(pod))
         namespace.pods.pop(meta.uid(pod), None)
         if namespace.private.pop(meta.uid(pod), None) is not None:
@@ -166,13 +166,13 @@ class Hosts:
         self._renew(meta.namespace(service), old, service)
 
     def remove_service(self, service: JSONObject) -> None:
-        """Forget a Service."""
+        """Remove a Service."""
         self._namespace(meta.namespace(service)).drop_service(meta.name(service))
         self._renew(meta.namespace(service), service)
         self._forget_empty(meta.namespace(service))
 
     def flush(self) -> None:
-        """Write the files whose content changed; after an `OSError` the others are written the next time."""
+        """Write the files whose content changed. After an `OSError`, the others are written the next time."""
         self._changed.clear()
         while self._stale:
             name = next(iter(self._stale))
@@ -184,21 +184,21 @@ class Hosts:
             self._stale.discard(name)
 
     async def written(self) -> None:
-        """Wait until the files have the current state; raise the `OSError` if they cannot be written."""
+        """Wait until the files contain the current state. Raise the `OSError` if they cannot be written."""
         if self._stale:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
             await waiter
 
     async def run(self) -> None:
-        """Write files whenever something changed, until cancelled."""
+        """Write files after each change, until cancelled."""
         clock = asyncio.get_running_loop().time
         while True:
             await self._changed.wait()
             begin = clock()
             try:
                 self.flush()
-            except OSError as error:  # no space left
+            except OSError as error:  # no space on the disk
                 log.warning("hosts files are not up to date, trying again", error=str(error))
                 self._release(error)
                 self._changed.set()
@@ -224,7 +224,7 @@ class Hosts:
         return self._namespaces[name]
 
     def _forget_empty(self, name: str) -> None:
-        """Remove a namespace without pods and Services, with its file, which has no readers."""
+        """Remove a namespace without pods and Services, and its file, which is no longer read."""
         namespace = self._namespaces[name]
         if namespace.pods or namespace.services:
             return

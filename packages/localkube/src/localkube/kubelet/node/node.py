@@ -1,4 +1,4 @@
-"""The context that all pods of a node share: client, runner, clock, hosts files, and the objects that pods refer to."""
+"""The context that all pods of a node share: client, runner, clock, hosts files, and referenced objects."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from localkube.kubelet.spec.fieldref import NodeFacts
 
 
 class NodeContext(Struct, frozen=True, kw_only=True):
-    """The kubelet's collaborators. `holder_of(port, uid)` names another pod that uses a port on the shared network.
+    """The kubelet's dependencies. `holder_of(port, uid)` returns another pod that uses a port on the shared network.
 
     `former` keeps the logs of deleted pods. `free(pod)` returns the devices of a pod to the ledger.
     """
@@ -39,6 +39,6 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     memory: OOMWatcher
 
     def facts(self, pod: JSONObject) -> NodeFacts:
-        """Return the fields of its node that a pod may refer to."""
+        """Return the fields of the node that a pod can refer to."""
         allocatable = self.settings.allocatable.get(meta.spec(pod).get("nodeName", ""))
         return NodeFacts(self.settings.host_ip, quantity.parse_list(allocatable))

@@ -1,4 +1,4 @@
-"""The API objects that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
+"""Reads the API objects that pods refer to: ConfigMaps and Secrets from a cache, and claims with requests."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from localkube.kubelet.volumes.directories import Claims
 
 
 class Objects:
-    """Reads ConfigMaps, Secrets, claims and volumes; from the API server if they are not in the cache yet."""
+    """Reads ConfigMaps, Secrets, claims and volumes, from the API server if they are not cached yet."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -27,16 +27,16 @@ class Objects:
 
     @property
     def informers(self) -> tuple[Informer, ...]:
-        """Return the informers that must run."""
+        """Return the required informers."""
         return (self.config_maps, self.secrets, self.claims)
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call back on every change of a ConfigMap or Secret."""
+        """Register a callback for every change to a ConfigMap or Secret."""
         self.config_maps.subscribe(callback)
         self.secrets.subscribe(callback)
 
     async def sources(self, pod: JSONObject) -> ReferencedObjects:
-        """Return the ConfigMaps and Secrets that the pod's containers and volumes refer to, as far as they exist."""
+        """Return the existing ConfigMaps and Secrets that the pod's containers and volumes refer to."""
         config_maps, secrets = references(pod)
         maps_by_name = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
         secrets_by_name = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
@@ -47,7 +47,7 @@ class Objects:
         )
 
     async def claims_of(self, pod: JSONObject) -> Claims:
-        """Return the claims the pod refers to and the persistent volumes they are bound to, as far as they exist."""
+        """Return the existing claims that the pod refers to, and the persistent volumes to which they are bound."""
         claims = {name: await self._find(self.claims, pod, name) for name in podclaims.by_volume(pod).values()}
         existing_claims = {name: claim for name, claim in claims.items() if claim}
         bound = {str(meta.spec(claim).get("volumeName") or "") for claim in existing_claims.values()} - {""}
@@ -60,7 +60,7 @@ class Objects:
 
 
 def references(pod: JSONObject) -> tuple[set[str], set[str]]:
-    """Return the names of all ConfigMaps and Secrets the pod refers to."""
+    """Return the names of all ConfigMaps and Secrets that the pod refers to."""
     pairs = [environment.references(container) for container in podspec.all_containers(pod)]
     pairs += [payload.references(volume) for volume in meta.spec(pod).get("volumes") or []]
     config_maps = {name for names, _ in pairs for name in names} - {""}

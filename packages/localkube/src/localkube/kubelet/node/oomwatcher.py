@@ -1,4 +1,4 @@
-"""Finds containers that use more memory than their limit; the kernel of a node ends them.
+"""Detects containers that exceed their memory limit, which the kernel of a node would kill.
 
 Only the usage of running containers with a limit is read, from /proc. So no cgroup is needed, and a cluster without
 limits reads nothing. A program that allocates and exits between two readings is missed.
@@ -13,17 +13,17 @@ from kuberuntime.timeouts import within
 from localkube.kubelet.processes.runner import ProcessRunner
 
 SHORTEST: Final = 1.0
-"""Seconds between two readings."""
+"""The number of seconds between two measurements."""
 
 UNLIMITED: Final = 10.0
-"""Seconds between two looks for a limit that a resize has added, while no container has one."""
+"""The number of seconds between two checks for a limit that a resize has added, if no container has a limit."""
 
 SHARE: Final = 0.02
-"""The maximum share of the time that is spent on readings: they take longer on a machine with many processes."""
+"""The maximum fraction of time for measurements, which take longer on a machine with many processes."""
 
 
 class MemoryLimit(NamedTuple):
-    """A container: the PID of its program, its limit in bytes (0: none), and what to do with the usage above it."""
+    """A container: the PID of its main process, its limit in bytes (0: unlimited), and the callback for an excess."""
 
     pid: int
     limit: Callable[[], int]
@@ -31,7 +31,7 @@ class MemoryLimit(NamedTuple):
 
 
 class OOMWatcher:
-    """Compares containers with their limits until it is cancelled."""
+    """Compares the usage of containers with their limits until cancelled."""
 
     def __init__(self, runner: ProcessRunner) -> None:
         self._runner = runner
@@ -39,16 +39,16 @@ class OOMWatcher:
         self._added = asyncio.Event()
 
     def add(self, container_id: str, limited: MemoryLimit) -> None:
-        """Compare a container until `discard`, or until it exceeds its limit."""
+        """Compare the usage of a container until `discard` is called, or until it exceeds its limit."""
         self._limited[container_id] = limited
         self._added.set()
 
     def discard(self, container_id: str) -> None:
-        """Compare a container no more."""
+        """Stop comparing the usage of a container."""
         self._limited.pop(container_id, None)
 
     async def run(self) -> None:
-        """Read the usage once a second while there are containers with a limit."""
+        """Measure the usage once per second while there are containers with a limit."""
         now = asyncio.get_running_loop().time
         pause = SHORTEST
         while True:
@@ -63,7 +63,7 @@ class OOMWatcher:
                 await self._until_added()
 
     async def _until_added(self) -> None:
-        """Wait until a container is added; if there are containers, not longer than `UNLIMITED`."""
+        """Wait until a container is added, or for at most `UNLIMITED` if there are containers."""
         self._added.clear()
         with suppress(TimeoutError):
             async with within(UNLIMITED if self._limited else None):
@@ -74,7 +74,7 @@ class OOMWatcher:
         for name, (limited, limit) in limits.items():
             if not limit < (used[limited.pid].memory if limited.pid in used else 0):
                 continue
-            # Pages that processes share count in each of them above: an upper bound that is cheap to read.
+            # The measurement above counts shared pages in each process. This upper bound is fast to compute.
             memory = await self._runner.memory(limited.pid)
             if memory > limit and self._limited.get(name) is limited:
                 self.discard(name)

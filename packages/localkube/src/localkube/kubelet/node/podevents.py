@@ -1,4 +1,4 @@
-"""The kubelet's events about pods and their containers. Pure."""
+"""Builds the kubelet's events about pods and their containers, without I/O."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ ACTIONS: Final = {
     ALL_RESTARTED: "Restarting",
     "FailedSync": "Syncing",
 }
-"""The reasons of the kubelet's events, and the action of each."""
+"""The reasons of the kubelet's events, with their actions."""
 
 NORMAL: Final = frozenset({"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted", ALL_RESTARTED})
 

@@ -1,1 +1,1 @@
-"""One pod: its state, its next steps, its status in the API."""
+"""The state of one pod, its next steps, and its status in the API."""

@@ -1,4 +1,4 @@
-"""Decides the next steps of a pod, from its specification, the states of its containers and the time.
+"""Determines the next steps of a pod from its spec, the states of its containers, and the time.
 
 The driver (`podworker.py`) performs the steps, which changes the state, and calls it again until no steps are left;
 then it waits for a change or for `wake_at`. Pure; mirrors Kubernetes' pod worker:
@@ -24,7 +24,7 @@ from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termina
 from localkube.kubelet.spec import backoff, podspec, restarts
 
 SHORTEST_GRACE: Final = timedelta(seconds=2)
-"""The shortest time between SIGTERM and SIGKILL, even if hooks or other containers used up the grace period."""
+"""The minimum time between SIGTERM and SIGKILL, even if hooks or other containers used the whole grace period."""
 
 
 class PrepareVolumes(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Start(Struct, frozen=True):
 
 
 class Delay(Struct, frozen=True):
-    """Delay the restart of a container that ended."""
+    """Delay the restart of a terminated container."""
 
     name: str
     until: datetime
@@ -50,7 +50,7 @@ class Delay(Struct, frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """Begin to stop a container: run its preStop hook, if it has one, or send its stop signal.
+    """Stop a container: run its preStop hook if it has one, or send its stop signal.
 
     A container that is `replaced`, because the pod names another image, is restarted regardless of its restart policy.
     """
@@ -62,7 +62,7 @@ class Stop(Struct, frozen=True):
 
 
 class Terminate(Struct, frozen=True):
-    """Give up on the preStop hook and send the stop signal."""
+    """Abort the preStop hook and send the stop signal."""
 
     name: str
     kill_at: datetime
@@ -75,13 +75,13 @@ class Kill(Struct, frozen=True):
 
 
 class RestartAll(Struct, frozen=True):
-    """Begin to stop all containers because one of them exited."""
+    """Stop all containers because one of them exited."""
 
     name: str
 
 
 class StartOver(Struct, frozen=True):
-    """Reset the runs of all containers, which have exited, so that the pod restarts in place."""
+    """Reset the runs of all exited containers, so that the pod restarts in place."""
 
 
 class Fail(Struct, frozen=True):
@@ -98,11 +98,11 @@ class WindDown(Struct, frozen=True):
 
 
 class RemoveSandbox(Struct, frozen=True):
-    """Remove the pod's namespaces and network, with all remaining processes."""
+    """Remove the namespaces and network of the pod, with all remaining processes."""
 
 
 class Finish(Struct, frozen=True):
-    """Complete the termination: delete the API object, if it still exists."""
+    """Complete the termination by deleting the API object, if it still exists."""
 
 
 Step: TypeAlias = (
@@ -123,14 +123,14 @@ Step: TypeAlias = (
 
 
 class Decision(Struct, frozen=True):
-    """Steps in order, and the time of the next decision if nothing changes before."""
+    """The steps in order, and the time of the next decision if there is no change before."""
 
     steps: tuple[Step, ...] = ()
     wake_at: datetime | None = None
 
 
 def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
-    """Decide the current steps, and when to reconcile next."""
+    """Determine the current steps, and the time of the next reconciliation."""
     if state.gone:
         return Decision((RemoveSandbox(),)) if state.has_sandbox else Decision((Finish(),))
     if meta.is_deleting(pod) or state.failure or is_settled(pod, state):
@@ -146,13 +146,13 @@ def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 
 
 def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
-    """Return when `activeDeadlineSeconds` ends the pod."""
+    """Return the time at which `activeDeadlineSeconds` expires."""
     seconds = meta.spec(pod).get("activeDeadlineSeconds")
     return None if seconds is None else state.start_time + state.moved + duration.of_seconds(seconds)
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
-    """Return whether the pod is finished: all regular containers ended for good, or an init container failed for good."""
+    """Return whether all regular containers terminated, or an init container failed permanently."""
     if state.restarted_by:
         return False
     initial, regular = (
@@ -165,7 +165,7 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
 
 
 def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
-    """Start or continue to stop all containers, if the exit of a container requires it; otherwise None."""
+    """Stop all containers, or continue to do so, if the exit of a container requires it. Otherwise return None."""
     if state.restarted_by:
         return _end_all(state)
     for container in podspec.all_containers(pod):
@@ -198,7 +198,7 @@ def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerSt
 
 
 def _combine(decisions: Iterable[Decision]) -> Decision:
-    """Combine decisions; of several starts only the first is kept, because containers start one at a time."""
+    """Combine decisions. Include only the first start, because containers start one at a time."""
     steps: list[Step] = []
     wake_ats: list[datetime] = []
     for decision in decisions:
@@ -223,7 +223,7 @@ def _advance(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 
 
 def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
-    """Yield the containers that may run now: started sidecars and the current init container, or all."""
+    """Yield the containers that can run: started sidecars and the current init container, or all containers."""
     for container in podspec.init_containers(pod):
         current = state.containers[container["name"]]
         if podspec.is_sidecar(container, pod) or not current.passed:
@@ -234,7 +234,7 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
 
 
 def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Decide the start or restart of one container, according to its policy."""
+    """Determine whether to start or restart one container, according to its policy."""
     match current.phase:
         case Phase.WAITING if current.not_before is not None and backoff.is_early(current.not_before, now):
             return Decision(wake_at=current.not_before)
@@ -251,7 +251,7 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
 
 
 def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Stop a running container whose probe failed, or that must run another image, with Kubernetes' messages."""
+    """Stop a running container whose probe failed or whose image changed, with the messages of Kubernetes."""
     if current.unhealthy:
         grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
         message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
@@ -264,7 +264,7 @@ def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, no
 
 
 def _is_redefined(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
-    """Return whether the pod names another image than the container runs; init containers keep their image."""
+    """Return whether the image in the pod differs from the image of the container. Init containers do not change."""
     may_change = podspec.is_sidecar(container, pod) or container not in podspec.init_containers(pod)
     return may_change and bool(current.image) and current.image != container.get("image")
 
@@ -300,7 +300,7 @@ def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 
 
 def _stop_next(pod: JSONObject, state: PodState) -> list[ContainerState]:
-    """Return the live containers to stop next: all except sidecars, then the last live sidecar."""
+    """Return the live containers to stop next: all except sidecars, or the last live sidecar."""
     sidecars = {container["name"] for container in podspec.init_containers(pod) if podspec.is_sidecar(container, pod)}
     live = [container for container in state.containers.values() if container.is_live]
     return [container for container in live if container.name not in sidecars] or live[-1:]
@@ -309,7 +309,7 @@ def _stop_next(pod: JSONObject, state: PodState) -> list[ContainerState]:
 def _stop(pod: JSONObject, current: ContainerState, kill_at: datetime, now: datetime) -> Decision:
     match current.phase:
         case Phase.STARTING if not current.container_id:
-            return Decision()  # the start ends within moments, and then the container is stopped
+            return Decision()  # the start completes soon, and then the container is stopped
         case Phase.STOPPING:
             return _continue_stopping(pod, current, now)
         case _:
@@ -319,7 +319,7 @@ def _stop(pod: JSONObject, current: ContainerState, kill_at: datetime, now: date
 
 
 def _continue_stopping(pod: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Continue stopping a container: hook, then signal, then SIGKILL when its time is over."""
+    """Continue stopping a container with the hook, the stop signal, and SIGKILL after its grace period."""
     if current.killed or current.kill_at is None:
         return Decision()
     floor = _floor(pod)

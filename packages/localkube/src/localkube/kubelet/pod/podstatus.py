@@ -1,4 +1,4 @@
-"""Builds the status of a pod in the API, from its specification and the states of its containers. Pure.
+"""Builds the status of a pod in the API from its spec and the states of its containers, without I/O.
 
 Parts of the status by other writers are kept: conditions that are not the kubelet's, and unknown fields.
 """
@@ -14,13 +14,13 @@ from localkube.kubelet.spec import podspec, restarts
 from localkube.kubelet.spec.fieldref import NodeFacts
 
 STUB_IMAGE: Final = "stub://"
-"""The prefix of the imageID of containers that the built-in stub server replaces."""
+"""The imageID prefix of containers that the built-in stub server replaces."""
 
 OVER_LIMIT: Final = "MemoryLimitExceeded"
-"""The condition of pods with a container that a node would end, while this cluster does not enforce memory limits."""
+"""The condition of pods with a container that exceeds its memory limit, if this cluster does not enforce limits."""
 
 STUB_CONDITION: Final = "Stub"
-"""The condition of pods that have stubs among their containers; its message names them."""
+"""The condition of pods with stub containers. Its message lists them."""
 
 
 def build(pod: JSONObject, state: PodState, now: datetime, node: NodeFacts) -> JSONObject:
@@ -50,7 +50,7 @@ def build(pod: JSONObject, state: PodState, now: datetime, node: NodeFacts) -> J
 
 
 def pod_phase(pod: JSONObject, state: PodState) -> str:
-    """Return the phase: Pending until every container has run, then Running until the pod has ended."""
+    """Return the phase: Pending until every container has run, and Running until the pod has terminated."""
     live = any(container.is_live for container in state.containers.values())
     regular = list(state.of(podspec.regular_containers(pod)))
     begun = is_initialized(pod, state) and all(_has_run(container) for container in regular)
@@ -89,7 +89,7 @@ def _container_statuses(
 
 
 def is_initialized(pod: JSONObject, state: PodState) -> bool:
-    """Return whether all init containers are done: completed or, for sidecars, started."""
+    """Return whether all init containers have completed, and all sidecars have started."""
     return all(container.passed for container in state.of(podspec.init_containers(pod)))
 
 
@@ -107,7 +107,7 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
         "imageID": current.image_id,
         "started": current.started,
     }
-    # as a kubelet does, report the container that ended until another one starts
+    # like a kubelet, report the terminated container until a new one starts
     container_id = current.container_id or (current.last.container_id if current.last else "")
     return status | ({"containerID": f"process://{container_id}"} if container_id else {})
 
@@ -124,7 +124,7 @@ def _state(current: ContainerState, default: Waiting) -> JSONObject:
 
 
 def back_off(pod: JSONObject, container: str, wait: timedelta) -> Waiting:
-    """Return the waiting state of a container in back-off."""
+    """Return the waiting state of a container in backoff."""
     whose = f"container={container} pod={meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
     return Waiting(CRASH_LOOP, f"back-off {int(wait.total_seconds())}s restarting failed {whose}")
 
@@ -143,7 +143,7 @@ def _terminated(ended: Termination) -> JSONObject:
 
 
 def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *, is_init: bool) -> bool:
-    """Return whether the container counts as ready: an init container when it is done, others by their probe."""
+    """Return whether the container is ready. Init containers must be complete, and others need a probe."""
     if is_init and not podspec.is_sidecar(container, pod):
         return current.passed
     return _runs(current) and current.started and current.ready
@@ -164,7 +164,7 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
     incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].passed]
     may_restart, is_initialized = restarts.may_restart_all(pod), old.get("Initialized", {}).get("status") == "True"
     if may_restart and is_initialized:
-        incomplete = []  # as in Kubernetes: init containers that run again do not take it back
+        incomplete = []  # as in Kubernetes, restarted init containers do not reset the condition
     unready = _unready(pod, state)
     containers = _verdict("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
     initialized = _verdict("Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete)
@@ -186,7 +186,7 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
 
 
 def _restarting_all(state: PodState, phase: str) -> JSONObject:
-    """Return the condition that is True while all containers are stopped to restart."""
+    """Return the condition that is True while all containers are being stopped for a restart."""
     condition: JSONObject = {"type": restarts.ALL_RESTARTING, "status": "False"}
     if phase in podstate.ENDED:
         return condition | {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
@@ -209,7 +209,7 @@ def _verdict(kind: str, reason: str, message: str, offenders: list[str]) -> JSON
 
 
 def _ready(pod: JSONObject, containers: JSONObject, old: dict[str, JSONObject]) -> JSONObject:
-    """Return the condition Ready, from the containers and the conditions of the readiness gates."""
+    """Return the condition Ready, based on the containers and the conditions of the readiness gates."""
     if containers["status"] != "True":
         return containers | {"type": "Ready"}
     gates = [gate["conditionType"] for gate in meta.spec(pod).get("readinessGates") or []]

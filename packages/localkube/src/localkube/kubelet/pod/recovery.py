@@ -1,4 +1,4 @@
-"""Restores a pod's state after a restart of the cluster or its node, from the API object. Pure.
+"""Restores the state of a pod from its API object after a restart of the cluster or node, without I/O.
 
 A pod that was running has no processes any more. Its containers are started again, with the pod's identity and restart
 counts unchanged, because a restart of the machine is not a failure of a container; `lastState` reports it. Containers
@@ -20,7 +20,7 @@ SCHEME: Final = "process://"
 
 
 class Interruption(Struct, frozen=True):
-    """An event that ended all processes: its reason for the API, and a sentence."""
+    """An event that terminated all processes, with its reason for the API and a sentence."""
 
     reason: str
     sentence: str
@@ -31,10 +31,10 @@ NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node
 
 
 def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
-    """Return the state from which to continue; for a new pod, the initial state."""
+    """Return the restored state, or the initial state for a new pod."""
     status = meta.status(pod)
     started = _moment(status.get("startTime")) or now
-    ahead = max(started - now, timedelta())  # the clock was ahead then: the pod counts as started now
+    ahead = max(started - now, timedelta())  # the clock was ahead, so the pod counts as started now
     state = replace(initial(pod, now), start_time=started, moved=-ahead)
     over = podstate.has_ended(pod)
     for container in podspec.all_containers(pod):
@@ -63,7 +63,7 @@ def _source(pod: JSONObject, state: PodState) -> str:
 
 
 def cut_off(state: PodState, interruption: Interruption) -> list[str]:
-    """Return the names of the containers that were running at the interruption and start again."""
+    """Return the names of the containers that were running at the interruption and will be restarted."""
     return [
         name
         for name, container in state.containers.items()
@@ -77,7 +77,7 @@ def _status_of(status: JSONObject, name: str) -> JSONObject | None:
 
 
 def _ending(status: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
-    """Return how the container ended, by itself or by the interruption; None if it did not run."""
+    """Return how the container terminated (by itself or because of the interruption), or None if it did not run."""
     state: JSONObject = status.get("state") or {}
     if state.get("running") is not None:
         return _cut_off(status, state["running"], now, interruption)

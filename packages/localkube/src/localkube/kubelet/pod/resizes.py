@@ -1,4 +1,4 @@
-"""Resizes of running pods: the resources of containers, and why a pod does not get the requested resources. Pure.
+"""Handles resizes of running pods: the resources of containers, and the reason for an incomplete resize. No I/O.
 
 A resize that fits the node as a whole takes effect at once, and is never deferred: the limits of running containers follow the
 spec, and requests only affect the placement of pods.
@@ -16,7 +16,7 @@ PENDING: Final = "PodResizePending"
 
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
-    """Return the condition of a pod that grew and requests more than its node has; None otherwise."""
+    """Return the condition of a resized pod that requests more resources than its node has, or None otherwise."""
     reported = {status["name"]: status.get("resources") for status in meta.status(pod).get("containerStatuses") or []}
     changed = [
         regular_container["name"]
@@ -34,7 +34,7 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
 
 
 def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
-    """Return the reported resources of a container that has run: the requested resources, or the previous ones."""
+    """Return the reported resources of a container that has run: the requested or the previous resources."""
     statuses = meta.status(pod).get("containerStatuses") or []
     previous = next((status.get("resources") for status in statuses if status["name"] == container["name"]), None)
     resources: JSONObject = previous if is_pending and previous is not None else container.get("resources") or {}

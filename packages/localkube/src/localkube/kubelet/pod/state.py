@@ -1,4 +1,4 @@
-"""The state of a pod in the kubelet: values, and the transitions between them. Pure.
+"""The state of a pod in the kubelet, as values with transitions between them, without I/O.
 
 The states of a container: waiting → starting → running → stopping → terminated → (waiting) → starting …
 `attempts` counts the starts since the sandbox was created; `restarts` is the count in the API, which is kept over a
@@ -23,10 +23,10 @@ from localkube.kubelet.spec.probes import Kind
 CRASH_LOOP: Final = "CrashLoopBackOff"
 
 KILLED: Final = 137
-"""The exit code of a program that was ended by SIGKILL."""
+"""The exit code of a process that was killed with SIGKILL."""
 
 START_ERROR_CODE: Final = 128
-"""The exit code of a container whose process could not be started, as container runtimes report it."""
+"""The exit code of a container whose process could not be started, as in container runtimes."""
 
 
 class Phase(StrEnum):
@@ -45,14 +45,14 @@ LIVE: Final = (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
 
 
 class Waiting(Struct, frozen=True):
-    """Why a container does not run yet."""
+    """The reason why a container does not run yet."""
 
     reason: str
     message: str = ""
 
 
 class Termination(Struct, frozen=True, kw_only=True):
-    """How one run of a container ended."""
+    """The result of one run of a container."""
 
     exit_code: int
     reason: str
@@ -110,7 +110,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
 
 
 class PodState(Struct, frozen=True, kw_only=True):
-    """The state of one pod. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
+    """The state of one pod. `kill_at` is set when it is being stopped, and `failure` when it has failed.
 
     `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is
     the time by which the wall clock was set since `start_time`. `restarted_by` is the container whose exit restarts all
@@ -131,7 +131,7 @@ class PodState(Struct, frozen=True, kw_only=True):
     restarted_by: str = ""
 
     def of(self, containers: list[JSONObject]) -> Iterator[ContainerState]:
-        """Yield the states of these containers of the pod."""
+        """Yield the states of the given containers of the pod."""
         return (self.containers[container["name"]] for container in containers)
 
     def with_container(self, container: ContainerState) -> "PodState":
@@ -139,7 +139,7 @@ class PodState(Struct, frozen=True, kw_only=True):
         return replace(self, containers={**self.containers, container.name: container})
 
     def stopping_by(self, kill_at: datetime) -> "PodState":
-        """Return the state of a pod that must end by `kill_at`; containers already stopping get no extension."""
+        """Return the state of a pod that must terminate by `kill_at`. Stopping containers are not extended."""
         containers = {
             name: replace(container, kill_at=min(container.kill_at, kill_at)) if container.kill_at else container
             for name, container in self.containers.items()
@@ -147,13 +147,13 @@ class PodState(Struct, frozen=True, kw_only=True):
         return replace(self, kill_at=kill_at, containers=containers)
 
     def after_jump(self, jump: timedelta) -> "PodState":
-        """Return the state after the wall clock was set by `jump`: deadlines are shifted by it."""
+        """Return the state with deadlines shifted by `jump`, after the wall clock was set."""
         containers = {name: _moved(container, jump) for name, container in self.containers.items()}
         not_before, kill_at = _shifted(self.not_before, jump), _shifted(self.kill_at, jump)
         return replace(self, containers=containers, not_before=not_before, kill_at=kill_at, moved=self.moved + jump)
 
     def retrying(self) -> "PodState":
-        """Return the state of a pod whose refused starts are tried again at once; crash back-off continues."""
+        """Return the state of a pod whose rejected starts are retried immediately. The crash backoff continues."""
         containers = {
             name: replace(container, not_before=None) if container.is_refused else container
             for name, container in self.containers.items()
@@ -168,19 +168,19 @@ def initial(pod: JSONObject, now: datetime) -> PodState:
 
 
 def starting(container: ContainerState) -> ContainerState:
-    """Record that a start has begun; the waiting reason is shown until there is a process."""
+    """Record the beginning of a start. The waiting reason is shown until the process exists."""
     return replace(container, phase=Phase.STARTING, container_id="", not_before=None)
 
 
 def refused(container: ContainerState, waiting: Waiting, not_before: datetime) -> ContainerState:
-    """Record that a start was not attempted; `waiting` is the reason."""
+    """Record that a start was not attempted, with the reason `waiting`."""
     return replace(container, phase=Phase.WAITING, waiting=waiting, not_before=not_before)
 
 
 def launched(
     container: ContainerState, container_id: str, image_id: str, now: datetime, image: str = ""
 ) -> ContainerState:
-    """Record that the process exists; the container runs only after its postStart hook (`running`)."""
+    """Record that the process exists. The container is running only after its postStart hook (`running`)."""
     return replace(
         _counted(container, now),
         container_id=container_id,
@@ -198,7 +198,7 @@ def launched(
 
 
 def running(container: ContainerState, probes: frozenset[str], *, is_sidecar: bool) -> ContainerState:
-    """Record that the process runs and its postStart hook, if any, has succeeded; `probes` are the kinds it has."""
+    """Record that the process runs and its postStart hook has succeeded. `probes` contains its kinds of probes."""
     started = "startup" not in probes
     ready = started and "readiness" not in probes
     passed = container.passed or (is_sidecar and started)
@@ -225,13 +225,13 @@ def start_failed(container: ContainerState, message: str, now: datetime) -> Cont
 
 
 def stopping(container: ContainerState, kill_at: datetime, hook: Hook, *, replaced: bool = False) -> ContainerState:
-    """Record that the container is stopping, and is killed at `kill_at`; a replacement that was decided stays."""
+    """Record that the container is stopping and will be killed at `kill_at`. A planned replacement is retained."""
     replaced = replaced or container.replaced
     return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook, replaced=replaced)
 
 
 def ended(container: ContainerState, ending: Exit, message: str, now: datetime, reason: str = "") -> ContainerState:
-    """Record that the process has exited. The kubelet gives the `reason` if it ended the process."""
+    """Record that the process has exited. `reason` is set if the kubelet killed the process."""
     termination = Termination(
         exit_code=ending.code,
         signal=ending.signal,
@@ -254,7 +254,7 @@ def ended(container: ContainerState, ending: Exit, message: str, now: datetime, 
 
 
 def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> ContainerState:
-    """Record that the container ended and waits for its next start."""
+    """Record that the container terminated and waits for its next start."""
     return replace(
         container,
         phase=Phase.WAITING,
@@ -266,7 +266,7 @@ def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> Con
 
 
 def started_over(pod: PodState, now: datetime) -> PodState:
-    """Record that all containers have exited, and restart after the back-off of the container that caused it."""
+    """Record that all containers have exited, and restart after the backoff of the causing container."""
     source = pod.containers[pod.restarted_by]
     ended = source.termination or source.last
     finished = ended.finished_at if ended else now
@@ -280,7 +280,7 @@ def started_over(pod: PodState, now: datetime) -> PodState:
 
 
 def _afresh(container: ContainerState, message: str, until: datetime, now: datetime) -> ContainerState:
-    """Return the state of a container that has not run since the pod ended its last run."""
+    """Return the state of a container that has not run since the last restart of the pod."""
     has_run = container.phase is not Phase.WAITING
     last = Termination(
         exit_code=KILLED,

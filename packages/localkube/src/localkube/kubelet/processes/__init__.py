@@ -1,1 +1,1 @@
-"""The seam between the kubelet and processes: the runner of pods, and connections into them."""
+"""The interface between the kubelet and processes: the process runner, and connections to pods."""

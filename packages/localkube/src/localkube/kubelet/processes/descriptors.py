@@ -1,4 +1,4 @@
-"""The limit of open files: raised for the kubelet and the launcher, unchanged for programs of pods.
+"""The limit of open files, which is raised for the kubelet and the launcher, and unchanged for processes of pods.
 
 Programs that use select() fail above 1024, so they get the limit of the user.
 """
@@ -13,7 +13,7 @@ _MOST = 1 << 16
 
 
 def raise_limit() -> int:
-    """Raise the limit of this process to the hard limit; return the previous limit."""
+    """Raise the limit of this process to the hard limit, and return the previous limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft != resource.RLIM_INFINITY and limit > soft:
@@ -27,7 +27,7 @@ def restore_limit(soft: int) -> None:
 
 
 def require_spare(count: int) -> None:
-    """Raise `LimitReachedError` unless this process may open so many more files, so that it keeps a reserve.
+    """Raise `LimitReachedError` if this process cannot open `count` more files in addition to a reserve.
 
     The check opens and closes descriptors: counting the open ones would take longer with every pod.
     """

@@ -1,27 +1,27 @@
-"""Errors of requests that the kernel or the machine refuses, and their texts."""
+"""Errors of requests that the kernel or the machine rejects, and their messages."""
 
 import errno
 import os
 
 
 class RefusedError(Exception):
-    """A request cannot be fulfilled; the text contains the request and the reason."""
+    """A request cannot be fulfilled. The message contains the request and the reason."""
 
 
 class LimitReachedError(RefusedError):
-    """A limited resource of the machine is exhausted; the request may be retried later."""
+    """A limited resource of the machine is exhausted. The request can be retried later."""
 
 
 _LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EXFULL})
 
 
 def is_exhausted(error: Exception) -> bool:
-    """Return whether the request may succeed once other pods have ended."""
+    """Return whether the request can succeed after other pods have terminated."""
     return isinstance(error, LimitReachedError) or (isinstance(error, OSError) and error.errno in _LIMITS)
 
 
 def explain(error: Exception) -> str:
-    """Return the subject and the reason of an error, without Python's prefix.
+    """Return the subject and the reason of an error, without the prefix from Python.
 
     >>> explain(FileNotFoundError(2, "No such file or directory", "/data"))
     '/data: no such file or directory'

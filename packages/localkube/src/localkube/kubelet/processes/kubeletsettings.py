@@ -11,7 +11,7 @@ from localkube.kubelet.processes.runner import Capabilities
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletSettings:
-    """The settings of a kubelet: the simulated nodes it serves, and how containers become processes.
+    """The settings of a kubelet: its simulated nodes, and how containers are run as processes.
 
     `capabilities` are those of the started runner. `state_directory` has pods' scratch space, logs and hosts files.
     `images` maps images to directories. With `stub` the stub server replaces containers that cannot run here. It always
@@ -44,7 +44,7 @@ class KubeletSettings:
 
     @property
     def stand_ins(self) -> Path | None:
-        """Return the parent directory for persistent volumes without a path on this machine; None unless `stub`."""
+        """Return the parent directory of persistent volumes without a path on this machine, if `stub` is set."""
         return self.state_directory / "stand-ins" if self.stub else None
 
     def pod_directory(self, uid: str) -> Path:

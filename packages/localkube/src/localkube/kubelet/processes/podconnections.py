@@ -1,4 +1,4 @@
-"""Connections into the networks of pods, and a minimal HTTP client for probes and hooks."""
+"""Connects to the networks of pods, and contains a minimal HTTP client for probes and hooks."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from localkube.wellknown import KUBERNETES_VERSION
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 LONGEST_BODY: Final = 10 * 1024
-"""The maximum bytes of a response that are read."""
+"""The maximum number of bytes read from a response."""
 
 LISTENS: Final = "0A"
 """The state of a listening socket in /proc/net/tcp."""
@@ -42,21 +42,21 @@ class Get(Struct, frozen=True, kw_only=True):
 async def connect(
     runner: ProcessRunner, sandbox_id: str | None, address: tuple[str, int], tls: ssl.SSLContext | None = None
 ) -> Streams:
-    """Connect from a pod's network (None: from the network of all pods); raise OSError on failure."""
+    """Connect from a pod's network, or from the network of all pods if it is None. Raise OSError on failure."""
     sock = await runner.open_socket(sandbox_id)
     try:
         await asyncio.get_running_loop().sock_connect(sock, address)
-    except BaseException as error:  # also when cancelled: the socket must be closed
+    except BaseException as error:  # also after cancellation, because the socket must be closed
         sock.close()
         if isinstance(error, OSError) and error.errno:
-            raise OSError(error.errno, os.strerror(error.errno)) from error  # asyncio's text lacks the reason
+            raise OSError(error.errno, os.strerror(error.errno)) from error  # asyncio does not include the reason
         raise
     name = address[0] if tls else None
     return await asyncio.open_connection(sock=sock, ssl=tls, server_hostname=name)
 
 
 def listening(pid: int) -> list[int]:
-    """Return the TCP ports with a listener in the network of a process; none if the process has ended."""
+    """Return the listening TCP ports in the network of a process, or none if the process has exited."""
     ports = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
@@ -66,7 +66,7 @@ def listening(pid: int) -> list[int]:
 
 
 async def get(runner: ProcessRunner, request: Get) -> tuple[int, bytes]:
-    """Send one GET, not following redirects and trusting any certificate; return status and some of the body."""
+    """Send one GET request, and return the status and part of the body. Redirects are not followed."""
     tls = _trusting() if request.tls else None
     reader, writer = await connect(runner, None, (request.host, request.port), tls)
     try:
@@ -102,7 +102,7 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def _is_whole(answer: bytes) -> bool:
-    """Return whether the announced length has been read, because servers may keep the connection open."""
+    """Return whether the announced length has been read, because servers can keep the connection open."""
     head, separator, body = answer.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")

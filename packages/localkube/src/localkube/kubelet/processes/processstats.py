@@ -1,4 +1,4 @@
-"""Reads the resource usage of the processes of containers from /proc.
+"""Reads the resource usage of container processes from /proc.
 
 A container is the process that started its program, with all descendants: it adopts orphans (`launcher/containerinit.py`).
 The usage of exited children is added to the process that waited for them. Memory in `read` is resident memory: pages
@@ -15,14 +15,14 @@ from localkube.kubelet.processes.processtree import ProcessInfo
 from localkube.kubelet.processes.runner import ResourceUsage
 
 KEEPER: Final = "kube-init"
-"""The name of the process that starts the program of a container, and adopts its orphans."""
+"""The name of the process that starts the main process of a container, and adopts orphaned processes."""
 
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 def read(pids: Collection[int], proc: str = "/proc") -> dict[int, ResourceUsage]:
-    """Return the usage of containers by the PID of their program; exited containers are missing."""
+    """Return the usage of containers by the PID of their main process, without exited containers."""
     processes = processtree.read(proc)
     usages = {}
     for pid in pids & processes.keys():
@@ -33,7 +33,7 @@ def read(pids: Collection[int], proc: str = "/proc") -> dict[int, ResourceUsage]
 
 
 def memory(pid: int, proc: str = "/proc") -> int:
-    """Return the memory of the programs of a container in bytes; shared pages are divided among their processes."""
+    """Return the memory of the processes of a container in bytes. Shared pages are divided among their processes."""
     processes = processtree.read(proc)
     own = members(pid, processes) if pid in processes else ()
     return sum(
@@ -44,7 +44,7 @@ def memory(pid: int, proc: str = "/proc") -> int:
 
 
 def members(pid: int, processes: Mapping[int, ProcessInfo]) -> Iterator[int]:
-    """Yield all processes of the container with this program, which must be running."""
+    """Yield all processes of the container with this main process, which must be running."""
     parent = processes[pid].parent
     top = parent if parent in processes and processes[parent].name == KEEPER else pid
     yield top
@@ -52,7 +52,7 @@ def members(pid: int, processes: Mapping[int, ProcessInfo]) -> Iterator[int]:
 
 
 def _proportional(directory: Path, resident: int) -> int:
-    """Return the proportional memory of a process; its resident memory where the kernel does not report it."""
+    """Return the proportional memory of a process, or its resident memory if the kernel does not report it."""
     try:
         lines = (directory / "smaps_rollup").read_text().splitlines()
     except OSError:

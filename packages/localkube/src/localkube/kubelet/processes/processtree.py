@@ -1,4 +1,4 @@
-"""The processes of a machine as shown in its /proc, and their descendants.
+"""Reads the processes of a machine, and their descendants, from its /proc.
 
 The launcher imports this module, so it uses little of the standard library.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class ProcessInfo(NamedTuple):
-    """The state and usage of one process: its ticks, the ticks of children that it waited for, and resident pages."""
+    """The state and usage of one process: its ticks, the ticks of reaped children, and resident pages."""
 
     name: str
     state: str
@@ -20,7 +20,7 @@ class ProcessInfo(NamedTuple):
 
 
 def read(proc: str = "/proc") -> dict[int, ProcessInfo]:
-    """Return the processes by PID, without processes that exit meanwhile."""
+    """Return the processes by PID, without processes that exit in the meantime."""
     processes = {}
     for name in os.listdir(proc) if os.path.isdir(proc) else ():
         if name.isdigit():
@@ -33,7 +33,7 @@ def read(proc: str = "/proc") -> dict[int, ProcessInfo]:
 
 
 def parse(stat: str) -> ProcessInfo:
-    """Parse /proc/PID/stat. The name stands in parentheses, and may contain parentheses.
+    """Parse /proc/PID/stat. The name is in parentheses, and can contain parentheses.
 
     >>> parse("7 (a) b) S 1 7 7 0 -1 4194304 9 0 0 0 10 20 3 4 20 0 1 0 5 4096 12 18446744073709551615")
     ProcessInfo(name='a) b', state='S', parent=1, own_ticks=30, ticks_of_children=7, pages=12)

@@ -1,4 +1,4 @@
-"""The seam between the kubelet and processes: the functions of the machine that pods need.
+"""The interface between the kubelet and processes: the functions of the machine that pods require.
 
 Implementations: `sandbox/` (Linux namespaces, or plain processes if those are refused) and, for simulation, a model
 of processes that start, become ready and fail.
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Network: TypeAlias = Literal["isolated", "shared"]
-"""`isolated`: a network namespace per pod on one bridge. `shared`: the host's network, one 127.x.y.z per pod."""
+"""`isolated`: a network namespace per pod on one bridge. `shared`: the host network with one 127.x.y.z per pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The granted capabilities. Each of `lost` is a line for the user: what is missing, and the effect."""
+    """The granted capabilities. Each line of `lost` describes a missing capability and its effect for the user."""
 
     namespaces: bool
     network: Network
@@ -25,7 +25,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """The sandbox of one pod, which its containers share. `id` is the pod's UID; `directory` is its scratch space on the host.
+    """The sandbox of one pod, which its containers share. `id` is the UID of the pod, and `directory` is on the host.
 
     `hosts_directory` holds a file `hosts` that the kubelet replaces by rename whenever pods change; containers
     must see the newest one as /etc/hosts. `memory` has directories that are in memory, with their largest size in bytes
@@ -43,7 +43,7 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host file or directory that is mounted at `target` in the container; missing mount points are created.
+    """A host file or directory that is mounted at `target` in the container. Missing mount points are created.
 
     With `sub_path`, that path inside `source` is mounted, resolved when the container starts; it must not lead out of
     it.
@@ -57,7 +57,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSpec:
-    """The process of one container. An empty `argv` means the built-in stub server, which answers 200 on `stub_ports`.
+    """The process of one container. If `argv` is empty, the built-in stub server responds with 200 on `stub_ports`.
 
     `root` replaces the host's file system as / (an image given by the user). `stdout` and `stderr` are file
     descriptors of the kubelet that the process inherits; the runner does not close them.
@@ -80,14 +80,14 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The end of a process: its exit code, or 128 + signal with `signal` set."""
+    """The result of a process: its exit code, or 128 + signal with `signal` set."""
 
     code: int
     signal: int = 0
 
 
 class PacketLoss(NamedTuple):
-    """Packets from one address to another (empty: any) that are lost: a share of them, or those beyond bytes per second."""
+    """A rule that drops packets between two addresses (any if empty), either a fraction or above a rate."""
 
     source: str
     destination: str
@@ -96,29 +96,29 @@ class PacketLoss(NamedTuple):
 
 
 class ResourceUsage(NamedTuple):
-    """The usage of the processes of a container: processor seconds since their start, and bytes of memory now."""
+    """The usage of a container's processes: CPU seconds since their start, and current bytes of memory."""
 
     seconds: float
     memory: int
 
 
 class StartError(Exception):
-    """The process could not be started: program not found, not executable, mount refused. The text gives the reason."""
+    """The process could not be started, because its executable is missing or invalid, or a mount failed."""
 
 
 class ExhaustedError(StartError):
-    """A resource of the machine is exhausted (descriptors, processes, memory, addresses); it may be retried later."""
+    """A resource of the machine is exhausted (such as descriptors or memory). The request can be retried."""
 
 
 class ProcessRunner(Protocol):
-    """Starts and ends the processes of pods. When the runner's process dies, all of them die with it."""
+    """Starts and stops the processes of pods. If the process of the runner exits, all of them are killed."""
 
     async def start(self) -> Capabilities:
-        """Prepare the machine (namespaces, bridge); return the granted capabilities."""
+        """Prepare the machine (namespaces, bridge), and return the granted capabilities."""
         ...
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
-        """Create the pod's namespaces and network; return its IP address.
+        """Create the namespaces and network of the pod, and return its IP address.
 
         `on_lost` is called once, on the event loop, if the sandbox is lost with all its processes before it is removed;
         the ends of its containers are reported afterwards. If the pod is still needed, a new sandbox has to be created.
@@ -126,55 +126,55 @@ class ProcessRunner(Protocol):
         ...
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
-        """Start a process in its sandbox; return its PID on the host. `on_exit` is called once, on the event loop."""
+        """Start a process in its sandbox, and return its host PID. `on_exit` is called once, on the event loop."""
         ...
 
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
     ) -> int:
-        """Start a further process in a running container with these standard streams; return its PID on the host."""
+        """Start an additional process with these streams in a running container. Return its PID on the host."""
         ...
 
     async def kill_exec(self, pid: int) -> None:
-        """Kill a process that `exec` started, and its descendants. A process that has ended is not an error."""
+        """Kill a process that `exec` started, and its descendants. Ignore an exited process."""
         ...
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
-        """Signal the container's first process, or with `everything` all its processes. A container that has ended is not an error."""
+        """Signal the main process of the container, or all processes. Ignore a terminated container."""
         ...
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
-        """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
+        """Return an unconnected, non-blocking TCP socket in the network of the pod, or of all pods if it is None."""
         ...
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
-        """Drop these packets between sandboxes, and no others; raise `StartError` if sandboxes have no networks."""
+        """Drop only these packets between sandboxes. Raise `StartError` if sandboxes do not have networks."""
         ...
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
-        """Delay every packet to a sandbox by this time, 0: no longer; raise `StartError` if the machine cannot."""
+        """Delay every packet to a sandbox, or stop the delay if 0. Raise `StartError` if not supported."""
         ...
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
-        """Resize the memory file system at `path` in a container, 0: to its content; return the former size."""
+        """Resize the in-memory file system at `path` in a container, to its content if 0. Return the old size."""
         ...
 
     async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
-        """Return the usage of containers by the PID that was returned at their start; exited containers are missing."""
+        """Return the usage of containers by the PID that was returned at their start, without exited containers."""
         ...
 
     async def memory(self, pid: int) -> int:
-        """Return the memory of a container in bytes; pages that processes share count once. It is slower than `used`."""
+        """Return the memory of a container in bytes. Shared pages are counted once. This is slower than `used`."""
         ...
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
-        """Limit the processor time of a container, 0: no longer; nothing happens where the machine grants no limits."""
+        """Limit the CPU time of a container, or remove the limit if 0. Do nothing if limits are not supported."""
         ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
-        """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
+        """Kill the remaining processes, and release network and mounts of the sandbox. Ignore a missing sandbox."""
         ...
 
     async def stop(self) -> None:
-        """Remove all sandboxes and end the runner."""
+        """Remove all sandboxes and stop the runner."""
         ...

@@ -1,4 +1,4 @@
-"""Opens paths inside a directory whose content a container controls, and may change at any moment.
+"""Opens paths in a directory whose content a container controls, and can change at any time.
 
 Every component is opened relative to the previous one, without following links: a symbolic link is read, and its parts
 are opened in the same way. So the opened file is the checked file, even if it is replaced in the meantime. The result
@@ -17,11 +17,11 @@ _MOST_LINKS = 40
 
 
 class PathEscapeError(Exception):
-    """A path leads out of the directory that it should stay in."""
+    """A path points outside of its directory."""
 
 
 class OpenOptions(NamedTuple):
-    """The options of an open: what is created if it is missing, with which permissions, and where links may lead.
+    """The options of an open call: what to create if it is missing, its permissions, and the permitted link targets.
 
     `is_root`: the directory is the root of a container, so absolute links and `..` end there, as after chroot; else they
     raise `PathEscapeError`.
@@ -35,7 +35,7 @@ class OpenOptions(NamedTuple):
 
 @contextmanager
 def opened(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
-    """Yield a descriptor of `path` inside `root`, and close it."""
+    """Yield a descriptor of `path` in `root`, and close it afterwards."""
     handle = open_inside(root, path, wish)
     try:
         yield handle
@@ -44,7 +44,7 @@ def opened(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Ite
 
 
 def open_inside(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> int:  # noqa: B008 - immutable
-    """Return a descriptor of `path` inside the directory `root`, which itself is followed."""
+    """Return a descriptor of `path` in the directory `root`. If `root` is a link, it is followed."""
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
     walk = _Walk(os.dup(root) if isinstance(root, int) else os.open(root, flags), wish, path)
     try:
@@ -59,7 +59,7 @@ def is_directory(handle: int) -> bool:
 
 
 class _Walk:
-    """The open directories from the root to the current position, so that `..` needs no access to the file system."""
+    """The open directories from the root to the current position, so that `..` does not need file system access."""
 
     def __init__(self, root: int, wish: OpenOptions, path: str) -> None:
         self._open = [root]
@@ -110,7 +110,7 @@ class _Walk:
         self._pending = _parts(target) + self._pending
 
     def _enter(self, part: str) -> int:
-        """Open one component; create it if requested. Retry if another process creates or removes it concurrently."""
+        """Open one component, and create it if requested. Retry if it is created or removed concurrently."""
         for _ in range(_MOST_LINKS):
             try:
                 return os.open(part, _FLAGS, dir_fd=self._open[-1])

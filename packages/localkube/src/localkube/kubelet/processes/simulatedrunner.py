@@ -1,4 +1,4 @@
-"""A process runner without processes: programs are scripts that run in the event loop's time.
+"""A process runner without processes, which runs scripts in the time of the event loop.
 
 It replaces the sandbox in simulations and fast tests, where thousands of pods run for simulated hours in one thread.
 A `Program` describes a process: when it listens on which ports, when it ends by itself, how it reacts to SIGTERM, what
@@ -34,11 +34,11 @@ ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close
 NOT_MODELLED: Final = "modelled processes have neither packets nor file systems"
 
 SIGNALS: Final = 1000
-"""The maximum number of recorded signals; the newest are kept."""
+"""The maximum number of recorded signals. The latest are retained."""
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """The behavior of a modelled process; all times are seconds after its start.
+    """The behavior of a simulated process. All times are seconds after its start.
 
     `listens` is when each port opens, `answers` the HTTP status there. `exits` is when it ends by itself, and how; it
     may be None. `term` is how long it takes to end after SIGTERM; None ignores the signal. `commands` has the results
@@ -57,27 +57,27 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 Script: TypeAlias = Callable[[ContainerSpec], Program]
-"""Chooses the program of a container; called at every start, so that it may count attempts."""
+"""Selects the behavior of a container. Called at every start, so that it can count attempts."""
 
 
 Busyness: TypeAlias = Callable[[ContainerSpec], float]
-"""Returns how many processors a container has kept busy since the last call."""
+"""Returns the number of CPUs that a container has used since the last call."""
 
 MODELLED_MEMORY: Final = 16 * 2**20
 
 
 def idle(_spec: ContainerSpec) -> float:
-    """Use no processor."""
+    """Do not use CPU time."""
     return 0.0
 
 
 def run_forever(spec: ContainerSpec) -> Program:
-    """Model a process that runs until asked to end; a stub also listens."""
+    """Simulate a process that runs until it is asked to exit. A stub also listens."""
     return Program(listens=dict.fromkeys(spec.stub_ports, 0.0))
 
 
 class Process(Struct):
-    """A running modelled process."""
+    """A running simulated process."""
 
     spec: ContainerSpec
     program: Program
@@ -90,7 +90,9 @@ class Process(Struct):
 
 
 class SimulatedRunner:
-    """Implements `ProcessRunner` under the running loop's time. `processes` has the running ones, by container id.
+    """Implements `ProcessRunner` in the time of the running loop.
+
+    `processes` contains running processes by container ID.
 
     The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox. `busy` returns their
     usage.
@@ -106,7 +108,7 @@ class SimulatedRunner:
         self.busy: Busyness = idle
         self._script = script
         self._network: Network = network
-        self._pids = itertools.count(2**22 + 1)  # no process of Linux has such a number
+        self._pids = itertools.count(2**22 + 1)  # larger than any Linux PID
         self._hosts = itertools.count(2)
         self._commands: dict[int, tuple[asyncio.TimerHandle, Callable[[Exit], None]]] = {}
 
@@ -115,7 +117,7 @@ class SimulatedRunner:
         return Capabilities(namespaces=True, network=self._network)
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:  # noqa: ARG002 - a model loses none
-        """Record a pod; return its address."""
+        """Record a pod, and return its address."""
         if spec.id in self.sandboxes:
             raise StartError(f"sandbox {spec.id} exists already")
         number = next(self._hosts)
@@ -125,7 +127,7 @@ class SimulatedRunner:
         return self.addresses[spec.id]
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
-        """Start a program."""
+        """Start a simulated process."""
         program = self._script(spec)
         if program.start_delay:
             await asyncio.sleep(program.start_delay)
@@ -146,7 +148,7 @@ class SimulatedRunner:
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
     ) -> int:
-        """Run a command: it prints its arguments and ends as the program specifies."""
+        """Run a command that prints its arguments and exits as specified."""
         if container_id not in self.processes:
             raise StartError(f"container {container_id} does not run")
         delay, code = self.processes[container_id].program.commands.get(argv, (0.0, 0))
@@ -157,11 +159,11 @@ class SimulatedRunner:
         return pid
 
     async def kill_exec(self, pid: int) -> None:
-        """End a command."""
+        """Stop a command."""
         self._end_command(pid, _killed(signals.SIGKILL))
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:  # noqa: ARG002 - one process each
-        """End a process at once, or after the time that its program specifies."""
+        """Stop a process immediately, or after the specified time."""
         process = self.processes.get(container_id)
         if process is None or process.spec.sandbox_id in self.hung:
             return
@@ -173,22 +175,22 @@ class SimulatedRunner:
             process.timers.append(loop.call_later(process.program.term, self.end, container_id, _killed(signal)))
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
-        """Return a socket that connects to modelled processes."""
+        """Return a socket that connects to simulated processes."""
         if sandbox_id is not None and sandbox_id not in self.sandboxes:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"there is no sandbox {sandbox_id}")
         return _ModelSocket(self, sandbox_id)
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
-        """Raise an error: sockets of a model have no packets."""
+        """Raise an error, because simulated sockets do not have packets."""
         if losses:
             raise StartError(NOT_MODELLED)
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:  # noqa: ARG002 - the same for all
-        """Raise an error: packets are not modelled."""
+        """Raise an error, because packets are not simulated."""
         raise StartError(NOT_MODELLED)
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:  # noqa: ARG002 - the same for all
-        """Raise an error: file systems are not modelled."""
+        """Raise an error, because file systems are not simulated."""
         raise StartError(NOT_MODELLED)
 
     async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
@@ -203,15 +205,15 @@ class SimulatedRunner:
         return usages
 
     async def memory(self, pid: int) -> int:  # noqa: ARG002 - the same for all
-        """Return the memory of a modelled program."""
+        """Return the memory of a simulated process."""
         return MODELLED_MEMORY
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
-        """Record the limit: the time of processors is not modelled."""
+        """Record the limit, because CPU time is not simulated."""
         self.cores[pid] = cores
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
-        """End all remaining processes of a pod."""
+        """Stop all remaining processes of a pod."""
         self.sandboxes.pop(sandbox_id, None)
         self.addresses.pop(sandbox_id, None)
         for container_id in [key for key, process in self.processes.items() if process.spec.sandbox_id == sandbox_id]:
@@ -223,7 +225,7 @@ class SimulatedRunner:
             await self.remove_sandbox(sandbox_id)
 
     def end(self, container_id: str, ending: Exit) -> None:
-        """End a process now, as if it had exited or been killed from outside."""
+        """Stop a process immediately, as if it had exited or been killed from outside."""
         process = self.processes.pop(container_id, None)
         if process is None:
             return
@@ -260,7 +262,7 @@ def _killed(signal: int) -> Exit:
 
 
 class _ModelSocket(socket.socket):
-    """One end of a socket pair; connecting hands the other end to a responder, or is refused."""
+    """One end of a socket pair. Connecting passes the other end to a responder, or fails."""
 
     def __init__(self, runner: SimulatedRunner, sandbox_id: str | None) -> None:
         near, self._far = socket.socketpair()
@@ -282,7 +284,7 @@ class _ModelSocket(socket.socket):
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
     def setsockopt(self, *_: Any) -> None:
-        """Do nothing: there are no options."""
+        """Do nothing, because there are no options."""
 
     def close(self) -> None:
         """Close both ends that are still open."""

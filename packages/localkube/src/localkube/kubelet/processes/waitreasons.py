@@ -1,4 +1,4 @@
-"""The waits of the programs of a container, from /proc: a lock, a sleep, a socket with its peer, the disk, the CPU.
+"""Reads what container processes wait for from /proc: a lock, a sleep, a socket with its peer, the disk, or the CPU.
 
 Of a tree of processes, the result describes a process that does not wait for another one of the tree. Its main thread
 counts, because it drives the program. Facts that the kernel does not show (another kernel, an exited process) are
@@ -20,10 +20,10 @@ from msgspec import Struct
 from localkube.kubelet.processes import processtree
 
 LOOK: Final = 0.1
-"""Seconds between two readings of the CPU time of a process."""
+"""The number of seconds between two measurements of the CPU time of a process."""
 
 BUSY_TICKS: Final = 2
-"""The CPU time between the two readings, in hundredths of a second, above which a process counts as busy."""
+"""The minimum CPU time between the measurements, in hundredths of a second, of a busy process."""
 
 MOST_PROCESSES: Final = 256
 """The maximum number of processes of a container that are examined."""
@@ -34,7 +34,7 @@ LISTENS: Final = "0A"
 
 
 class SystemCall(Enum):
-    """The meaning of a waiting system call: `ONE` waits for a descriptor (its first argument), `MANY` for several."""
+    """The meaning of a waiting system call. `ONE` waits for one descriptor, and `MANY` for several."""
 
     LOCK = auto()
     SLEEP = auto()
@@ -62,11 +62,11 @@ SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
         SystemCall.FILE_LOCK: (25, 32),
     },
 }
-"""The numbers of system calls that wait, by machine."""
+"""The numbers of waiting system calls by machine type."""
 
 
 class WaitReason(Struct, frozen=True):
-    """The wait of a program, in words; `peer` is the address and port at the other end of a socket, or empty."""
+    """A description of the wait. `peer` is the address and port at the other end of a socket, or an empty string."""
 
     what: str
     peer: str = ""
@@ -82,11 +82,11 @@ STATES: Final[Mapping[str, WaitReason | None]] = {
     "D": WaitReason("the disk"),
     "R": BUSY,
 }
-"""The waits that the state of a process shows; other processes sleep in a system call."""
+"""The waits that are visible in the process state. Other processes sleep in a system call."""
 
 
 class Socket(NamedTuple):
-    """A TCP socket: the other end, the own port, and its state, two hexadecimal digits."""
+    """A TCP socket: the remote end, the local port, and its state (two hexadecimal digits)."""
 
     peer: str
     port: int
@@ -94,7 +94,7 @@ class Socket(NamedTuple):
 
 
 def look(pids: Iterable[int]) -> WaitReason | None:
-    """Return what the programs with these first processes wait for, None if it is not known.
+    """Return what the processes with these main processes wait for, or None if it is unknown.
 
     The call takes `LOOK` seconds.
     """
@@ -103,7 +103,7 @@ def look(pids: Iterable[int]) -> WaitReason | None:
     time.sleep(LOOK)
     now = processtree.read()
     tree = [pid for pid in (*first, *processtree.descendants(first, before)) if pid in before and pid in now]
-    for pid in reversed(tree[:MOST_PROCESSES]):  # the youngest is what the others wait for
+    for pid in reversed(tree[:MOST_PROCESSES]):  # the others wait for the youngest process
         is_busy = now[pid].own_ticks - before[pid].own_ticks >= BUSY_TICKS
         with suppress(OSError, ValueError, IndexError):
             if (wait := _describe(pid, now[pid].state, is_busy=is_busy)) is not None:
@@ -112,7 +112,7 @@ def look(pids: Iterable[int]) -> WaitReason | None:
 
 
 def _describe(pid: int, state: str, *, is_busy: bool) -> WaitReason | None:
-    """Return what one process waits for; None if it has ended, or waits for another process."""
+    """Return what one process waits for, or None if it has exited or waits for another process."""
     if state in STATES:
         return STATES[state]
     if is_busy:
@@ -156,7 +156,7 @@ def _of_descriptor(pid: int, descriptor: int) -> WaitReason:
 
 
 def _of_many(pid: int) -> WaitReason:
-    """Return the wait of a polling process; a connection that the other side closed comes first."""
+    """Return the wait of a polling process. A connection that the peer closed takes precedence."""
     sockets = _sockets(pid)
     own: list[Socket] = []
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
@@ -180,7 +180,7 @@ def _of_socket(socket: Socket) -> WaitReason:
 
 
 def _sockets(pid: int) -> dict[str, Socket]:
-    """Return the TCP sockets in the network of a process by their inodes."""
+    """Return the TCP sockets in the network of a process, by their inodes."""
     sockets = {}
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
@@ -191,7 +191,7 @@ def _sockets(pid: int) -> dict[str, Socket]:
 
 
 def _address(text: str) -> str:
-    """Return an address and port of /proc/net/tcp; its words of 32 bits are in the byte order of the machine.
+    """Parse an address and port in /proc/net/tcp. Its 32-bit words are in the byte order of the machine.
 
     >>> _address("0100007F:0BB8") if sys.byteorder == "little" else "127.0.0.1:3000"
     '127.0.0.1:3000'

@@ -1,1 +1,1 @@
-"""Pods on one machine: Linux namespaces, or plain processes if those are refused."""
+"""Runs pods on one machine, in Linux namespaces or, if they are not available, as plain processes."""

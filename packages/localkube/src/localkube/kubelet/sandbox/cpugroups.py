@@ -1,4 +1,4 @@
-"""Limits the processor time of containers with cgroups, where this process may create some.
+"""Limits the CPU time of containers with cgroups, if this process can create them.
 
 A group of this process is created below its own cgroup (version 1), or below the nearest ancestor that gives the controller
 `cpu` to its children (version 2). Existing groups and mounts are not changed. It has one group for each container with a
@@ -18,24 +18,24 @@ from localkube.kubelet.processes import processstats, processtree
 CONTROLLER: Final = "cpu"
 PREFIX: Final = "localkube-"
 PERIOD: Final = 100_000
-"""Microseconds in which a container may use its share, as on a node."""
+"""The period in microseconds in which a container can use its share, as on a node."""
 
 LEAST: Final = 1_000
-"""The smallest share that the kernel accepts, in microseconds."""
+"""The minimum share that the kernel accepts, in microseconds."""
 
 ROUNDS: Final = 10
-"""How often the processes of a container are looked for: children of processes that are not in the group yet."""
+"""The number of searches for processes of a container, whose children might not be in the cgroup yet."""
 
 
 class Parent(NamedTuple):
-    """An existing group in which this process may be able to create one."""
+    """An existing cgroup in which this process might be able to create a cgroup."""
 
     directory: Path
     version: int
 
     @property
     def is_usable(self) -> bool:
-        """Return whether children have the controller, and whether this process may move processes into them."""
+        """Return whether children have the controller, and whether this process can move processes into them."""
         if self.version == 1:
             return os.access(self.directory, os.W_OK)
         with suppress(OSError):
@@ -45,10 +45,10 @@ class Parent(NamedTuple):
 
 
 class CpuGroups:
-    """The groups of one cluster; its methods may be called in any thread."""
+    """The cgroups of one cluster. You can call its methods in any thread."""
 
     def __init__(self, parent: Parent) -> None:
-        """Create the group of this process; raise OSError if the kernel refuses it."""
+        """Create the cgroup of this process. Raise OSError if the kernel rejects it."""
         self._version = parent.version
         self._top = parent.directory / f"{PREFIX}{os.getpid()}-{randomness.uid()}"
         self._lock = threading.Lock()
@@ -63,8 +63,8 @@ class CpuGroups:
             raise
 
     def limit(self, pid: int, cores: float) -> None:
-        """Limit the container of a program to so many cores, 0: no longer. Nothing happens if it has exited."""
-        with self._lock, suppress(OSError):  # the group around this process may have a smaller limit
+        """Limit a container to `cores`, or remove the limit if it is 0. Do nothing if the container has exited."""
+        with self._lock, suppress(OSError):  # the cgroup around this process can have a lower limit
             for leaf in self._top.iterdir():
                 _remove(leaf)
             leaf = self._leaf(pid)
@@ -72,7 +72,7 @@ class CpuGroups:
             self._join(leaf, pid)
 
     def close(self) -> None:
-        """Remove all groups; their processes have ended."""
+        """Remove all cgroups, whose processes have exited."""
         with self._lock:
             _remove_all(self._top)
 
@@ -90,7 +90,7 @@ class CpuGroups:
             (leaf / "cpu.cfs_quota_us").write_text(str(-1 if share is None else share))
 
     def _join(self, leaf: Path, pid: int) -> None:
-        """Move all processes of a container; the kernel puts their later children into the same group."""
+        """Move all processes of a container. The kernel adds their later children to the same cgroup."""
         moved: set[int] = set()
         for _ in range(ROUNDS):
             processes = processtree.read()
@@ -104,7 +104,7 @@ class CpuGroups:
 
 
 def find(proc: str = "/proc") -> CpuGroups | None:
-    """Return groups in the nearest place where this process may create them; None where there is none."""
+    """Return cgroups in the nearest place where this process can create them, or None if there is none."""
     try:
         mounts, own = (Path(proc, "self", name).read_text() for name in ("mountinfo", "cgroup"))
     except OSError:
@@ -117,7 +117,7 @@ def find(proc: str = "/proc") -> CpuGroups | None:
 
 
 def parents(mounts: str, own: str) -> Iterator[Parent]:
-    r"""Yield the groups around a process, the nearest first, from its mountinfo and its cgroup file.
+    r"""Yield the cgroups around a process, nearest first, based on its mountinfo and its cgroup file.
 
     >>> mounts = "9 1 0:1 / /sys/fs/cgroup/cpu rw - cgroup c rw,cpu\n8 1 0:2 / /u rw - cgroup2 c rw\n"
     >>> [f"{parent.directory} {parent.version}" for parent in parents(mounts, "4:cpu:/a\n0::/b/c\n")]
@@ -142,7 +142,7 @@ def parents(mounts: str, own: str) -> Iterator[Parent]:
 
 
 def _clear(directory: Path) -> None:
-    """Remove the groups of clusters that were killed."""
+    """Remove the cgroups of killed clusters."""
     for group in directory.glob(f"{PREFIX}*"):
         pid, _, _ = group.name.removeprefix(PREFIX).partition("-")
         if pid.isdigit() and not Path("/proc", pid).exists():
@@ -157,6 +157,6 @@ def _remove_all(group: Path) -> None:
 
 
 def _remove(group: Path) -> None:
-    """Remove an empty group. A group with processes remains, and files of a group are not removed."""
+    """Remove an empty cgroup. A cgroup with processes remains, and its files are not removed."""
     with suppress(OSError):
         group.rmdir()

@@ -1,4 +1,4 @@
-"""Connects the pods' network to the outside, by an installed program: pasta or slirp4netns.
+"""Connects the network of the pods to other networks with an installed proxy: pasta or slirp4netns.
 
 Either creates a tap interface in the pods' network and forwards its traffic through sockets of the user. Nothing is
 changed on the host (no forwarding, no firewall rule, no root), and other machines cannot reach pods. Pods cannot reach
@@ -24,7 +24,7 @@ _LOADER = (
     "import sys; sys.path.append(sys.argv[1]); from localkube.kubelet.sandbox.launcher.parentwatch import main; main()"
 )
 LOG_LIMIT = 2**20
-"""The maximum bytes of the program's log; a full log is emptied at the next start."""
+"""The maximum size of the proxy log in bytes. A full log is emptied at the next start."""
 
 _INTERFACE = "tap0"
 _SECONDS_TO_START = 5.0
@@ -34,7 +34,7 @@ NO_WAY_OUT = "a way out of the pods' network: pods reach each other and nothing 
 
 @dataclass(frozen=True, slots=True)
 class EgressProgram:
-    """A program that forwards the pods' traffic: its options, and the addresses by which pods use it."""
+    """A proxy that forwards the traffic of pods, with its options, and the addresses for pods."""
 
     kind: Literal["pasta", "slirp4netns"]
     options: tuple[str, ...]
@@ -63,14 +63,14 @@ CARRIERS = (
 
 
 class Egress:
-    """The program that forwards the pods' traffic, if there is one."""
+    """The proxy that forwards the traffic of pods, if there is one."""
 
     def __init__(self, state_directory: Path) -> None:
         self._log = state_directory / "way-out.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     async def open(self, launcher: Launcher, carriers: Sequence[EgressProgram] = CARRIERS) -> list[str]:
-        """Start the first program that works; if none does, return what pods lose."""
+        """Start the first proxy that works. If none works, return the effect for pods."""
         failures = []
         for carrier in carriers:
             program = shutil.which(carrier.kind)
@@ -86,7 +86,7 @@ class Egress:
         return [f"{NO_WAY_OUT} ({hint})"]
 
     async def close(self) -> None:
-        """End the program."""
+        """Stop the proxy."""
         if self._process is not None:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
@@ -109,7 +109,7 @@ class Egress:
             )
 
     async def _attach(self, launcher: Launcher, carrier: EgressProgram, process: subprocess.Popen[bytes]) -> str | None:
-        """Connect the pods to the program's interface as soon as it exists; return the error, None on success."""
+        """Connect the pods to the interface of the proxy when it exists. Return the error, or None if it succeeds."""
         route = {"interface": _INTERFACE, "gateway": carrier.gateway, "nameserver": carrier.nameserver}
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _SECONDS_TO_START

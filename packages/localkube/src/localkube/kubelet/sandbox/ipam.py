@@ -1,4 +1,4 @@
-"""Addresses of pods: the free ones, and the block of 127.0.0.0/8 that this cluster uses.
+"""Manages free pod addresses, and the block of 127.0.0.0/8 that this cluster uses.
 
 An address is reused as late as possible, because a connection or a name lookup may outlive its pod.
 """
@@ -13,7 +13,7 @@ WAY_OUT_NAMESERVER = "10.88.0.3"
 POD_NETWORK = ipaddress.IPv4Network("10.88.0.0/16")
 LOOPBACK = "127.0.0.1"
 
-_RESERVED = 256  # the first addresses of a block: its own, gateways, name servers
+_RESERVED = 256  # the first addresses of a block: its own, gateways and name servers
 _CLAIM_PORT = 28088
 _CLAIM_HOST = 1
 _BLOCKS = range(88, 248)
@@ -47,12 +47,12 @@ class AddressPool:
         raise AddressesExhaustedError(f"all {last - _RESERVED} addresses of {self._block} are in use; delete some pods")
 
     def release(self, address: str) -> None:
-        """Release an address, which may be assigned again."""
+        """Release an address, so that it can be reassigned."""
         self._used.discard(address)
 
 
 class LoopbackBlock:
-    """A 127.N.0.0/16 that no other cluster on this machine uses.
+    """A 127.N.0.0/16 block that no other cluster on this machine uses.
 
     A bound socket reserves it, and a crash releases it.
     """

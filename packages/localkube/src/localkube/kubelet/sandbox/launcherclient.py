@@ -1,4 +1,4 @@
-"""The cluster process's end of the connection to the launcher: requests and their responses, on the event loop.
+"""The cluster process's end of the launcher connection, with requests and responses on the event loop.
 
 In: requests with descriptors. Out: the response to each, and events (ends of processes) to a callback, both in the
 order in which the launcher sent them: the callback for an end runs after the task that awaited the start has continued.
@@ -22,11 +22,11 @@ from localkube.kubelet.sandbox.launcher.launcherconnection import (
 )
 
 AT_ONCE: Final = 64
-"""Responses that are read in one iteration of the loop: the kernel returns responses with descriptors one by one."""
+"""The number of responses per loop iteration. The kernel returns responses with descriptors one by one."""
 
 
 class LauncherEndedError(StartError):
-    """The launcher has ended, and with it all processes of all pods."""
+    """The launcher has exited, and with it all processes of all pods."""
 
 
 class LauncherClient:
@@ -47,7 +47,7 @@ class LauncherClient:
         self._loop.add_reader(link.fileno(), self._read)
 
     async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> ReceivedMessage:
-        """Send a request and return its response, with descriptors for the caller; raise `StartError` if refused."""
+        """Send a request, and return its response with descriptors. Raise `StartError` if it is rejected."""
         if self.closed:
             raise LauncherEndedError("the launcher of the pods has ended")
         number = next(self._numbers)
@@ -62,7 +62,7 @@ class LauncherClient:
         return answer
 
     def close(self) -> None:
-        """Close the connection, which ends the launcher and all its processes.
+        """Close the connection, which stops the launcher and all its processes.
 
         Pending requests raise `LauncherEndedError`.
         """
@@ -132,7 +132,7 @@ class LauncherClient:
 
 
 def _duplicate(fds: tuple[int, ...]) -> list[int]:
-    """Duplicate descriptors, as their owner may close them before they are sent; all or none."""
+    """Duplicate all descriptors, because their owner might close them earlier. If one fails, close all."""
     copies: list[int] = []
     try:
         for fd in fds:

@@ -1,4 +1,4 @@
-"""Starts the launcher process; an error gives the reason if it cannot start."""
+"""Starts the launcher process. An error contains the reason if it cannot start."""
 
 import asyncio
 import json
@@ -24,30 +24,30 @@ Isolation: TypeAlias = Literal["namespaces", "plain"]
 
 _LOADER = "import sys; sys.path.append(sys.argv[2]); from localkube.kubelet.sandbox.launcher.main import main; main()"
 DIRECTORY = Path(localkube.__file__).parents[1]
-"""The directory in which the launcher finds its modules."""
+"""The directory with the modules of the launcher."""
 
 
 class LauncherRefusedError(Exception):
-    """The machine refuses a requirement of this kind of launcher; the text names it."""
+    """The machine does not meet a requirement of this type of launcher. The message contains the requirement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A running launcher. `pid` is the process inside the namespaces; wait for the end of `process`."""
+    """A running launcher. `pid` is the process inside the namespaces. To wait for its exit, use `process`."""
 
     process: subprocess.Popen[bytes]
     pid: int
     channel: LauncherClient
 
     async def stop(self) -> None:
-        """End the launcher and all its descendants; return when they have ended."""
+        """Stop the launcher and all its descendants, and wait until they have exited."""
         self.channel.close()
         await asyncio.to_thread(self.process.wait)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """The options of a launcher: its isolation, and the address of its bridge (None: on the host's network).
+    """The options of a launcher: its isolation, and the address of its bridge (None for the host network).
 
     `files` is the limit of open files for programs of pods.
     """
@@ -59,14 +59,14 @@ class LaunchOptions:
 
 
 def log_of(state_directory: Path) -> Path:
-    """Return the file of a launcher's unexpected errors."""
+    """Return the file for unexpected errors of a launcher."""
     return state_directory / "launcher.log"
 
 
 async def launch(
     options: LaunchOptions, on_event: Callable[[Message], None], on_closed: Callable[[], None]
 ) -> Launcher:
-    """Start a launcher and wait until it is ready. It ends with the calling thread, which runs the event loop."""
+    """Start a launcher and wait until it is ready. It exits with the calling thread, which runs the event loop."""
     run = options.state_directory / "sandbox"
     run.mkdir(parents=True, exist_ok=True)
     log = log_of(options.state_directory)
@@ -97,14 +97,14 @@ async def launch(
         await asyncio.to_thread(process.wait)
         raise LauncherRefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
     except BaseException:
-        link.close()  # this ends the launcher
+        link.close()  # this stops the launcher
         raise
     return Launcher(process, pid, LauncherClient(link, on_event, on_closed))
 
 
 @contextmanager
 def _identity_of_stubs() -> Iterator[int]:
-    """Yield a descriptor of a file in memory with the key and the certificate of stubs: it must not stay on disk."""
+    """Yield a descriptor of an in-memory file with the key and certificate of stubs, which must not be on disk."""
     descriptor = os.memfd_create("identity-of-stubs")
     try:
         certificate, key = build_certificate(datetime.now(UTC), "stub")
@@ -136,13 +136,13 @@ def _last_line(log: Path) -> str:
 
 
 class LauncherExits:
-    """Counts the ends of launchers; there is no back-off after the first one, nor after a long time without any."""
+    """Counts launcher exits. There is no backoff after the first exit, or after a long time without an exit."""
 
     def __init__(self) -> None:
         self.not_before = datetime.min.replace(tzinfo=UTC)
         self._backoff = backoff.Backoff()
 
     def note(self, now: datetime) -> None:
-        """Record the end of a launcher, or a failed start."""
+        """Record the exit of a launcher, or a failed start."""
         self.not_before = now + self._backoff.wait(now)
         self._backoff = self._backoff.after_restart(now, now)

@@ -1,4 +1,4 @@
-"""Names of pods for plain processes: without namespaces, a pod has neither its own host name nor its own /etc/hosts.
+"""Resolves pod names for plain processes, which have neither a separate host name nor a separate /etc/hosts.
 
 Python programs resolve names by `resolver/sitecustomize.py`, which they import automatically. Other programs resolve
 them if the library nss_wrapper is installed (Debian's package libnss-wrapper), which replaces the C library's resolver.
@@ -13,26 +13,26 @@ from typing import Final
 from localkube.kubelet.sandbox.resolver.sitecustomize import HOSTNAME, HOSTS
 
 WRAPPERS: Final = ("libnss_wrapper.so", "libnss_wrapper.so.0")
-"""The library's names: distributions install either or both."""
+"""The names of the library. Distributions install either or both."""
 
 LONGEST: Final = 10.0
-"""The maximum seconds until a program without work ends."""
+"""The maximum number of seconds until a process without work exits."""
 
 RESOLVER: Final = Path(__file__).parent / "resolver"
 
 ONLY_PYTHON: Final = (
     "host names and names of pods in programs other than Python: libnss_wrapper, which resolves them, is not installed"
 )
-"""The limits without the library."""
+"""The limitations without the library."""
 
 
 def find_wrapper(candidates: Sequence[str] = WRAPPERS) -> str | None:
-    """Return the name of the library nss_wrapper; None if the loader finds none. Starts a program for each candidate."""
+    """Return the name of the library nss_wrapper, or None. Each candidate is tested in a process."""
     return next((name for name in candidates if _can_be_preloaded(name)), None)
 
 
 def _can_be_preloaded(library: str) -> bool:
-    """Return whether the loader accepts a library: if not, it starts the program but prints a complaint."""
+    """Return whether the loader accepts a library. If not, it starts the process but prints a warning."""
     try:
         tried = subprocess.run(
             ["true"],
@@ -47,7 +47,7 @@ def _can_be_preloaded(library: str) -> bool:
 
 
 def with_names(env: Mapping[str, str], hosts: Path, hostname: str, wrapper: str | None) -> dict[str, str]:
-    """Return a container's variables, with the variables by which its programs resolve the names in a hosts file.
+    """Return the variables of a container, including the variables with which its processes use a hosts file.
 
     >>> found = with_names({"PYTHONPATH": "/app"}, Path("/run/hosts"), "web-0", "libnss_wrapper.so.0")
     >>> found["PYTHONPATH"] == f"{RESOLVER}:/app"
@@ -64,5 +64,5 @@ def with_names(env: Mapping[str, str], hosts: Path, hostname: str, wrapper: str 
 
 
 def _joined(first: str, rest: str | None) -> str:
-    """Return a list of paths; an empty rest adds nothing, as an empty entry would be the working directory."""
+    """Join a list of paths. An empty rest is omitted, because an empty entry would be the working directory."""
     return f"{first}:{rest}" if rest else first

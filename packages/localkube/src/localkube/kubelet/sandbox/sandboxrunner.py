@@ -1,4 +1,4 @@
-"""`ProcessRunner` on one machine: sends requests to the launcher, assigns addresses, notifies subscribers of ends.
+"""Implements `ProcessRunner` on one machine. Sends requests to the launcher, assigns addresses, and reports exits.
 
 When a launcher ends, all its sandboxes end. The next sandbox starts a new launcher on the same kind of ground: at once
 the first time, then with increasing back-off while launchers keep ending.
@@ -59,16 +59,16 @@ KILLED = Exit(137, 9)
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
 AT_ONCE = 4
-"""Sandboxes and containers that are created or removed at once: probes need the same launcher for their sockets."""
+"""The number of sandboxes and containers created or removed concurrently, because probes use the same launcher."""
 
 LONGEST_TURN = 2.0
-"""Seconds after which the next sandbox or container is started although the previous one is not complete."""
+"""The number of seconds after which the next start begins, even if the previous one is not complete."""
 
 NO_LIMITS = "CPU limits: they are not enforced here, as this user may not create a cgroup"
 
 
 class HostAttempt(NamedTuple):
-    """A kind of ground to try, and the lost features if it is refused (empty: there is no other kind to try)."""
+    """An isolation mode to try, and the missing features if it fails (empty if there is no other mode)."""
 
     isolation: Isolation
     network: Network
@@ -112,7 +112,7 @@ class SandboxRunner:
         self._commands: dict[int, str] = {}
 
     async def start(self) -> Capabilities:
-        """Prepare the machine; return the granted capabilities."""
+        """Prepare the machine, and return the granted capabilities."""
         await self.stop()
         self._files = raise_limit()
         self._cpu = cpugroups.find()
@@ -135,7 +135,7 @@ class SandboxRunner:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn with the launcher.
+        """Wait for access to the launcher.
 
         It ends with the body, or after `LONGEST_TURN`, as a mount may wait forever.
         """
@@ -150,7 +150,7 @@ class SandboxRunner:
                 self._changing.release()
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
-        """Create the pod's namespaces and network; return its IP address."""
+        """Create the namespaces and network of the pod, and return its IP address."""
         await self._heal()
         launcher = self._require()
         address = self._take_address(spec)
@@ -164,7 +164,7 @@ class SandboxRunner:
         return address
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
-        """Start a process in its sandbox; return its PID on the host."""
+        """Start a process in its sandbox, and return its PID on the host."""
         if self._is_plain and (sandbox := self._sandboxes.get(spec.sandbox_id)) is not None:
             hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
             spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
@@ -175,7 +175,7 @@ class SandboxRunner:
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
     ) -> int:
-        """Start a further process in a running container; return its PID on the host."""
+        """Start an additional process in a running container, and return its PID on the host."""
         key = f"exec-{next(self._numbers)}-{container_id}"
 
         def forget(end: Exit) -> None:
@@ -187,34 +187,34 @@ class SandboxRunner:
         return pid
 
     async def kill_exec(self, pid: int) -> None:
-        """Kill a process that `exec` started, and its descendants. A process that has ended is not an error."""
+        """Kill a process that `exec` started, and its descendants. Ignore an exited process."""
         key = self._commands.get(pid)
         if key is not None:
             await self.signal(key, signal.SIGKILL, everything=True)
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
-        """Signal the container's first process, or all its processes. A container that has ended is not an error."""
+        """Signal the main process of the container, or all its processes. Ignore a terminated container."""
         await self._request_if_running(
             "signal", {"container": container_id, "signal": int(signal), "everything": everything}
         )
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
-        """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
+        """Return an unconnected, non-blocking TCP socket in the network of the pod, or of all pods if it is None."""
         answer = await self._require().channel.request("socket", {"pod": sandbox_id})
         sock = socket.socket(fileno=answer.fds[0])
         sock.setblocking(False)
         return sock
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
-        """Drop these packets between sandboxes, and no others."""
+        """Drop only these packets between sandboxes."""
         await self._require().channel.request("lose", {"rules": losses})
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
-        """Delay every packet to a sandbox by this time; 0 ends the delay."""
+        """Delay every packet to a sandbox by this time, or stop the delay if it is 0."""
         await self._require().channel.request("delay", {"pod": sandbox_id, "seconds": seconds})
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
-        """Resize a memory file system of a container (0: to its content); return the former size in bytes."""
+        """Resize an in-memory file system of a container, to its content if 0. Return the previous size in bytes."""
         request = {"container": container_id, "path": path, "size": size}
         return int((await self._require().channel.request("bound", request)).message["size"])
 
@@ -227,12 +227,12 @@ class SandboxRunner:
         return await asyncio.to_thread(processstats.memory, pid)
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
-        """Limit the processor time of a container, if this machine grants a cgroup."""
+        """Limit the CPU time of a container, if this machine permits a cgroup."""
         if self._cpu is not None:
             await asyncio.to_thread(self._cpu.limit, pid, cores)
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
-        """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
+        """Kill the remaining processes, and release network and mounts of the sandbox. Ignore a missing sandbox."""
         async with self.turn():
             await self._request_if_running("remove", {"pod": sandbox_id})
         sandbox = self._sandboxes.pop(sandbox_id, None)
@@ -240,7 +240,7 @@ class SandboxRunner:
             self._release_address(sandbox.address)
 
     async def stop(self) -> None:
-        """Remove all sandboxes and end the runner."""
+        """Remove all sandboxes and stop the runner."""
         self._granted = None
         await self._clear()
         if self._cpu is not None:
@@ -264,7 +264,7 @@ class SandboxRunner:
         self._pool = None
 
     async def _heal(self) -> None:
-        """Start a new launcher if the previous one ended; raise `LauncherEndedError` during the back-off."""
+        """Start a new launcher if the previous one exited. Raise `LauncherEndedError` during the backoff."""
         async with self._healing:
             if self._granted is None or (self._launcher is not None and not self._launcher.channel.closed):
                 return
@@ -305,7 +305,7 @@ class SandboxRunner:
         raise AssertionError("the last attempt returns or raises")
 
     def _attempts(self) -> list[HostAttempt]:
-        """Return the kinds of ground to try, the best first."""
+        """Return the isolation modes to try, best first."""
         plain = HostAttempt("plain", "shared")
         if self._isolation == "plain":
             return [plain]
@@ -322,7 +322,7 @@ class SandboxRunner:
         return self._launcher
 
     async def _request_if_running(self, op: str, fields: Message) -> None:
-        """Send a request that is fulfilled already if the launcher has ended."""
+        """Send a request that is already fulfilled if the launcher has exited."""
         try:
             await self._require().channel.request(op, fields)
         except LauncherEndedError:
@@ -370,7 +370,7 @@ class SandboxRunner:
 
 
 def fields_of(spec: SandboxSpec | ContainerSpec) -> Message:
-    """Return a specification as the launcher reads it (`launcher/launchspecs.py`), with absolute paths."""
+    """Return a spec in the format of the launcher (`launcher/launchspecs.py`), with absolute paths."""
     return asdict(spec, dict_factory=_plain)
 
 
@@ -379,7 +379,7 @@ def _plain(fields: list[tuple[str, object]]) -> Message:
 
 
 def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a line for each loss, with its reason.
+    """Return a line for each missing feature, with its reason.
 
     If several consecutive losses have one reason, the last line has it.
 

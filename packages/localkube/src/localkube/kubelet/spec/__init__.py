@@ -1,1 +1,1 @@
-"""The parts of a pod's specification that the kubelet uses. Pure."""
+"""The parts of a pod spec that the kubelet uses, without I/O."""

@@ -1,4 +1,4 @@
-"""The back-off of restarts of a container: 10 s, doubled each time, at most 300 s.
+"""The restart backoff of a container: 10 s, doubled each time, at most 300 s.
 
 The first restart is immediate. After a run of 10 minutes the back-off is reset.
 """
@@ -12,12 +12,12 @@ FORGIVEN: Final = 2 * LONGEST
 
 
 def is_early(moment: datetime, now: datetime) -> bool:
-    """Return whether to wait for a moment; False if the clock was set back since."""
+    """Return whether to wait until the given time, or False if the clock was set back since."""
     return now < moment <= now + LONGEST
 
 
 class Backoff(NamedTuple):
-    """The wait after the next end, and when it was last increased."""
+    """The delay after the next exit, and the time at which it was last increased."""
 
     delay: timedelta = timedelta()
     lengthened: datetime | None = None
@@ -26,10 +26,10 @@ class Backoff(NamedTuple):
         return self.lengthened is None or at - self.lengthened > FORGIVEN
 
     def wait(self, finished: datetime) -> timedelta:
-        """Return how long a container that ended at `finished` must wait."""
+        """Return the required delay of a container that terminated at `finished`."""
         return timedelta() if self._is_forgiven(finished) else self.delay
 
     def after_restart(self, finished: datetime, now: datetime) -> "Backoff":
-        """Return the back-off of a container that ended at `finished` and restarts now."""
+        """Return the backoff of a container that terminated at `finished` and is being restarted."""
         delay = INITIAL if self._is_forgiven(finished) else min(self.delay * 2, LONGEST)
         return Backoff(delay, now)

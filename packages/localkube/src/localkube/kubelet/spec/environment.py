@@ -1,4 +1,4 @@
-"""The environment, command and arguments of a container. Pure: the data of ConfigMaps and Secrets is passed in.
+"""Builds the environment, command and arguments of a container, without I/O.
 
 Order of an environment, later entries override earlier ones: variables of the host, `envFrom`, `env`. `$(NAME)` refers
 to earlier entries, `$$` is a dollar sign, an unknown name is not replaced.
@@ -29,7 +29,7 @@ REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
 class ReferencedObjects(msgspec.Struct, frozen=True):
-    """The existing ConfigMaps and Secrets of the pod's namespace, by name, with their values as bytes.
+    """The existing ConfigMaps and Secrets of the pod's namespace by name, with their values as bytes.
 
     The `binaryData` of ConfigMaps is separate: files contain it, variables do not (the kubelet's
     `makeEnvironmentVariables`).
@@ -40,7 +40,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
     binary: Mapping[str, Mapping[str, bytes]] = msgspec.field(default_factory=dict)
 
     def files(self, config_map: str) -> Mapping[str, bytes] | None:
-        """Return the files for a ConfigMap in a volume; None if it does not exist."""
+        """Return the files for a ConfigMap in a volume, or None if it does not exist."""
         texts = self.config_maps.get(config_map)
         return None if texts is None else {**texts, **self.binary.get(config_map, {})}
 
@@ -62,20 +62,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def host_variables(host: Mapping[str, str], *, own_root: bool) -> dict[str, str]:
-    """Return the variables of the host; only a default search path if the container has its own root."""
+    """Return the variables of the host, or only a default search path if the container has a separate root."""
     if own_root:
         return {"PATH": CONTAINER_PATH, "HOME": "/root"}
     return {"PATH": CONTAINER_PATH} | {name: host[name] for name in PASSED if name in host}
 
 
 def use_environment(variables: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """Return the variables with a virtual environment's programs first on the search path."""
+    """Return the variables with the executables of a virtual environment first in the search path."""
     active = {"VIRTUAL_ENV": str(directory)} if (directory / "pyvenv.cfg").exists() else {}
     return {**variables, **active, "PATH": f"{directory / 'bin'}:{variables.get('PATH', CONTAINER_PATH)}"}
 
 
 def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> dict[str, str]:
-    """Return the container's variables; raise `SpecError` for missing sources."""
+    """Return the variables of the container. Raise `SpecError` if a source is missing."""
     variables = {**base, "HOSTNAME": podspec.hostname(context.pod)}
     for source in container.get("envFrom") or []:
         variables |= _from_source(source, context)
@@ -88,7 +88,7 @@ def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> d
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` by the variable's value.
+    """Replace `$(NAME)` by the value of the variable.
 
     >>> expand("$(A)-$$(A)-$(B)-$A-$$", {"A": "1"})
     '1-$(A)-$(B)-$A-$'
@@ -98,7 +98,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
         name = match["name"]
         return "$" if name is None else variables.get(name, match[0])
 
-    closed = text.rfind(")") + 1  # no reference ends after it; searching from every `$(` would take quadratic time
+    closed = text.rfind(")") + 1  # no reference is closed later; a search from every `$(` would take quadratic time
     return REFERENCE.sub(replace, text[:closed]) + text[closed:].replace("$$", "$")
 
 
@@ -146,7 +146,7 @@ def _referable(
 
 
 def _value(entry: JSONObject, container: JSONObject, context: Context, variables: Mapping[str, str]) -> str | None:
-    """Return the value of one entry; None to skip it (an optional reference without target)."""
+    """Return the value of one entry, or None for an optional reference without a target."""
     origin = entry.get("valueFrom")
     if not origin:
         return expand(entry.get("value") or "", variables)

@@ -1,4 +1,4 @@
-"""Values of a pod's own fields and resources, for environment variables and downwardAPI files. Pure.
+"""Returns the values of a pod's own fields and resources, for variables and downwardAPI files, without I/O.
 
 The fields are those of Kubernetes: name, namespace, uid, one label or annotation, node name, service account, addresses
 of host and pod; files can also have all labels or annotations. A limit that is not set counts as the node's allocatable
@@ -22,14 +22,14 @@ RESOURCE: Final = re.compile(r"(?P<kind>limits|requests)\.(?P<resource>.+)")
 
 
 class NodeFacts(Struct, frozen=True):
-    """The fields of the node that a pod may refer to."""
+    """The fields of the node that a pod can refer to."""
 
     host_ip: str
     allocatable: Mapping[str, quantity.Quantity]
 
 
 def field_value(pod: JSONObject, path: str, ip: str, node: NodeFacts) -> str:
-    """Return the text of one field; `ip` is the pod's address."""
+    """Return one field as a string. `ip` is the address of the pod."""
     subscript = SUBSCRIPT.fullmatch(path)
     if subscript:
         return str((meta.metadata(pod).get(subscript[1]) or {}).get(subscript["key"], ""))

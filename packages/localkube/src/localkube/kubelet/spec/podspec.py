@@ -1,4 +1,4 @@
-"""Accessors for a pod's specification (a plain dictionary), with Kubernetes' defaults."""
+"""Accessors for a pod spec (a plain dictionary), with the defaults of Kubernetes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,11 +13,11 @@ HOSTNAME_LENGTH: Final = 63
 
 
 class SpecError(Exception):
-    """The pod's specification is invalid or not supported; the text names the field, the value and what to do."""
+    """The pod spec is invalid or not supported. The message contains the field, the value and the solution."""
 
 
 def init_containers(pod: JSONObject) -> list[JSONObject]:
-    """Return the init containers, sidecars among them, in order."""
+    """Return the init containers, including sidecars, in order."""
     return meta.spec(pod).get("initContainers") or []
 
 
@@ -27,22 +27,22 @@ def regular_containers(pod: JSONObject) -> list[JSONObject]:
 
 
 def all_containers(pod: JSONObject) -> list[JSONObject]:
-    """Return init containers, then regular ones."""
+    """Return the init containers, followed by the regular containers."""
     return [*init_containers(pod), *regular_containers(pod)]
 
 
 def find_container(pod: JSONObject, name: str) -> JSONObject | None:
-    """Return the container of that name, init containers included."""
+    """Return the container with this name, including init containers."""
     return next((container for container in all_containers(pod) if container["name"] == name), None)
 
 
 def memory_limit(pod: JSONObject, name: str) -> int:
-    """Return the memory limit of a container in bytes, 0 for none."""
+    """Return the memory limit of a container in bytes, or 0 if it is unlimited."""
     return _limit(pod, name, "memory").ceil()
 
 
 def cpu_limit(pod: JSONObject, name: str) -> float:
-    """Return the limit of a container in cores, 0 for none."""
+    """Return the CPU limit of a container in cores, or 0 if it is unlimited."""
     return float(_limit(pod, name, "cpu").fraction())
 
 
@@ -52,19 +52,19 @@ def _limit(pod: JSONObject, name: str, resource: str) -> quantity.Quantity:
 
 
 def is_sidecar(container: JSONObject, pod: JSONObject) -> bool:
-    """Return whether an init container keeps running next to the regular ones."""
+    """Return whether an init container runs concurrently with the regular containers."""
     return container.get("restartPolicy") == "Always" and any(
         other["name"] == container["name"] for other in init_containers(pod)
     )
 
 
 def restart_policy(pod: JSONObject) -> str:
-    """Return the pod's restart policy: Always, OnFailure or Never."""
+    """Return the restart policy of the pod: Always, OnFailure or Never."""
     return str(meta.spec(pod).get("restartPolicy") or "Always")
 
 
 def grace_period(pod: JSONObject) -> float:
-    """Return the seconds between the stop signal and SIGKILL; a deletion may have shortened them."""
+    """Return the number of seconds between the stop signal and SIGKILL, which a deletion can shorten."""
     for value in (meta.metadata(pod).get("deletionGracePeriodSeconds"), meta.spec(pod).get(GRACE_FIELD)):
         if value is not None:
             return float(value)
@@ -75,13 +75,13 @@ FQDN_LENGTH: Final = 64
 """The maximum characters of a host name in Linux."""
 
 SHOWN: Final = 200
-"""The maximum characters of a text that an error quotes."""
+"""The maximum number of characters that an error quotes."""
 
 GRACE_FIELD: Final = "terminationGracePeriodSeconds"
 
 
 def hostname(pod: JSONObject) -> str:
-    """Return the pod's host name: `spec.hostname`, or the pod's name, truncated to a valid host name.
+    """Return the host name of the pod: `spec.hostname`, or the pod name truncated to a valid host name.
 
     >>> hostname({"metadata": {"name": "web-0"}, "spec": {}})
     'web-0'
@@ -91,7 +91,7 @@ def hostname(pod: JSONObject) -> str:
 
 
 def kernel_hostname(pod: JSONObject, domain: str) -> str:
-    """Return the output of `hostname` in the pod: with `setHostnameAsFQDN` the full name, which may be too long."""
+    """Return the output of `hostname` in the pod. With `setHostnameAsFQDN`, the full name can be too long."""
     spec, name = meta.spec(pod), hostname(pod)
     if not (spec.get("setHostnameAsFQDN") and spec.get("subdomain")):
         return name
@@ -105,7 +105,7 @@ def kernel_hostname(pod: JSONObject, domain: str) -> str:
 
 
 def uses_host_network(pod: JSONObject, *, stub: bool) -> bool:
-    """Return whether the pod shares the network of this machine: it requests that, and no stubs replace programs.
+    """Return whether the pod shares the network of this machine, because it requests this and stubs are not used.
 
     In a rehearsal with stubs, pods of several simulated nodes may use the same port.
     """
@@ -119,7 +119,7 @@ def declared_ports(container: JSONObject) -> tuple[int, ...]:
 
 
 def resolve_port(container: JSONObject, port: IntOrString) -> int:
-    """Return the number of a port given by number or by the name of a declared port."""
+    """Return the number of a port that is specified by number or by the name of a declared port."""
     if isinstance(port, int):
         return port
     if port.isdecimal():
@@ -131,7 +131,7 @@ def resolve_port(container: JSONObject, port: IntOrString) -> int:
 
 
 def probes(container: JSONObject) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the container's probes by kind: startup, liveness, readiness."""
+    """Yield the probes of the container by type: startup, liveness, readiness."""
     for kind in ("startup", "liveness", "readiness"):
         probe = container.get(f"{kind}Probe")
         if probe:
@@ -139,13 +139,13 @@ def probes(container: JSONObject) -> Iterator[tuple[str, JSONObject]]:
 
 
 def hook(container: JSONObject, moment: str) -> JSONObject | None:
-    """Return the lifecycle hook of that moment (`postStart`, `preStop`)."""
+    """Return the lifecycle hook with this name (`postStart`, `preStop`)."""
     lifecycle: Mapping[str, JSONObject] = container.get("lifecycle") or {}
     return lifecycle.get(moment)
 
 
 def require_no_nul(value: JSON, place: str) -> None:
-    """Refuse texts with a NUL character: the API stores them, but no argument, path or variable can have one.
+    """Reject strings with a NUL character, which the API stores, but arguments, paths and variables cannot contain.
 
     >>> require_no_nul({"command": ["sh", "-c"]}, "containers[main]")
     """

@@ -1,4 +1,4 @@
-"""The evaluation of probes: settings with Kubernetes' defaults, and a tally of results that gives a verdict.
+"""Evaluates probes, with their settings (defaults as in Kubernetes) and a tally of results for the verdict.
 
 Pure. The verdict of a probe changes after `successThreshold` good or `failureThreshold` bad results in a row. Before
 the first verdict a container counts as alive, not ready, and not started.
@@ -29,7 +29,7 @@ class ProbeSettings(Struct, frozen=True, kw_only=True):
 
 
 class ProbeResults(Struct, frozen=True):
-    """The number of equal last results, and the current verdict."""
+    """The number of consecutive equal results, and the current verdict."""
 
     last: bool | None = None
     streak: int = 0
@@ -37,7 +37,7 @@ class ProbeResults(Struct, frozen=True):
 
 
 def settings(probe: JSONObject) -> ProbeSettings:
-    """Read a probe's settings; absent and zero mean the default."""
+    """Parse the settings of a probe. Absent values and zero select the default."""
     return ProbeSettings(
         initial_delay=float(probe.get("initialDelaySeconds") or 0),
         period=float(probe.get("periodSeconds") or 10),
@@ -48,7 +48,7 @@ def settings(probe: JSONObject) -> ProbeSettings:
 
 
 def observe(tally: ProbeResults, rules: ProbeSettings, *, good: bool) -> ProbeResults:
-    """Return the tally after one further result."""
+    """Return the tally after one more result."""
     streak = tally.streak + 1 if tally.last is good else 1
     needed = rules.successes if good else rules.failures
     updated = replace(tally, last=good, streak=streak)
@@ -56,7 +56,7 @@ def observe(tally: ProbeResults, rules: ProbeSettings, *, good: bool) -> ProbeRe
 
 
 def check(container: JSONObject) -> None:
-    """Refuse probes that are not supported here, before the container starts."""
+    """Reject unsupported probes before the container starts."""
     for kind, probe in podspec.probes(container):
         where = f'container "{container["name"]}", {kind}Probe'
         if probe.get("grpc"):

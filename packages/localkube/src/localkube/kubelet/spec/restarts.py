@@ -1,4 +1,4 @@
-"""Decides whether a container, or its whole pod, restarts: by rules on exit codes, its own policy, the pod's policy.
+"""Determines whether a container or its whole pod restarts, by rules on exit codes and restart policies.
 
 Pure.
 """
@@ -14,11 +14,11 @@ RESTART_ALL: Final = "RestartAllContainers"
 """The action of a rule that restarts all containers of the pod in place."""
 
 ALL_RESTARTING: Final = "AllContainersRestarting"
-"""The condition that is True while all containers of a pod are stopped to restart."""
+"""The condition that is True while all containers of a pod are being stopped for a restart."""
 
 
 def policy(pod: JSONObject, container: JSONObject) -> str:
-    """Return the policy of this container: its own, else the pod's; init containers are not restarted on success."""
+    """Return the restart policy of this container, or of the pod. Init containers do not restart after success."""
     own = container.get("restartPolicy")
     if own:
         return str(own)
@@ -28,7 +28,7 @@ def policy(pod: JSONObject, container: JSONObject) -> str:
 
 
 def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool:
-    """Return whether the container starts again after this exit code."""
+    """Return whether the container restarts after this exit code."""
     if _action(container, exit_code) in ("Restart", RESTART_ALL):
         return True
     match policy(pod, container):
@@ -53,7 +53,7 @@ def hold_completed(pod: JSONObject) -> JSONObject:
 
 
 def restarts_all(container: JSONObject, exit_code: int) -> bool:
-    """Return whether all containers of the pod start again after this exit code of one of them."""
+    """Return whether all containers of the pod restart after this exit code of one of them."""
     return _action(container, exit_code) == RESTART_ALL
 
 
@@ -64,7 +64,7 @@ def may_restart_all(pod: JSONObject) -> bool:
 
 
 def _action(container: JSONObject, exit_code: int) -> str:
-    """Return the action of the first rule that matches an exit code, empty if none does."""
+    """Return the action of the first rule that matches an exit code, or an empty string if none does."""
     rules: list[JSONObject] = container.get("restartPolicyRules") or []
     return next((str(rule.get("action")) for rule in rules if _matches(rule, exit_code)), "")
 

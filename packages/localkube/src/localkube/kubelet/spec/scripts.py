@@ -1,4 +1,4 @@
-"""Finds the programs that a command needs: in the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
+"""Finds the executables that a command requires, in `sh -c SCRIPT` and in files of interpreters, without I/O.
 
 Used to detect containers that cannot run here although their shell can: `sh -c "bash /opt/serve.sh; vllm serve"`.
 Programs that are determined at run time (variables) are not found. Optional programs are also omitted: the left side
@@ -20,7 +20,7 @@ INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
 
 
 class Wrapper(NamedTuple):
-    """A program that starts another one: its options with a value, and how many arguments come before that one."""
+    """A command that starts another one: its options with a value, and the number of arguments before the other."""
 
     short: str = ""
     long: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ WRAPPERS: Final = {
     "timeout": Wrapper("ks", ("kill-after", "signal"), arguments=1),
     "xargs": Wrapper("adEILnPs", OF_XARGS),
 }
-"""Programs that start another one, which has to exist as well."""
+"""The commands that start another command, which must also exist."""
 
 SPLIT: Final = frozenset({"S", "split-string"})
 """The options of `env` whose value is split into words."""
@@ -69,26 +69,26 @@ CONDITIONS: Final = frozenset({"if", "elif", "while"})
 CHAINED: Final = frozenset({"&&", "||", "|", "|&"})
 AFTER_A_CASE: Final = frozenset({";;", ";&", ";;&"})
 LONGEST_BLOCK: Final = 20
-"""The maximum number of commands of a fallback that are searched for an `exit`."""
+"""The maximum number of commands of a fallback that are searched for `exit`."""
 
 LOOKED_FOR: Final = re.compile(
     r"""(?:\bcommand\s+-[vV]|\btype|\bwhich|\bhash|(?<=\s)-[defrsx])\s+(?:-\w+\s+)*["']?([\w./+-]+)"""
 )
-"""Programs and files that a script checks before it uses them."""
+"""The executables and files that a script checks before it uses them."""
 
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 FUNCTION: Final = re.compile(r"(?:\bfunction[ \t]+|(?<![\w-]))([\w-]+)(?:\s*\(\)|(?<=\w)[ \t]*\{)")
 PLAIN: Final = re.compile(r"[\w./+][\w./+-]*")
-"""Names of programs, and paths of files; a relative path starts at the working directory of the container."""
+"""The names of executables and the paths of files. Relative paths start at the container's working directory."""
 
 ABSOLUTE: Final = re.compile(r"/[\w./+-]+")
 
 FLAGS: Final = frozenset({"-u", "-O", "-B"})
-"""Options of Python without a value."""
+"""The Python options without a value."""
 
 
 class StartedProgram(NamedTuple):
-    """A program by name or path, or a file (by its path) that an interpreter reads."""
+    """An executable by name or path, or a file (by its path) that an interpreter reads."""
 
     name: str
     is_file: bool = False
@@ -99,7 +99,7 @@ PYTHON: Final = re.compile(r"python(3(\.\d+)?)?")
 
 
 def python_module(argv: Sequence[str]) -> str:
-    """Return the outermost package that `python3 -m MODULE` runs, alone or in the script of a shell; empty for none.
+    """Return the outermost package of `python3 -m MODULE`, alone or in a shell script, or an empty string.
 
     >>> python_module(["python3", "-u", "-m", "engine.server", "--port=80"])
     'engine'
@@ -117,12 +117,12 @@ def python_module(argv: Sequence[str]) -> str:
 
 
 def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
-    """Yield the programs that a shell script starts, in order, and the file that an interpreter reads.
+    """Yield the executables that a shell script starts in order, and the file that an interpreter reads.
 
     >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
     [StartedProgram(name='bash', is_file=False), StartedProgram(name='/opt/serve.sh', is_file=True), StartedProgram(name='vllm', is_file=False)]
     """
-    for words in _layers(argv)[1:]:  # the program of the container itself is known to exist
+    for words in _layers(argv)[1:]:  # the executable of the container itself is known to exist
         yield StartedProgram(words[0])
     argv = _unwrapped(argv)
     script = _script(argv)
@@ -145,7 +145,7 @@ def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
 
 
 def _located(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Sequence[str], str | None]]:
-    """Yield the commands, each with its working directory below the container's."""
+    """Yield the commands, each with its working directory relative to the container's working directory."""
     directory: str | None = ""
     for words in commands:
         yield words, directory
@@ -154,7 +154,7 @@ def _located(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Sequence[str],
 
 
 def _entered(directory: str | None, words: Sequence[str]) -> str | None:
-    """Return the working directory after `cd`; None if it is known only at run time.
+    """Return the working directory after `cd`, or None if it is known only at run time.
 
     >>> _entered("", ["cd", "/opt"]), _entered("/opt", ["cd", "app"]), _entered("/opt", ["cd", "$HOME"])
     ('/opt', '/opt/app', None)
@@ -171,12 +171,12 @@ def _is_relative(path: str) -> bool:
 
 
 def _is_made(path: str, script: str) -> bool:
-    """Return whether a script names a file before it runs it: the script may download or compile the file."""
+    """Return whether a script mentions a file before it runs it, because it might download or compile the file."""
     return posixpath.basename(path) in script[: script.index(path)]
 
 
 def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
-    """Return the words without `env`, `timeout` and the like, their options, and the variables of `env`.
+    """Return the words without `env`, `timeout` and similar commands, their options, and the variables of `env`.
 
     >>> _unwrapped(["/usr/bin/env", "-i", "-u", "NAME", "A=1", "python3", "x.py"])
     ['python3', 'x.py']
@@ -185,7 +185,7 @@ def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _layers(argv: Sequence[str]) -> list[Sequence[str]]:
-    """Return the words of a command, and those of each program that the previous program starts.
+    """Return the words of a command, and of each command that the previous command starts.
 
     >>> _layers(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])[1:]
     [['timeout', '-k', '9', '30m', 'vllm', 'serve'], ['vllm', 'serve']]
@@ -199,7 +199,7 @@ def _layers(argv: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
-    """Return the words after the options; the words in the value of `env -S` follow them.
+    """Return the words after the options, including the words in the value of `env -S`.
 
     >>> _without_options(["-iu", "NAME", "--chdir=/x", "--argv0", "y", "--", "serve"], WRAPPERS["env"])
     ['serve']
@@ -226,7 +226,7 @@ def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
 
 
 def _script(argv: Sequence[str]) -> str | None:
-    """Return the script of `sh -c SCRIPT`, whatever other options the shell has; None for another command."""
+    """Return the script of `sh -c SCRIPT`, regardless of other shell options, or None for another command."""
     if not argv or posixpath.basename(argv[0]) not in SHELLS:
         return None
     is_script, words = False, iter(argv[1:])
@@ -253,10 +253,10 @@ def _read_file(words: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterat
 
 
 def _started(script: str) -> list[list[str]]:
-    """Return the commands that a script needs, without the words before the program."""
+    """Return the commands that a script requires, without the words before the executable."""
     try:
         commands = list(shellwords.commands(script))
-    except (ValueError, RecursionError):  # an unclosed quote, substitutions in each other
+    except (ValueError, RecursionError):  # an unclosed quote, or nested substitutions
         return []
     started = [
         list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), commands[at].words))
@@ -267,7 +267,7 @@ def _started(script: str) -> list[list[str]]:
 
 
 def _needed(commands: Sequence[Command]) -> Iterator[int]:
-    """Yield the positions of the commands without which a script fails: no patterns of `case`, no conditions, no `A || B`."""
+    """Yield the positions of required commands, without `case` patterns, conditions and the left side of `||`."""
     in_condition = False
     patterns = set(_patterns(commands))
     fallbacks = _fallbacks(commands, patterns)
@@ -277,7 +277,7 @@ def _needed(commands: Sequence[Command]) -> Iterator[int]:
         prefix = list(takewhile(BEFORE_A_COMMAND.__contains__, words))
         if {"then", "do"} & {*prefix}:
             in_condition = False
-        # A loop with `until missing` or `while ! missing` never ends.
+        # A loop with `until missing` or `while ! missing` never finishes.
         is_endless = "until" in prefix or {"while", "!"} <= {*prefix}
         in_condition = (in_condition or bool(CONDITIONS & {*prefix})) and not is_endless
         is_trial = ("!" in prefix and not is_endless) or (
@@ -300,7 +300,7 @@ def _patterns(commands: Sequence[Command]) -> Iterator[int]:
 
 
 def _fallbacks(commands: Sequence[Command], patterns: set[int]) -> list[bool]:
-    """Return for each command whether the script continues after its failure: `||` follows, and not only to exit.
+    """Return for each command whether the script continues after its failure. A `||` that only exits does not count.
 
     A group in braces or parentheses passes its flag to its commands.
     """
@@ -325,7 +325,7 @@ def _fallbacks(commands: Sequence[Command], patterns: set[int]) -> list[bool]:
 
 
 def _gives_up(commands: Sequence[Command]) -> bool:
-    """Return whether the first command, or its block, ends the script with an error."""
+    """Return whether the first command, or its block, exits the script with an error."""
     is_block = commands[0].words[:1] == ["{"] or commands[0] == ([], "(")
     for words, operator in commands if is_block else commands[:1]:
         plain = [word for word in words if word != "{"]

@@ -1,4 +1,4 @@
-"""Splits a shell script into simple commands, by the grammar of POSIX shells and bash. Pure.
+"""Splits a shell script into simple commands, by the grammar of POSIX shells and bash, without I/O.
 
 In: the text of a script. Out: its simple commands in order, each with the operator after it. Quotes, comments, heredocs,
 `[[ ... ]]`, `(( ... ))`, arrays and substitutions are read as the shell reads them: their content is not a command.
@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 def commands(script: str) -> Iterator[Command]:
-    """Yield the simple commands of a script; raise `ValueError` for a quote or a bracket that is not closed.
+    """Yield the simple commands of a script. Raise `ValueError` for an unclosed quote or bracket.
 
     >>> list(commands("trap '' TERM; a | b # no; c"))
     [Command(words=['trap', '', 'TERM'], operator=';'), Command(words=['a'], operator='|'), Command(words=['b'], operator='')]
@@ -75,7 +75,7 @@ class _Reader:
         return len(self._text) if at < 0 else at
 
     def _redirect(self, match: re.Match[str]) -> None:
-        """Skip a redirection and its target; remember the end mark of a heredoc."""
+        """Skip a redirection and its target. Store the delimiter of a heredoc."""
         self._at = match.end()
         while self._text[self._at : self._at + 1] in {" ", "\t"}:
             self._at += 1
@@ -93,7 +93,7 @@ class _Reader:
         self._heredocs.clear()
 
     def _word(self) -> str:
-        """Read a word, without its quotes; a substitution stays unchanged."""
+        """Read a word without its quotes. Substitutions remain unchanged."""
         text, parts = self._text, []
         while self._at < len(text):
             char = text[self._at]
@@ -135,7 +135,7 @@ class _Reader:
         return "".join(parts)
 
     def _balanced(self, begin: str) -> str:
-        """Read a substitution to its end, over the quotes and brackets in it."""
+        """Read a complete substitution, including quotes and brackets in it."""
         text, start = self._text, self._at
         end = PAIRS.get(begin, ")")
         opened = OPENED.get(end, "")

@@ -1,1 +1,1 @@
-"""The volumes of pods: directories on the host that containers see at their mount paths."""
+"""The volumes of pods, which are host directories that are mounted in containers."""

@@ -1,4 +1,4 @@
-"""Writes the files of a volume atomically: readers see either only old files or only new files.
+"""Writes the files of a volume atomically, so that readers access either only old files or only new files.
 
 ```
 volume/..2026_11_20_10_15_02.123456/key     the files
@@ -17,7 +17,7 @@ DATA: Final = "..data"
 
 
 def write(volume: Path, payload: Payload, stamp: str) -> bool:
-    """Write exactly these files to the volume; return whether anything changed. `stamp` names the version."""
+    """Write exactly these files to the volume. Return whether they changed. `stamp` is the name of the version."""
     volume.mkdir(parents=True, exist_ok=True)
     current = volume / DATA
     if current.is_symlink() and _read(current) == payload:
@@ -58,7 +58,7 @@ def _swap(link: Path, target: str) -> None:
 
 
 def _link(volume: Path, payload: Payload) -> None:
-    """Link the first part of every path to the current version, and remove links to files that no longer exist."""
+    """Link the first component of every path to the current version, and remove links to deleted files."""
     names = {path.split("/", 1)[0] for path in payload}
     for entry in volume.iterdir():
         if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in names:

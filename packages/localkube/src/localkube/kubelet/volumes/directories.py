@@ -1,4 +1,4 @@
-"""The directories of a pod's volumes: created before its first container, updated, and deleted with the pod.
+"""Creates the directories of a pod's volumes before its first container, updates them, and deletes them with the pod.
 
 | volume | is |
 |---|---|
@@ -46,14 +46,14 @@ def by_name(pod: JSONObject) -> dict[str, JSONObject]:
 
 
 def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dict[str, Path]:
-    """Prepare all volumes of the pod under `directory`; return their paths. Raise `SpecError` for missing sources."""
+    """Prepare all volumes of the pod in `directory`. Return their paths, or raise `SpecError`."""
     return {
         name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
     }
 
 
 def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
-    """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0: none)."""
+    """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0 if unlimited)."""
     empty_dirs = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
     return tuple(
         (str(directory / name), quantity.parse(source.get("sizeLimit") or "0").ceil())
@@ -63,12 +63,12 @@ def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
 
 
 def has_written(pod: JSONObject) -> bool:
-    """Return whether any volume of the pod has files that the kubelet writes."""
+    """Return whether a volume of the pod contains files that the kubelet writes."""
     return any(_is_written(volume) for volume in by_name(pod).values())
 
 
 def refresh(context: Context, directory: Path, stamp: str) -> None:
-    """Update files whose sources changed; if a source no longer exists, its files are kept."""
+    """Update files whose sources changed. If a source no longer exists, its files remain."""
     for name, volume in by_name(context.pod).items():
         if _is_written(volume):
             with suppress(SpecError):
@@ -112,7 +112,7 @@ def _open_to_all(path: Path) -> Path:
 
 
 def _prepare_claim(name: str, bound: Claims) -> Path:
-    """Return the path of a claim's data, on this machine, in the persistent volume that it is bound to."""
+    """Return the data path of a claim on this machine, in the persistent volume to which it is bound."""
     claim = bound.claims.get(name)
     if claim is None:
         raise SpecError(f'persistentvolumeclaim "{name}" not found')
@@ -147,7 +147,7 @@ CHECKS: Final[dict[str, tuple[str, Callable[[Path], bool]]]] = {
 
 
 def prepare_host_path(path: Path, kind: str) -> Path:
-    """Return the path, created if its type allows; raise `SpecError` if it does not have the type."""
+    """Return the path, created if its type permits. Raise `SpecError` if it has a different type."""
     if kind == "DirectoryOrCreate" and not path.exists():
         path.mkdir(parents=True, mode=0o755)
     if kind == "FileOrCreate" and not path.exists():

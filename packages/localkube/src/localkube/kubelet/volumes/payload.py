@@ -1,4 +1,4 @@
-"""The files of configMap, secret, downwardAPI and projected volumes. Pure.
+"""Builds the files of configMap, secret, downwardAPI and projected volumes, without I/O.
 
 In: the volume of the pod's specification, and the values it refers to. Out: bytes and mode by relative path.
 """
@@ -32,7 +32,7 @@ FAMILIES: Final = (*SERVED, "projected")
 
 
 def build(volume: JSONObject, context: Context) -> Payload:
-    """Return the files of a volume; raise `SpecError` for missing sources."""
+    """Return the files of a volume. Raise `SpecError` for missing sources."""
     for family in FAMILIES:
         if volume.get(family) is not None:
             return _family(family, volume[family], context)
@@ -40,7 +40,7 @@ def build(volume: JSONObject, context: Context) -> Payload:
 
 
 def references(volume: JSONObject) -> tuple[set[str], set[str]]:
-    """Return the names of the ConfigMaps and of the Secrets in the volume."""
+    """Return the names of the ConfigMaps and the Secrets in the volume."""
     sources = [volume, *((volume.get("projected") or {}).get("sources") or [])]
     config_maps = {source["configMap"].get("name") or "" for source in sources if source.get("configMap")}
     return config_maps, {_secret_name(source["secret"]) for source in sources if source.get("secret")}
@@ -74,7 +74,7 @@ def _source(kind: str, source: JSONObject, context: Context, mode: int) -> Paylo
 
 
 def _secret_name(source: JSONObject) -> str:
-    """Return the secret's name: a volume has `secretName`, a projection `name`."""
+    """Return the name of the Secret, which is `secretName` in a volume and `name` in a projection."""
     return str(source.get("secretName") or source.get("name") or "")
 
 

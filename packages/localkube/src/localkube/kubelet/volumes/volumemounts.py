@@ -1,4 +1,4 @@
-"""The mounts of a container's volumes: `volumeMounts` with subPath and subPathExpr."""
+"""Builds the mounts of a container's volumes from `volumeMounts` with subPath and subPathExpr."""
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ MADE: Final = safeopen.OpenOptions(make_directories=True)
 def build(
     container: JSONObject, volumes: Mapping[str, JSONObject], directories: Mapping[str, Path], env: Mapping[str, str]
 ) -> tuple[Mount, ...]:
-    """Return the container's mounts; `volumes` are the pod's volumes by name, `directories` their paths."""
+    """Return the mounts of the container. `volumes` and `directories` contain the volumes and their paths by name."""
     mounts = []
     for mount in container.get("volumeMounts") or []:
         name = mount["name"]
@@ -30,14 +30,14 @@ def build(
 
 
 def _is_read_only(mount: JSONObject, volume: JSONObject) -> bool:
-    """Return whether the mount is read-only; volumes that the kubelet writes (ConfigMaps, for example) always are."""
+    """Return whether the mount is read-only, which is always true for volumes that the kubelet writes."""
     is_managed = any(volume.get(family) is not None for family in FAMILIES)
     claim = volume.get("persistentVolumeClaim") or {}
     return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or is_managed
 
 
 def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str:
-    """Return the path inside the volume (empty: the volume itself), created as a directory if it does not exist.
+    """Return the subpath in the volume, or an empty string for the volume root. Create a missing directory.
 
     The path may be replaced until it is mounted, so the launcher opens it again with the same checks.
     """

@@ -50,7 +50,7 @@ async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connecti
 
 
 async def _close_after(copies: Sequence[asyncio.Task[None]], socket: web.WebSocketResponse) -> None:
-    """Close the WebSocket once the pod has closed all connections, because the protocol has no other signal."""
+    """Close the WebSocket when the pod has closed all connections, because the protocol has no other signal."""
     await asyncio.gather(*copies)
     await socket.close()
 
@@ -63,4 +63,4 @@ async def _deliver(connections: Sequence[Connection], channel: int, data: bytes)
         connection[1].write(data)
         await connection[1].drain()
     except ConnectionError:
-        return  # the pod closed the connection; the task that reads it notifies the client
+        return  # the pod closed the connection, and the task that reads it notifies the client

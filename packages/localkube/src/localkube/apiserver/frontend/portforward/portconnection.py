@@ -31,7 +31,7 @@ Dial: TypeAlias = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.
 
 
 class LinkError(Exception):
-    """The connection cannot be established. The text is sent to the client."""
+    """The connection cannot be established. The message is sent to the client."""
 
 
 class FrameSender:
@@ -55,7 +55,7 @@ class FrameSender:
 
 
 class PortConnection:
-    """A forwarded connection. `data` and `error` are its streams, or 0 until they are open.
+    """A forwarded connection. `data` and `error` are its streams, or 0 if they are not open yet.
 
     The client's data is put into `inbox`, and an empty text at its end.
     """
@@ -85,7 +85,7 @@ class PortConnection:
         return True
 
     async def run(self, dial: Dial) -> None:
-        """Wait for the second stream, connect, and forward bytes until both directions have ended."""
+        """Wait for the second stream, connect, and forward bytes until both directions are closed."""
         try:
             await self._await_partner()
             reader, writer = await connect(dial, self.port)
@@ -96,9 +96,9 @@ class PortConnection:
             async with asyncio.TaskGroup() as directions:
                 delivering = directions.create_task(_deliver(self.inbox, writer))
                 if not await self._answer(reader):
-                    delivering.cancel()  # the pod broke the connection: both directions have ended
+                    delivering.cancel()  # the pod aborted the connection in both directions
         except asyncio.CancelledError:
-            writer.transport.abort()  # data that the pod has not read yet is dropped
+            writer.transport.abort()  # unread data for the pod is dropped
             raise
         finally:
             writer.close()
@@ -112,7 +112,7 @@ class PortConnection:
             raise LinkError(text) from error
 
     async def _answer(self, reader: asyncio.StreamReader) -> bool:
-        """Send the output of the pod until its end. Return whether the pod closed the connection normally."""
+        """Send the output of the pod until it closes the connection. Return whether it was closed normally."""
         try:
             while data := await reader.read(PIECE):
                 await self._outlet.send(self.data, data)
@@ -156,6 +156,6 @@ async def _deliver(inbox: asyncio.Queue[bytes], writer: asyncio.StreamWriter) ->
             writer.write(data)
             await writer.drain()
         writer.write_eof()
-    except OSError:  # the pod reads no more; what it has sent still goes to the client
+    except OSError:  # the pod no longer reads, but its output is still sent to the client
         while await inbox.get():
             continue

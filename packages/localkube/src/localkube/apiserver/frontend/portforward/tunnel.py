@@ -23,8 +23,8 @@ class Tunnel:
         self._dial = dial
         self._connection = Connection()
         self._outlet = FrameSender(self._connection, send)
-        self._incomplete: dict[str, PortConnection] = {}  # by request, until the second stream is open
-        self._links: dict[int, PortConnection] = {}  # by either stream
+        self._incomplete: dict[str, PortConnection] = {}  # by request ID, until the second stream is open
+        self._links: dict[int, PortConnection] = {}  # by the ID of either stream
         self._running: dict[PortConnection, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
         self._flushing: asyncio.Task[None] | None = None
@@ -44,7 +44,7 @@ class Tunnel:
                 for frame in self._connection.receive(data):
                     await self._handle(frame)
                 if self._flushing is None or self._flushing.done():
-                    # in the background: a client that does not read now may still be sending
+                    # in the background, because a client that does not read can still send data
                     self._flushing = self._tasks.create_task(self._outlet.flush())
         except ProtocolError as error:
             await self._outlet.flush()
@@ -62,7 +62,7 @@ class Tunnel:
             return
         for data in (*([frame.data] if frame.data else []), *([b""] if frame.fin else [])):
             if link.inbox.full() and link.missing:
-                self._end(link)  # the second stream comes after these bytes, so waiting for it would never end
+                self._end(link)  # waiting would block forever, because the second stream follows these bytes
                 return
             await link.inbox.put(data)
 
@@ -95,12 +95,12 @@ class Tunnel:
         self._forget(link)
 
     def _forget(self, link: PortConnection) -> None:
-        """Close the streams of a link. The end of the error stream notifies the client."""
+        """Close the streams of a link. Closing the error stream notifies the client."""
         if self._incomplete.get(link.request) is link:
             del self._incomplete[link.request]
         self._connection.send(link.error, b"", fin=True)
         self._connection.reset(link.data, Status.CANCEL)
         for stream in (link.data, link.error):
             self._links.pop(stream, None)
-        while not link.inbox.empty():  # whoever waits to put something goes on
+        while not link.inbox.empty():  # unblock a waiting writer
             link.inbox.get_nowait()

@@ -1,1 +1,1 @@
-"""Verbs that read: get, list, watch, logs."""
+"""The verbs that read: get, list, watch and logs."""

@@ -1,4 +1,4 @@
-"""GET of one object."""
+"""Implements GET of one object."""
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors

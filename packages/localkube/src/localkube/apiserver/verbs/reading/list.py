@@ -1,4 +1,4 @@
-"""GET of a collection: returns its objects at one revision, in pages if requested.
+"""Implements GET of a collection. Returns its objects at one revision, in pages if requested.
 
 The continue token contains the revision of the first page and the last returned key, so that all pages form a
 consistent list. Lists without selectors are built from the stored bytes without decoding them.
@@ -59,7 +59,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The objects of a page, encoded as stored, and the token of the next page, which is empty on the last page."""
+    """The stored encodings of the objects of a page, and the token of the next page (empty on the last page)."""
 
     items: list[bytes]
     revision: int
@@ -169,7 +169,7 @@ def encode_list(served: ServedKind, page: Page) -> bytes:
     resource = served.resource
     metadata = head_of(page)
     if served.custom:
-        metadata = {"continue": ""} | metadata  # lists of custom resources have the field also without a token
+        metadata = {"continue": ""} | metadata  # lists of custom resources include this field even without a token
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
     items = b",".join(_item(served, item) for item in page.items)
     return encode(head)[:-1] + b',"items":[' + items + b"]}"
@@ -186,7 +186,7 @@ def head_of(page: Page) -> JSONObject:
 
 
 def _item(served: ServedKind, item: bytes) -> bytes:
-    """Remove apiVersion and kind from an item, because items of built-in lists do not have these fields."""
+    """Remove apiVersion and kind from an item, because items of built-in lists do not include these fields."""
     if served.kind.alias is not None:
         obj = served.from_store(msgspec.json.decode(item))
         return encode({name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}})

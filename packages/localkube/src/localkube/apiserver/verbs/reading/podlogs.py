@@ -1,4 +1,4 @@
-"""GET of a pod's `/log`: the output of a container, from the kubelet."""
+"""Implements GET of a pod's `/log`, the output of a container, which the kubelet provides."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -20,7 +20,7 @@ AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
 
 
 async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
-    """Return the chunks of the log, or None for a pod without a node. Errors of the node are raised immediately."""
+    """Return the chunks of the log, or None if the pod has no node. Errors of the node are raised immediately."""
     sent_options = read_options(call)
     pod = get(backend, call)
     options = replace(sent_options, container=podtarget.container_of(pod, sent_options.container))

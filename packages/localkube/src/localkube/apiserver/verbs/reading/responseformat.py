@@ -1,4 +1,4 @@
-"""Presents objects unchanged, as Table rows (`kubectl get`), or as metadata only.
+"""Converts objects to the requested form: unchanged, as Table rows (`kubectl get`), or as metadata only.
 
 In: objects that a verb returned. Out: the response in the form that the client accepts. Plain lists are built from the
 stored bytes without decoding them.
@@ -54,7 +54,7 @@ def show_page(backend: Backend, call: Call, page: Page) -> Response:
 
 
 def include_object(call: Call) -> str:
-    """Return which part of the object each Table row includes, as requested."""
+    """Return the part of the object that each Table row includes, as requested."""
     return call.query.get("includeObject", "")
 
 

@@ -1,4 +1,4 @@
-"""GET of a collection with `watch=true`: streams the changes of its objects.
+"""Implements GET of a collection with `watch=true`, which streams the changes of its objects.
 
 ```
 resourceVersion absent or 0     the current objects as ADDED, then changes
@@ -33,7 +33,7 @@ INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
 class WatchPlan(msgspec.Struct, frozen=True):
-    """The parameters of a watch. `initial` sends the existing objects first; `marked` sends a bookmark after them."""
+    """The parameters of a watch. `initial` sends existing objects first, and `marked` a bookmark after them."""
 
     selection: Selection
     revision: int
@@ -82,7 +82,7 @@ def check(call: Call) -> None:
 
 
 class WatchLines:
-    """The lines of a watch: first the initial lines, then changes.
+    """Yields the lines of a watch, which are the initial lines and then changes.
 
     The caller must close it. Otherwise the hub keeps it.
     """

@@ -1,1 +1,1 @@
-"""Verbs that write: create, update, patch, delete, and the subresources."""
+"""The verbs that write: create, update, patch, delete, and the subresources."""

@@ -1,4 +1,4 @@
-"""POST to a pod's `/binding`: the scheduler assigns the pod to a node."""
+"""Implements POST to a pod's `/binding`. The scheduler assigns the pod to a node."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""POST to a collection: stores a new object."""
+"""Implements POST to a collection, which stores a new object."""
 
 import re
 from contextlib import suppress
@@ -17,7 +17,7 @@ from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writesteps
 
 VERSION: Final = re.compile(r"0*[1-9][0-9]*", re.ASCII)
-"""The pattern of a resourceVersion. In a new object, zero and other texts are ignored."""
+"""The pattern of a resourceVersion. In a new object, zero and other strings are ignored."""
 
 ATTEMPTS: Final = 8
 """The maximum number of generated names to try."""
@@ -62,7 +62,7 @@ async def _attempt(
     namespacelifecycle.require_open(store, resource, call.namespace, name)
     change = writesteps.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
     obj = await writesteps.complete(backend, change, write_options)
-    if store.revision != before:  # there were other writes while webhooks were called
+    if store.revision != before:  # the object was changed while webhooks were called
         namespacelifecycle.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
         admission.require_quota(store, meta.name(obj), backend.max_pods)

@@ -1,4 +1,4 @@
-"""DELETE of an object: deletes it immediately, after its grace period, or after the removal of its finalizers.
+"""Implements DELETE of an object, immediately, after its grace period, or after the removal of its finalizers.
 
 ```
 finalizers or a grace period left   mark with deletionTimestamp; removed by a later write
@@ -47,11 +47,11 @@ RETURNS_OBJECT: Final = {
     "pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "podtemplates",
     "resourcequotas", "storageclasses.storage.k8s.io",
 }  # fmt: skip
-"""Resources whose deletion returns the object instead of a Status."""
+"""The resources whose deletion returns the object instead of a Status."""
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
-    """The options of a deletion, or None for unspecified options."""
+    """The options of a deletion. Unspecified options are None."""
 
     grace_period: int | None = None
     propagation: str | None = None
@@ -263,11 +263,11 @@ def success(call: Call, obj: JSONObject) -> JSONObject:
 
 
 BATCH: Final = 25
-"""The number of objects in a batch. A batch of the largest objects takes about a hundred milliseconds."""
+"""The number of objects in a batch. A batch of the largest objects takes about one hundred milliseconds."""
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
-    """Delete the selected objects, like single DELETE requests. Return the original objects.
+    """Delete the selected objects as single DELETE requests do. Return the original objects.
 
     All objects are selected before the first one is deleted, as in kube-apiserver. Because a collection can be large,
     it is read in batches, between which other requests are served, and only the keys of selected objects are kept.
@@ -297,7 +297,7 @@ async def _select(backend: Backend, call: Call, selected: Selection) -> list[Sto
 
 
 async def _delete(backend: Backend, call: Call, obj: JSONObject, delete_options: DeleteOptions) -> bool:
-    """Delete one object. Return whether it still existed, because a concurrent request may have deleted it."""
+    """Delete one object. Return whether it still existed, because a concurrent request can delete it."""
     object_call = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
     try:
         await delete_object(backend, object_call, delete_options)

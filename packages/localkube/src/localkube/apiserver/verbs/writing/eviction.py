@@ -1,4 +1,4 @@
-"""POST to a pod's `/eviction`: deletes the pod with the options of the Eviction, if its disruption budget allows it.
+"""Implements POST to a pod's `/eviction`, which deletes the pod if its PodDisruptionBudget permits the eviction.
 
 Mirrors `eviction.go` of kube-apiserver. The pod gets the condition `DisruptionTarget` first. A granted eviction is
 recorded in the status of the budget before the pod is deleted. Evictions are granted only after the budget controller
@@ -33,7 +33,7 @@ BUDGETS: Final = POD_DISRUPTION_BUDGETS.group_resource
 
 
 async def evict(backend: Backend, call: Call) -> JSONObject:
-    """Delete the pod if its budget allows it."""
+    """Delete the pod if its budget permits the eviction."""
     sent = body.read_struct(call, "Eviction", {"policy/v1", "policy/v1beta1"})
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
     delete_options = delete.read_options(replace(call, body=options, headers={}))
@@ -69,7 +69,7 @@ async def _mark(backend: Backend, call: Call, options: delete.DeleteOptions) -> 
 
 
 def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:
-    """Return the budget of a pod, or None. Raise an error if the pod has several budgets."""
+    """Return the budget of a pod, or None if it has no budget. Raise an error if it has several budgets."""
     budgets = list(_budgets(backend, pod))
     if len(budgets) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -85,7 +85,7 @@ def _budgets(backend: Backend, pod: JSONObject) -> Iterator[JSONObject]:
 
 
 def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
-    """Return whether an unready pod may be evicted without being counted."""
+    """Return whether an unready pod can be evicted without being counted."""
     if meta.is_condition_true(pod, "Ready"):
         return False
     status = meta.status(budget)
@@ -95,7 +95,7 @@ def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
 
 
 def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
-    """Return the budget with an additional recorded eviction. Raise an error if it allows no further eviction."""
+    """Return the budget with one more recorded eviction. Raise an error if it does not permit another eviction."""
     status, name = meta.status(budget), meta.name(budget)
     allowed, disrupted = status["disruptionsAllowed"], status.get("disruptedPods") or {}
     if status.get("observedGeneration", 0) < meta.generation(budget):

@@ -1,4 +1,4 @@
-"""The metadata that the server sets on create, and the metadata that an update may not change.
+"""Sets the metadata of new objects, and restores immutable metadata in updates.
 
 In: the sent metadata, the current time, new identities, the stored object. Out: the metadata to store.
 """
@@ -16,12 +16,12 @@ SERVER_OWNED: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
 KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-"""Fields that an update keeps from the stored object, regardless of the request."""
+"""The fields that an update preserves from the stored object, regardless of the request."""
 
 IMMUTABLE: Final = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 LONGEST_BASE: Final = 58
-"""The maximum characters of `generateName` that are used: 63 minus the suffix."""
+"""The maximum number of used characters of `generateName`, which is 63 minus the suffix."""
 
 
 def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:

@@ -1,4 +1,4 @@
-"""PATCH to an object or a subresource: JSON patch, merge patch, strategic merge patch, server-side apply.
+"""Implements PATCH of an object or a subresource: JSON patch, merge patch, strategic merge patch, server-side apply.
 
 In: a call whose content type is the patch type. Out: the object as stored, and whether an apply created it.
 """
@@ -80,7 +80,7 @@ def _check_fields(call: Call, obj: JSONObject, write_options: WriteOptions) -> N
 
 
 async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
-    """Apply server-side. If the object does not exist, create it."""
+    """Apply the object server-side. If it does not exist, create it."""
     if not call.query.get("fieldManager"):
         error = required("fieldManager", "is required for apply patch")
         raise apierrors.invalid("meta.k8s.io", "PatchOptions", "", [error])
@@ -113,7 +113,7 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
 
 
 def _writable(call: Call, applied: JSONObject) -> JSONObject:
-    """Return the fields that this call may write: all except the status, or only the status."""
+    """Return the writable fields of this call, which are all fields except the status, or only the status."""
     if call.subresource == "status":
         return {name: value for name, value in applied.items() if name in STATUS_PARTS}
     unwritable = {"status"} if call.served.kind.has_status else set()

@@ -1,4 +1,4 @@
-"""The `/scale` subresource: the replicas of a scalable kind, as autoscaling/v1 Scale."""
+"""Implements the `/scale` subresource, which represents the replicas of a scalable kind as autoscaling/v1 Scale."""
 
 from typing import Annotated, Any, Literal, cast
 
@@ -28,7 +28,7 @@ class ScaleIdentity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ScaleSpec(msgspec.Struct, frozen=True):
-    """The spec of a Scale. Null replicas count as 0."""
+    """The spec of a Scale. Null replicas are treated as 0."""
 
     replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = 0
 
@@ -43,7 +43,7 @@ class ScaleBody(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def replicas(self) -> int:
-        """Return the requested replicas, or 0 if they or the spec are null."""
+        """Return the requested replicas, or 0 if the replicas or the spec are null."""
         return (self.spec.replicas if self.spec else None) or 0
 
 

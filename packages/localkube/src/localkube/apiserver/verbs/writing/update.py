@@ -1,4 +1,4 @@
-"""PUT to an object or its `/status` replaces it. PUT and PATCH share the code that edits stored objects.
+"""Implements PUT of an object or its `/status`. PUT and PATCH share the code that edits stored objects.
 
 In: a call, and a function from the stored object to the desired object. Out: the object as stored afterwards. After a
 concurrent write, a desired object with a resourceVersion is rejected. Otherwise the function runs again on the newer
@@ -35,10 +35,10 @@ CONDITIONAL: Final = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
-"""Built-in resources whose update requires a resourceVersion, like all custom resources."""
+"""The built-in resources whose update requires a resourceVersion, as for all custom resources."""
 
 CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "services"}
-"""Resources that a PUT creates if they do not exist."""
+"""The resources that a PUT creates if they do not exist."""
 
 
 class Edit(Struct, frozen=True):
@@ -81,7 +81,7 @@ def is_conditional(call: Call) -> bool:
 
 
 async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: WriteOptions) -> JSONObject:
-    """Perform the edit, and return the object as stored afterwards."""
+    """Perform the edit, and return the stored object."""
     for _ in range(ATTEMPTS):
         stored = get.stored(backend, call)
         old = call.served.from_store(stored)
@@ -115,7 +115,7 @@ async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObje
 
 
 def is_finished(obj: JSONObject) -> bool:
-    """Return whether a terminating object can be removed, because no finalizer or grace period is left."""
+    """Return whether a terminating object can be removed, because it has no more finalizers and grace period."""
     metadata_ = meta.metadata(obj)
     waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
     spec_finalizers = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")

@@ -1,4 +1,4 @@
-"""The steps of a write between request and store: defaults, validation, field ownership, admission.
+"""Implements the steps of a write between request and store: defaults, validation, field ownership and admission.
 
 In: a `Write` with the call, the operation, the desired and the stored object. Out: the object to store, or an error.
 """
@@ -21,7 +21,7 @@ from localkube.apiserver.verbs.writing import metadata
 
 
 class Write(Struct, frozen=True):
-    """An object to write. `old` is the stored object, or None on create. `owned` means that managedFields are set."""
+    """An object to write. `old` is the stored object, or None on create. With `owned`, managedFields are set."""
 
     call: Call
     operation: Operation
@@ -31,7 +31,7 @@ class Write(Struct, frozen=True):
 
 
 async def complete(backend: Backend, change: Write, write_options: WriteOptions) -> JSONObject:
-    """Return the object to store. If the write changes nothing, return the stored object itself."""
+    """Return the object to store, or the stored object itself if the write does not change it."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
     if change.operation == "create" and call.served.resource == PODS:
@@ -41,7 +41,7 @@ async def complete(backend: Backend, change: Write, write_options: WriteOptions)
         obj = ownership.track(kind, change.old, obj, writer(backend, call, write_options, "Update"), anew=anew)
     attempt = admission.attempt_of(call, change.old, obj, write_options)
     if is_admitted(call):
-        obj = await backend.admission.mutate(attempt) or obj  # changes by webhooks do not change ownership
+        obj = await backend.admission.mutate(attempt) or obj  # changes by webhooks do not affect ownership
     validate(change, obj)
     if is_admitted(call):
         await backend.admission.validate(replace(attempt, object=obj))
@@ -60,7 +60,7 @@ def writer(backend: Backend, call: Call, write_options: WriteOptions, operation:
 
 
 def prepare(change: Write) -> JSONObject:
-    """Fill defaults and drop fields that the operation may not write."""
+    """Set defaults, and drop fields that the operation must not write."""
     try:
         return change.call.served.kind.prepare(change.operation, change.new, change.old)
     except UndecodableError as error:

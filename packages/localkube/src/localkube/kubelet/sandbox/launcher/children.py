@@ -1,4 +1,4 @@
-"""The launcher's children: forking them into pods, receiving their reports, reaping them."""
+"""The children of the launcher. Forks them into pods, receives their reports, and reaps them."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ Streams = tuple[int, int, int]
 
 
 class ForkRequest(NamedTuple):
-    """A child to be forked, and its request."""
+    """A child to be forked, with its request."""
 
     key: str
     reply: int
@@ -33,7 +33,7 @@ class ForkRequest(NamedTuple):
 
 
 class Children:
-    """All processes from their fork to their end, by key, PID, pod and descriptor."""
+    """All processes from their fork to their exit, by key, PID, pod and descriptor."""
 
     def __init__(self, selector: selectors.BaseSelector, host_proc: int | None, files: int, *, confined: bool) -> None:
         self._selector = selector
@@ -54,7 +54,7 @@ class Children:
         return list(self._by_pod.get(pod.id, {}).values())
 
     def fork(self, birth: ForkRequest, fork: Callable[[], int], live: Callable[[LauncherConnection], None]) -> None:
-        """Fork a child that runs `live`, which does not return; its exceptions are reported as refusals."""
+        """Fork a child that runs `live`, which does not return. Its exceptions become errors of the request."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -67,17 +67,17 @@ class Children:
         self._add(ChildProcess(birth.key, birth.pod, birth.container, (pid, LauncherConnection(ours)), birth.reply))
 
     def run_program(self, link: LauncherConnection, program: Container, streams: Streams) -> NoReturn:
-        """In the child, start a program and wait for its end."""
+        """In the child, start a process and wait until it exits."""
         report = self.settle(link, "kube-init", streams)
         if is_readable(link.fileno()):
-            os._exit(containerinit.FAILED)  # the launcher ended before the child could request a signal at its end
+            os._exit(containerinit.FAILED)  # the launcher exited before the child could request a signal for this
         pid = containerinit.start(
             lambda: become(program, streams, self._files, confined=self._confined), report, own=set(streams)
         )
         containerinit.watch(pid, link)
 
     def settle(self, link: LauncherConnection, name: str, streams: Streams) -> containerinit.Report:
-        """In the child, close all descriptors of the launcher, so that a log ends with its container."""
+        """In the child, close all descriptors of the launcher, so that logs are closed when containers terminate."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
         with suppress(AttributeError):  # not Linux
@@ -93,7 +93,7 @@ class Children:
         return reporting
 
     def reap(self) -> Iterator[tuple[ChildProcess, int]]:
-        """Remove each process that ended from the tables, and yield it with its wait status."""
+        """Remove each exited process from the tables, and yield it with its wait status."""
         while (ended := _wait_for_any()) is not None:
             pid, status = ended
             process = self._by_pid.get(pid)
@@ -128,7 +128,7 @@ class Children:
 
 
 def wake_on_children() -> int:
-    """Return a descriptor that becomes readable when a child ends."""
+    """Return a descriptor that becomes readable when a child exits."""
     reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -138,7 +138,7 @@ def wake_on_children() -> int:
 
 
 def _keep_only(fds: set[int]) -> None:
-    """Close all descriptors except these and the first three."""
+    """Close all descriptors except the given ones and the first three."""
     start = 3
     for fd in sorted(fd for fd in fds if fd >= start):
         os.closerange(start, fd)

@@ -1,4 +1,4 @@
-"""The first process of a container: starts the program, reaps orphans, ends all processes when the program ends.
+"""The init process of a container, which starts the main process, reaps orphans, and kills all processes at the end.
 
 A program that is PID 1 itself ignores SIGTERM unless it handles it, and does not reap orphans. So PID 1 is this loop.
 It ends when the program ends, and with PID 1 the kernel ends the rest. If the container shares its pod's PID namespace,
@@ -23,18 +23,18 @@ from .launcherconnection import LauncherConnection
 FAILED = 127
 
 _HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
-"""The signals that the loop waits for: a child ended; the launcher ended (`adopt_orphans`)."""
+"""The signals that the loop waits for: a child exited, or the launcher exited (`adopt_orphans`)."""
 
 
 class Report(NamedTuple):
-    """The link for reports, and the host's /proc (None: it is /proc), which has the PIDs to report."""
+    """The connection for reports, and the /proc of the host with the PIDs to report (None if it is /proc)."""
 
     link: LauncherConnection
     host_proc: int | None
 
 
 def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int:
-    """Fork the program, report the result, and return its PID; `own` are descriptors that only the program needs."""
+    """Fork the main process, report the result, and return its PID. Only this process needs `own`."""
     _hold_signals()
     reading, writing = os.pipe()
     pid = os.fork()
@@ -53,7 +53,7 @@ def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int
 
 
 def report_started(report: Report, pid: int) -> None:
-    """Report the program's process, with a pidfd if the system supports them."""
+    """Report the main process, with a pidfd if the system supports it."""
     handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     if handle is None:
         report.link.send({"event": "started", "pid": pid})
@@ -65,7 +65,7 @@ def report_started(report: Report, pid: int) -> None:
 
 
 def watch(pid: int, link: LauncherConnection) -> NoReturn:
-    """Reap children until the program exits, report its exit, kill its remaining processes, and exit."""
+    """Reap children until the main process exits, report its exit, kill its remaining processes, and exit."""
     status = _reap_until(pid)
     code = os.waitstatus_to_exitcode(status)
     if os.getpid() != 1:
@@ -75,7 +75,7 @@ def watch(pid: int, link: LauncherConnection) -> NoReturn:
 
 
 def end_descendants(group: int | None = None) -> None:
-    """Kill and reap all descendants; also the process group, if /proc does not show descendants."""
+    """Kill and reap all descendants, and the process group if /proc does not show descendants."""
     while True:
         if group is not None:
             with suppress(ProcessLookupError, PermissionError):
@@ -89,14 +89,14 @@ def end_descendants(group: int | None = None) -> None:
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of the container's orphans, if it has no PID namespace and the system supports it."""
-    with suppress(AttributeError):  # not Linux: there are process groups only
+    """Make this process the parent of orphaned processes, if it has no PID namespace and the system supports it."""
+    with suppress(AttributeError):  # not Linux, so only process groups are available
         syscalls.adopt_orphans()
         syscalls.die_with_parent(signal.SIGTERM)
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal; ignore that a process has ended."""
+    """Send a signal. Ignore an exited process."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -106,21 +106,21 @@ def send_signal(pid: int, number: int) -> None:
 def _run(become: Callable[[], None], report: int) -> None:
     try:
         become()
-    except (RefusedError, OSError, ValueError) as error:  # ValueError: NUL in a path
+    except (RefusedError, OSError, ValueError) as error:  # ValueError: the path contains NUL
         os.write(report, explain(error).encode())
     finally:
         os._exit(FAILED)
 
 
 def _hold_signals() -> None:
-    """Block signals until they are waited for: a signal that arrives before a wait would not interrupt it."""
-    if os.getpid() != 1:  # which gets none from the kernel
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal ignored by default may be dropped even if blocked
+    """Block signals until the process waits for them, because an earlier signal would not interrupt the wait."""
+    if os.getpid() != 1:  # the kernel does not send it one
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # an ignored signal can be dropped even if blocked
         signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
 
 
 def _reap_until(pid: int) -> int:
-    """Reap children until this one has ended; return its wait status. If SIGTERM comes first, end all processes."""
+    """Reap children until this one has exited, and return its wait status. On SIGTERM, kill all processes."""
     options = os.WNOHANG if os.getpid() != 1 else 0
     while True:
         ended, status = os.waitpid(-1, options)

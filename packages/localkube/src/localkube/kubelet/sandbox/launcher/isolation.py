@@ -1,4 +1,4 @@
-"""Pods in Linux namespaces: the ground of a launcher for which `linuxnamespaces.enter` succeeded.
+"""Runs pods in Linux namespaces, for a launcher for which `linuxnamespaces.enter` succeeded.
 
 Per pod: UTS, IPC and network namespaces, held open by descriptors, and a tmpfs for /dev/shm. Per container: a PID
 namespace (or the pod's) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it. So pods
@@ -44,7 +44,7 @@ class PodResources(NamedTuple):
 
 
 class NamespaceHost:
-    """Pods in namespaces. `run` is an empty directory of the host, on which the launcher mounts its own tmpfs."""
+    """Pods in namespaces. `run` is an empty host directory, on which the launcher mounts a separate tmpfs."""
 
     def __init__(self, run: str, gateway: str | None) -> None:
         syscalls.mount(None, None, "/", syscalls.MS_REC | syscalls.MS_SLAVE)
@@ -71,7 +71,7 @@ class NamespaceHost:
         return int(os.readlink("self", dir_fd=self.host_proc))
 
     def create(self, pod: Pod) -> None:
-        """Create the pod's namespaces and the files that its containers share; all or nothing."""
+        """Create the namespaces of the pod and the files that its containers share. If a step fails, create none."""
         with ExitStack() as undo:
             undo.callback(self._remove_files, pod)
             self._make_files(pod)
@@ -98,7 +98,7 @@ class NamespaceHost:
         self._remove_files(pod)
 
     def fork(self, pod: Pod) -> int:
-        """Fork a child as PID 1 of its own namespace, or as a process in the pod's."""
+        """Fork a child as PID 1 of a new namespace, or as a process in the namespace of the pod."""
         init = self._resources[pod.id].init
         if init is None:
             syscalls.unshare(syscalls.CLONE_NEWPID)
@@ -109,7 +109,7 @@ class NamespaceHost:
         return self._fork_and_return()
 
     def enter(self, pod: Pod, container: Container) -> None:
-        """Move the forked child into the pod's namespaces and its own file system."""
+        """Move the forked child into the namespaces of the pod and a separate file system."""
         resources = self._resources[pod.id]
         syscalls.setns(resources.uts, syscalls.CLONE_NEWUTS)
         syscalls.setns(resources.ipc, syscalls.CLONE_NEWIPC)
@@ -131,7 +131,7 @@ class NamespaceHost:
         os.close(handle)
 
     def open_socket(self, pod: Pod | None) -> socket.socket:
-        """Return a TCP socket of the pod's network, or of the bridge's."""
+        """Return a TCP socket in the network of the pod, or of the bridge."""
         connected = self._resources[pod.id].network if pod else None
         if connected is None:
             return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -139,31 +139,31 @@ class NamespaceHost:
             return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
     def stub_address(self, pod: Pod) -> str:
-        """Return the wildcard address if the pod has its own network, else the pod's address."""
+        """Return the wildcard address if the pod has a separate network, or the address of the pod otherwise."""
         return "0.0.0.0" if self._resources[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
-        """Use this interface of the launcher's network to connect all pods created from now on to the outside."""
+        """Use this interface of the launcher's network to connect later pods to other networks."""
         if self._bridge is not None:
             self._bridge.attach(interface, gateway)
             self._resolver = f"nameserver {nameserver}\n"
 
     def lose(self, rules: list[PacketRule]) -> None:
-        """Drop the packets between pods that match these rules, and no others."""
+        """Drop only the packets between pods that match these rules."""
         if self._bridge is not None:
             packetrules.replace(rules)
         elif rules:
             raise RefusedError(NO_OWN_NETWORKS)
 
     def delay(self, pod: Pod, seconds: float) -> None:
-        """Delay every packet to the pod by this time; 0 ends the delay."""
+        """Delay every packet to the pod by this time, or stop the delay if it is 0."""
         network = self._resources[pod.id].network
         if self._bridge is None or network is None:
             raise RefusedError(NO_OWN_NETWORKS)
         self._bridge.delay(network, seconds)
 
     def bound(self, first: int, path: str, size: int) -> int:
-        """Resize a memory file system of a running container; return the former size."""
+        """Resize an in-memory file system of a running container, and return the previous size."""
         return containerdisk.bound(first, path, size)
 
     def _files(self, pod: Pod) -> str:
@@ -184,9 +184,9 @@ class NamespaceHost:
     def _remove_files(self, pod: Pod) -> None:
         files = self._files(pod)
         for path, _ in pod.memory:
-            with suppress(OSError):  # not mounted, when making the files failed
+            with suppress(OSError):  # not mounted, because creating the files failed
                 syscalls.unmount(path)
-        with suppress(OSError):  # not mounted, when making the files failed
+        with suppress(OSError):  # not mounted, because creating the files failed
             syscalls.unmount(f"{files}/shm")
         with suppress(FileNotFoundError):
             os.rmdir(f"{files}/shm")
@@ -212,7 +212,7 @@ class NamespaceHost:
 
     def _plan_root(self, pod: Pod, container: Container) -> Root:
         source = os.path.realpath(container.root or "/")
-        private = _PRIVATE if container.root is None and container.argv else ()  # a stub writes nothing
+        private = _PRIVATE if container.root is None and container.argv else ()  # a stub does not write files
         return Root(
             source=source,
             point=self._point,
@@ -247,7 +247,7 @@ class NamespaceHost:
 
 
 def _open(mount: MountRequest, memory: set[str]) -> HostMount:
-    """Return the mount with its sub-path opened, since the containers of the pod may replace it.
+    """Return the mount with its sub-path opened, because the containers of the pod could replace it.
 
     In a directory in memory, the sub-path is created here: the kubelet has no access to that file system.
     """
@@ -284,7 +284,7 @@ def _make_names(hostname: str) -> tuple[int, int]:
 
 
 def _idle() -> NoReturn:
-    """Run as the PID 1 that the containers of a pod share: reap children until killed."""
+    """Run as the PID 1 that the containers of a pod share, and reap children until killed."""
     syscalls.set_process_name("kube-pod")
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

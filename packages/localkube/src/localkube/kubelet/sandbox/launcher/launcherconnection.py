@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 Message = dict[str, Any]
 
 LONGEST = 16 << 20
-"""The maximum bytes of one frame.
+"""The maximum size of one frame in bytes.
 
 The kernel accepts 2 MiB of arguments and environment, so a frame near this size is an error.
 """
@@ -23,7 +23,7 @@ _LENGTH = struct.Struct("!I")
 _CHUNK = 1 << 16
 _MOST_FDS = 64
 _INT = struct.calcsize("i")
-_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)  # socket.recv_fds takes flags, and ignores them
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)  # socket.recv_fds accepts flags, but ignores them
 
 
 class ConnectionClosedError(Exception):
@@ -31,7 +31,7 @@ class ConnectionClosedError(Exception):
 
 
 class ReceivedMessage(NamedTuple):
-    """One message and its descriptors; the receiver owns them.
+    """One message and its descriptors, which the receiver owns.
 
     With `lost`, descriptors were sent but not received: this process has too many open files.
     """
@@ -56,13 +56,13 @@ def encode(message: Message, fds: int = 0) -> bytes:
 
 
 class Decoder:
-    """Converts bytes, which may arrive in any parts, back to messages."""
+    """Converts bytes, which can arrive in any parts, to messages."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Add bytes; return the messages that are now complete."""
+        """Add bytes, and return the completed messages."""
         self._rest += data
         messages = []
         while len(self._rest) >= _LENGTH.size:
@@ -91,7 +91,7 @@ class LauncherConnection:
         return self.sock.fileno()
 
     def send(self, message: Message, fds: tuple[int, ...] = ()) -> None:
-        """Send a whole message; wait if the other end is slow."""
+        """Send a complete message. Wait if the other end is slow."""
         frame = encode(message, len(fds))
         try:
             sent = socket.send_fds(self.sock, [frame], list(fds)) if fds else 0
@@ -100,12 +100,12 @@ class LauncherConnection:
             raise ConnectionClosedError from error
 
     def receive(self) -> list[ReceivedMessage]:
-        """Return the messages that have arrived, if any is complete; wait for bytes if the socket blocks."""
+        """Return the complete messages that have arrived. If the socket blocks, wait for data."""
         try:
             data, ancillary, flags, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
         except ConnectionResetError as error:
             raise ConnectionClosedError from error
-        if flags & socket.MSG_CTRUNC:  # the kernel could not give this process all of them: do without any
+        if flags & socket.MSG_CTRUNC:  # the kernel could not pass all of them to this process, so use none
             self._is_short = True
             _close(_descriptors(ancillary))
         else:
@@ -115,7 +115,7 @@ class LauncherConnection:
         return [self._received(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
 
     def close(self) -> None:
-        """Close this end, and descriptors that were not received by the caller."""
+        """Close this end, and descriptors that the caller has not received."""
         _close(self._fds)
         self._fds = []
         self.sock.close()
@@ -139,5 +139,5 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds += struct.unpack(f"{len(data) // _INT}i", data[: len(data) // _INT * _INT])
     for fd in fds:
-        os.set_inheritable(fd, False)  # for systems without the flag
+        os.set_inheritable(fd, False)  # for systems that do not support the flag
     return fds

@@ -1,4 +1,4 @@
-"""The standard error of the launcher, in a file of bounded size.
+"""The standard error of the launcher, in a file with a limited size.
 
 The launcher must not wait for a reader, so it bounds the file itself: a full file keeps its newer half. The file is
 open for appending and reading; programs of pods never have it.
@@ -14,21 +14,21 @@ LIMIT: Final = 1024 * 1024
 
 
 class BoundedLog(io.TextIOBase):
-    """A text stream that writes to a descriptor at once, and drops what cannot be written."""
+    """A text stream that writes to a descriptor immediately, and drops data that cannot be written."""
 
     def __init__(self, descriptor: int, limit: int = LIMIT) -> None:
         self._descriptor = descriptor
         self._limit = limit
 
     def write(self, text: str) -> int:
-        """Write the text, or the end of a very long one."""
+        """Write the string, or the end of a very long string."""
         with suppress(OSError):
             self._make_space()
             os.write(self._descriptor, text.encode(errors="backslashreplace")[-self._limit // 2 :])
         return len(text)
 
     def writable(self) -> bool:
-        """Return that the stream is writable."""
+        """Return True, because the stream is writable."""
         return True
 
     def fileno(self) -> int:

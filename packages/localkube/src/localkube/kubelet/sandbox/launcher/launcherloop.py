@@ -1,4 +1,4 @@
-"""The launcher's loop: processes requests of the cluster process, forks, and reports the ends of children.
+"""The loop of the launcher, which processes requests of the cluster process, forks, and reports exits of children.
 
 It is single-threaded, and every step is quick: slow actions (mounts, exec) run in the child. A request is `{"id", "op",
 ...}`; its response `{"reply": id, ...}`, with `error` if it is refused. Ends are `{"exit": key, "code", "signal"}` and
@@ -50,12 +50,12 @@ class Server:
             self._selector.register(source, selectors.EVENT_READ)
 
     def run(self) -> NoReturn:
-        """Serve until the cluster process has ended."""
+        """Serve requests until the cluster process has exited."""
         try:
             while True:
                 self._turn()
         except ConnectionClosedError:
-            if os.getpid() != 1:  # with PID 1 the kernel ends everything
+            if os.getpid() != 1:  # for PID 1, the kernel kills all processes
                 self._children.end_all()
         os._exit(0)
 
@@ -201,7 +201,7 @@ class Server:
         if process.refused is None:
             self._link.send({"exit": process.key, "code": ended[0], "signal": ended[1]})
         for other in self._children.of_pod(process.pod):
-            if process.key == process.container.id == other.container.id:  # commands run in it end with the container
+            if process.key == process.container.id == other.container.id:  # commands in the container terminate with it
                 other.send_signal(signal.SIGKILL, everything=False)
         self._finish_removal(process.pod)
 
@@ -212,6 +212,6 @@ class Server:
         del self._pods[pod.id]
         try:
             self._ground.remove(pod)
-        except OSError as error:  # a part of it remains; the other pods must not end because of it
+        except OSError as error:  # some resources remain, but the other pods must not be affected
             print(f"pod {pod.id} is not removed whole: {explain(error)}", file=sys.stderr, flush=True)  # noqa: T201
         self._link.send({"reply": reply})

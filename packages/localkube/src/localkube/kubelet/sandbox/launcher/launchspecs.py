@@ -18,7 +18,7 @@ class Pod(NamedTuple):
 
 
 class MountRequest(NamedTuple):
-    """A host file or directory, or a path inside it, to be mounted in a container."""
+    """A host file or directory, or a path inside it, to mount in a container."""
 
     source: str
     target: str
@@ -27,7 +27,7 @@ class MountRequest(NamedTuple):
 
 
 class Container(NamedTuple):
-    """A requested container: its program with its identity, and its file system."""
+    """A requested container, with its executable, its identity, and its file system."""
 
     id: str
     sandbox_id: str

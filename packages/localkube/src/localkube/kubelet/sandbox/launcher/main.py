@@ -1,4 +1,4 @@
-"""The launcher process: `python -I -S -c <loader> <configuration as JSON>`.
+"""The launcher process, started as `python -I -S -c <loader> <configuration as JSON>`.
 
 It reports the result of its start once, `{"ready": pid}` or `{"refused": reason}`, and then serves.
 """
@@ -23,7 +23,7 @@ from .plainhost import PlainHost
 
 
 def main() -> None:
-    """Start with the configuration: isolation, network, run directory, the cluster process, the programs' limit of files."""
+    """Start with the configuration: isolation, network, run directory, cluster process, and limit of open files."""
     sys.stderr = BoundedLog(sys.stderr.fileno())
     configuration: dict[str, Any] = json.loads(sys.argv[1])
     link = LauncherConnection(socket.socket(fileno=configuration["fd"]))
@@ -40,7 +40,7 @@ def main() -> None:
         syscalls.set_process_name("kube-launcher")
     link.send({"ready": ground.own_pid()})
     gc.collect()
-    gc.freeze()  # a collection in a child would touch, and so copy, every object
+    gc.freeze()  # a garbage collection in a child would touch, and therefore copy, every object
     descriptors.raise_limit()
     os.set_inheritable(configuration["identity"], False)
     limits = {"confined": isolated, "files": configuration["files"]}

@@ -1,4 +1,4 @@
-"""The ground of pods without isolation, on the plain host.
+"""Runs pods without isolation, directly on the host.
 
 The ground of Linux namespaces is in `isolation.py`, with the same methods. A ground creates and removes pods, forks a
 child into a pod's PID namespace, and moves that child into the pod's other namespaces, mounts included. It refuses
@@ -38,17 +38,17 @@ class PlainHost:
         return os.getpid()
 
     def create(self, pod: Pod) -> None:
-        """Do nothing: there are no namespaces."""
+        """Do nothing, because there are no namespaces."""
 
     def remove(self, pod: Pod) -> None:
-        """Do nothing: there are no namespaces to release."""
+        """Do nothing, because there are no namespaces to release."""
 
     def fork(self, pod: Pod) -> int:
         """Fork a child."""
         return os.fork()
 
     def enter(self, pod: Pod, container: Container) -> None:
-        """Refuse containers that need namespaces; a scratch directory of the host may replace an empty volume."""
+        """Reject containers that need namespaces. A scratch directory on the host can replace an empty volume."""
         containerinit.adopt_orphans()
         if container.root is not None:
             raise RefusedError(
@@ -66,30 +66,30 @@ class PlainHost:
             )
 
     def join(self, pod: Pod, first: int) -> None:
-        """Do nothing: there are no namespaces to join."""
+        """Do nothing, because there are no namespaces to join."""
         containerinit.adopt_orphans()
 
     def open_socket(self, pod: Pod | None) -> socket.socket:
-        """Return a socket of the host's network."""
+        """Return a socket in the host network."""
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
     def stub_address(self, pod: Pod) -> str:
-        """Return the pod's own loopback address: all pods share the host's other addresses."""
+        """Return the loopback address of the pod, because all pods share the other addresses of the host."""
         return pod.address
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
-        """Raise an error: the host's network needs no connection to the outside."""
+        """Raise an error, because the host network does not need a connection to other networks."""
         raise RefusedError(f"attach {interface}: pods are on the host's network")
 
     def lose(self, rules: list[PacketRule]) -> None:
-        """Refuse rules for lost packets: pods have no networks."""
+        """Reject rules for lost packets, because pods do not have networks."""
         if rules:
             raise RefusedError(NO_OWN_NETWORKS)
 
     def delay(self, pod: Pod, seconds: float) -> None:
-        """Refuse delays of packets: pods have no networks."""
+        """Reject packet delays, because pods do not have networks."""
         raise RefusedError(NO_OWN_NETWORKS)
 
     def bound(self, first: int, path: str, size: int) -> int:
-        """Refuse to resize a file system: containers have none."""
+        """Reject resizing a file system, because containers do not have separate file systems."""
         raise RefusedError(f"{path}: containers have no file systems of their own, as this machine refuses namespaces")

@@ -1,4 +1,4 @@
-"""A child of the launcher: the first process of a container, or the parent of a command run in one."""
+"""A child of the launcher, either the init process of a container, or the parent of a command in a container."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from .launchspecs import Container, Pod
 
 
 class ChildProcess:
-    """A child from its fork to its end: its reports, and the request that waits for them."""
+    """A child from its fork to its exit, with its reports, and the request that waits for them."""
 
     def __init__(
         self, key: str, pod: Pod, container: Container, child: tuple[int, LauncherConnection], reply: int
@@ -25,17 +25,17 @@ class ChildProcess:
         self.reply: int | None = reply
         self.refused: str | None = None
         self.exit: tuple[int, int] | None = None
-        self._main: int | None = None  # a pidfd, on systems that have them
+        self._main: int | None = None  # a pidfd, on systems that support it
         self._main_pid: int | None = None  # on the host
         self._doomed = False
 
     @property
     def running(self) -> bool:
-        """Return whether the program was started."""
+        """Return whether the process was started."""
         return self._main_pid is not None
 
     def take_reports(self) -> bool:
-        """Read the child's reports so far; return whether there may be more."""
+        """Read the current reports of the child. Return whether there can be more."""
         try:
             while True:
                 for report in self.link.receive():
@@ -46,7 +46,7 @@ class ChildProcess:
             return False
 
     def announcement(self) -> Message | None:
-        """Return the response to the request for this process, once, as soon as it is known."""
+        """Return the response to the request for this process once, as soon as it is available."""
         if self.reply is None:
             return None
         if self.running:
@@ -59,7 +59,7 @@ class ChildProcess:
         return answer
 
     def end(self, status: int) -> tuple[int, int]:
-        """Record the end of the child; return exit code and signal of the program."""
+        """Record the exit of the child. Return the exit code and the signal of the process."""
         self.link.close()
         if self._main is not None:
             os.close(self._main)
@@ -69,7 +69,7 @@ class ChildProcess:
         return self.exit or ((code, 0) if code >= 0 else (128 - code, -code))
 
     def send_signal(self, number: int, *, everything: bool) -> None:
-        """Signal the program, or all its descendants; a program that is not started yet gets the signal at its start."""
+        """Signal the process, or all its descendants. A process that is not started yet receives it later."""
         if not self.running:
             self._doomed = self._doomed or number == signal.SIGKILL
             return

@@ -1,4 +1,4 @@
-"""Makes the current process a container's program: file descriptors, identity, directory, exec.
+"""Turns the current process into the main process of a container: file descriptors, identity, directory and exec.
 
 A refusal raises `RefusedError` with the message of container runtimes, as users search for those.
 """
@@ -17,14 +17,14 @@ from .launchspecs import Container
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Capabilities that containers keep when they run as root, by number: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
-# setpcap, net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
+# The capabilities that containers retain when they run as root, by number: chown, dac_override, fowner, fsetid, kill,
+# setgid, setuid, setpcap, net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
 _KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
 _NO_ID = 0xFFFFFFFF
 
 
 def find_executable(name: str, path: str) -> str:
-    """Return the file that `name` refers to; without a slash, search the directories of `path`."""
+    """Return the file for `name`. If it does not contain a slash, search the directories of `path`."""
     if "/" in name:
         return name
     forbidden = False
@@ -40,7 +40,7 @@ def find_executable(name: str, path: str) -> str:
 
 
 def become(program: Container, streams: tuple[int, int, int], files: int, *, confined: bool) -> None:
-    """Execute the program with this limit of open files. Return only by raising `RefusedError`.
+    """Execute the program with this limit of open files. If this fails, raise `RefusedError`.
 
     `confined` programs of root get only a container's capabilities.
     """
@@ -105,7 +105,7 @@ def _drop_capabilities() -> None:
 
 
 def reset_signals() -> None:
-    """Reset all signals that Python or the parent ignores, or this process handles: exec keeps ignored signals."""
+    """Reset all signals that this process ignores or handles, because exec keeps ignored signals."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

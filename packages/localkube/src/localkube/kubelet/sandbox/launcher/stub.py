@@ -1,4 +1,6 @@
-"""The built-in server that replaces a container which cannot run here: it answers 200 on its ports, and logs.
+"""The built-in server that replaces a container that cannot run.
+
+It responds with 200 on its ports, and logs requests.
 
 It runs in the launcher's fork itself, without exec, so that hundreds of them cost little. It exits with code 0 on
 SIGTERM.
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
 _HANDSHAKE = b"\x16"
-"""The first byte of a client that speaks TLS."""
+"""The first byte of a TLS client."""
 
 _LONGEST_HEAD = 1 << 16
 _BODY = b"stub\n"
@@ -26,7 +28,7 @@ _HEAD_ANSWER = _ANSWER[: -len(_BODY)]
 
 
 def read_request_line(head: bytes) -> str | None:
-    r"""Return the first line of a request whose head is complete, else None.
+    r"""Return the first line of a request with a complete head, or None.
 
     >>> read_request_line(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
     'GET /health HTTP/1.1'
@@ -50,7 +52,7 @@ def serve(listened: tuple[str, list[int]], identity: bytes, output: int, errors:
     address, ports = listened
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, _end)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as PID 1: the kernel reaps orphans of commands that run here
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as PID 1, because the kernel then reaps orphaned commands
     server = _Server(output, identity)
     for port in ports:
         try:
@@ -77,7 +79,7 @@ class _Server:
         self._tls: ssl.SSLContext | None = None
 
     def log(self, line: str) -> None:
-        """Write a line to standard output; ignore the error if it is closed."""
+        """Write a line to standard output. Ignore the error if it is closed."""
         try:
             os.write(self._output, f"{line}\n".encode())
         except (BrokenPipeError, BlockingIOError):
@@ -103,7 +105,7 @@ class _Server:
                     else:
                         self._read(fd)
                 except OSError as error:
-                    if fd in self._connections:  # whatever its client did, as to leave before the answer
+                    if fd in self._connections:  # regardless of client errors, such as a disconnect before the response
                         self._drop(fd)
                     elif not isinstance(error, ConnectionError | BlockingIOError):
                         raise
@@ -142,7 +144,7 @@ class _Server:
 
 
 class _Connection:
-    """A client: its socket, what it has sent, and its TLS session if it began with a handshake."""
+    """A client, with its socket, its received data, and its TLS session if it started with a handshake."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
@@ -151,7 +153,7 @@ class _Connection:
 
 
 class _Session:
-    """The TLS of one connection, from bytes to bytes. Errors of the protocol are OSErrors, as all of `ssl`."""
+    """The TLS layer of one connection, which converts bytes. Protocol errors are OSErrors, as in `ssl`."""
 
     def __init__(self, context: "ssl.SSLContext") -> None:
         import ssl
@@ -161,7 +163,7 @@ class _Session:
         self._awaits: tuple[type[ssl.SSLError], ...] = (ssl.SSLWantReadError,)
 
     def decrypted(self, data: bytes) -> bytes:
-        """Return what the client has sent inside TLS; empty during the handshake."""
+        """Return the data that the client has sent through TLS, which is empty during the handshake."""
         self._input.write(data)
         try:
             self._ssl.do_handshake()
@@ -170,14 +172,14 @@ class _Session:
             return b""
 
     def encrypted(self, answer: bytes) -> bytes:
-        """Return what to send: the server's part of the handshake, and the answer."""
+        """Return the data to send: the server's part of the handshake, and the response."""
         if answer:
             self._ssl.write(answer)
         return self._output.read()
 
 
 def _context_of(identity: bytes) -> "ssl.SSLContext":
-    """Return the TLS context of a server; `ssl` is imported only where a client needs it, as it takes 2 MiB."""
+    """Return the TLS context of a server. `ssl` needs 2 MiB, and is imported only for TLS clients."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,1 +1,1 @@
-"""A directory for PYTHONPATH: Python imports `sitecustomize` from it automatically when a program starts."""
+"""A directory for PYTHONPATH. Python automatically imports `sitecustomize` from it at startup."""

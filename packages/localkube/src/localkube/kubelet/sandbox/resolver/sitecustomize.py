@@ -1,4 +1,4 @@
-"""Resolves the names of pods in Python programs that run without namespaces, and so without their own hosts file.
+"""Resolves pod names in Python processes that run without namespaces, and therefore without a separate hosts file.
 
 Python imports this module automatically at the start of every program of such a pod (`plainnames.py` sets PYTHONPATH),
 in whatever version the program uses: only the standard library, and syntax of Python 3.7. Without the variable `HOSTS`
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOSTS = "LOCALKUBE_HOSTS"
-"""The variable with the path of the hosts file, which is replaced whenever pods change."""
+"""The variable with the path of the hosts file, which is replaced when pods change."""
 
 HOSTNAME = "LOCALKUBE_HOSTNAME"
-"""The variable with the pod's host name."""
+"""The variable with the host name of the pod."""
 
 HOST_FIRST = ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr")
-"""Functions of `socket` whose first argument is a name."""
+"""The functions of `socket` whose first argument is a name."""
 
 ADDRESS_LAST = ("bind", "connect", "connect_ex", "sendto")
-"""Methods of sockets whose last argument is an address, (name, port)."""
+"""The socket methods whose last argument is an address, (name, port)."""
 
 
 class HostsFile:
-    """The addresses in a hosts file, which is read again after it was replaced."""
+    """The addresses in a hosts file, which is reread after it is replaced."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class HostsFile:
         self._addresses: dict[str, str] = {}
 
     def address(self, name: Any) -> Any:
-        """Return the address of a name; return other texts unchanged."""
+        """Return the address of a name. Return other strings unchanged."""
         text = name.decode("ascii", "replace") if isinstance(name, (bytes, bytearray)) else name
         if not isinstance(text, str):
             return name
@@ -55,7 +55,7 @@ class HostsFile:
                 with open(self._path, encoding="utf-8") as file:
                     self._addresses = _read(file.read())
                 self._version = version
-        except OSError:  # the pod is being removed: what was read last still holds
+        except OSError:  # the pod is being removed, so the last read values still apply
             return
 
 
@@ -69,7 +69,7 @@ def _read(text: str) -> dict[str, str]:
 
 
 def install(hosts: HostsFile, hostname: str) -> None:
-    """Let this process resolve the names, and report the pod's host name as its own."""
+    """Enable name resolution in this process, and return the pod's host name as its host name."""
     for function in HOST_FIRST:
         setattr(socket, function, _resolving(getattr(socket, function), hosts))
     for method in ADDRESS_LAST:

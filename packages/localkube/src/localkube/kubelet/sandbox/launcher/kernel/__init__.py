@@ -1,1 +1,1 @@
-"""The launcher's interface to the kernel: system calls, namespaces, mounts, the network."""
+"""The launcher's interface to the kernel: system calls, namespaces, mounts and the network."""

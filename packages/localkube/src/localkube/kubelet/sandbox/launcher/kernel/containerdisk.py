@@ -1,4 +1,4 @@
-"""The size of a memory file system in a running container: a file system without a free byte is a full disk.
+"""Changes the size of an in-memory file system in a running container, so that it is full.
 
 Only file systems in memory (tmpfs) are resized, as /tmp and /dev/shm: they belong to the container. Other paths are on
 a disk of this machine, which must not be filled for a rehearsal.
@@ -16,7 +16,7 @@ _OF_CONTAINERS = ("/tmp", "/dev/shm")  # noqa: S108 - names of mount points, not
 
 
 def bound(first: int, path: str, size: int) -> int:
-    """Resize the file system at `path` in the container of process `first`; return the former size in bytes.
+    """Resize the file system at `path` in the container of process `first`, and return the previous size in bytes.
 
     0 means the size of its content. A child of this process enters the container, as this process must not.
     """
@@ -55,7 +55,7 @@ def _resize(path: str, size: int) -> int:
 
 
 def _require_own(first: int, path: str) -> None:
-    """Refuse a path that is not a mount point of a memory file system for process `first`."""
+    """Reject a path that is not a mount point of an in-memory file system for process `first`."""
     kinds = {}
     with open(f"/proc/{first}/mounts") as mounts:
         for line in mounts:

@@ -1,4 +1,4 @@
-"""Moves the launcher into new namespaces: user, mount, PID, network, UTS and IPC.
+"""Moves the launcher into new user, mount, PID, network, UTS and IPC namespaces.
 
 The original process stays outside, as the parent of PID 1 inside. The kernel kills the parent when the cluster process
 ends, PID 1 when the parent ends, and everything in the PID namespace when PID 1 ends.
@@ -21,7 +21,7 @@ _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWU
 
 
 class IdMaps(NamedTuple):
-    """The contents of uid_map and gid_map; a map of only the own group requires that setgroups is forbidden."""
+    """The contents of uid_map and gid_map. A map of only one group requires that setgroups is denied."""
 
     users: str
     groups: str
@@ -29,7 +29,7 @@ class IdMaps(NamedTuple):
 
 
 def identity_map(lines: str) -> str:
-    r"""Return the map that gives a child namespace the same ids as `lines` (an id map of this namespace).
+    r"""Return the map with which a child namespace has the same IDs as `lines` (an ID map of this namespace).
 
     >>> identity_map("         0       1000          1\n         1     100000      65536\n")
     '0 0 1\n1 1 65536\n'
@@ -39,7 +39,7 @@ def identity_map(lines: str) -> str:
 
 
 def read_id_maps() -> list[IdMaps]:
-    """Return the maps to try: all ids for root, then only the ids of the caller."""
+    """Return the maps to try: all IDs for root, and then only the IDs of the caller."""
     user, group = os.geteuid(), os.getegid()
     single = IdMaps(f"{user} {user} 1\n", f"{group} {group} 1\n", single=True)
     if user != 0:
@@ -49,7 +49,7 @@ def read_id_maps() -> list[IdMaps]:
 
 
 def enter(parent: int, refuse: Callable[[str], None]) -> None:
-    """Continue as PID 1 in fresh namespaces; a refusal is reported to `refuse`, and ends the process."""
+    """Continue as PID 1 in new namespaces. If this fails, report the error to `refuse` and exit."""
     try:
         _unshare_with_maps()
         syscalls.die_with_parent(signal.SIGKILL)
@@ -71,7 +71,7 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
 
 
 def _follow(alive: int) -> None:
-    """End with the parent; `alive` is readable once it has ended, which covers an end before the signal is set."""
+    """Exit with the parent. `alive` is readable after the parent has exited, even before the signal is set."""
     syscalls.die_with_parent(signal.SIGKILL)
     if is_readable(alive):
         os._exit(1)
@@ -83,7 +83,7 @@ def _keep_only(fd: int) -> None:
 
 
 def _unshare_with_maps() -> None:
-    """Create the namespaces; a helper process outside writes the id maps, as only it may write more than one line."""
+    """Create the namespaces. A helper process outside writes the ID maps, because only it can write several lines."""
     ready, go = os.pipe()
     mapped = os.getpid()
     helper = os.fork()

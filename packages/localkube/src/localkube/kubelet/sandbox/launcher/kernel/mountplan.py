@@ -1,4 +1,4 @@
-"""Plans the mounts of a container. Pure.
+"""Plans the mounts of a container, without I/O.
 
 In: the directory of the container's /, the requested mounts, and a view of the file system. Out: steps in order, with
 targets as paths in the container.
@@ -17,26 +17,26 @@ _MOST_LINKS = 40
 
 
 class View(Protocol):
-    """The file system, read-only; paths are the host's."""
+    """The read-only file system with the paths of the host."""
 
     def is_directory(self, path: str) -> bool | None:
-        """Return whether the path (links are not followed) is a directory; None if it does not exist."""
+        """Return whether the path is a directory, without following links, or None if it does not exist."""
         ...
 
     def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link; None for other files."""
+        """Return the target of a symbolic link, or None for other files."""
         ...
 
 
 class OpenFile(NamedTuple):
-    """A file or directory that is already open, because its path may lead elsewhere later."""
+    """A file or directory that is already open, because its path could point elsewhere later."""
 
     handle: int
     directory: bool
 
 
 class HostMount(NamedTuple):
-    """A host file or directory to be mounted at `target`; a symbolic link is bound as a link."""
+    """A host file or directory to mount at `target`. A symbolic link is bound as a link."""
 
     source: str
     target: str
@@ -45,7 +45,7 @@ class HostMount(NamedTuple):
 
 
 class Cover(NamedTuple):
-    """Cover directory `target` with a temporary file system, its entries bound from `source`."""
+    """Cover the directory `target` with a temporary file system whose entries are bound from `source`."""
 
     source: str
     target: str
@@ -68,7 +68,7 @@ class Bind(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The steps in order. A `Place` among the mounts is inside a volume that was mounted before."""
+    """The steps in order. A `Place` among the mounts is in a volume that was mounted before."""
 
     covers: list[Cover]
     places: list[Place]
@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
 
 def resolve(view: View, root: str, path: str) -> str:
-    """Return `path` of a container whose / is `root` with symbolic links followed, never leading out of `root`."""
+    """Resolve symbolic links in `path` of a container whose / is `root`, without leaving `root`."""
     pending, resolved, links = _parts(path), "/", 0
     while pending:
         part = pending.pop(0)
@@ -126,7 +126,7 @@ def plan(view: View, root: str, requests: Sequence[HostMount], *, private: Seque
 
 
 def on_host(root: str, path: str) -> str:
-    """Return the host's path of a container's path."""
+    """Return the host path of a container path."""
     return posixpath.normpath(root + "/" + path)
 
 
@@ -142,7 +142,7 @@ def _nearest_directory(view: View, root: str, target: str) -> str:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Return whether a path is inside the directory."""
+    """Return whether a path is in the directory."""
     return path != directory and path.startswith(directory.rstrip("/") + "/")
 
 

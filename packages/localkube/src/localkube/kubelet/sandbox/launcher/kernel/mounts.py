@@ -1,4 +1,4 @@
-"""Performs a mount plan in the mount namespace of a container that is being started.
+"""Performs a mount plan in the mount namespace of a starting container.
 
 The new root is assembled from the host's tree at a mount point of the launcher, and becomes / at the end. Directories
 are always bound with the mounts below them: in a user namespace the kernel allows only this, as another bind could
@@ -24,17 +24,17 @@ _UNUSABLE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTCONN, errno.ESTA
 
 
 class HostView:
-    """The view of the real file system for a plan."""
+    """Reads the real file system for a plan."""
 
     def is_directory(self, path: str) -> bool | None:
-        """Return whether the path (links are not followed) is a directory; None if it does not exist."""
+        """Return whether the path is a directory, without following links, or None if it does not exist."""
         try:
             return stat.S_ISDIR(os.lstat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link; None for other files."""
+        """Return the target of a symbolic link, or None for other files."""
         try:
             return os.readlink(path)
         except OSError:
@@ -42,7 +42,7 @@ class HostView:
 
 
 class Root(NamedTuple):
-    """The container's /: its source directory, its mount point, and its mounts."""
+    """The root directory of the container: its source directory, its mount point, and its mounts."""
 
     source: str
     point: str
@@ -53,7 +53,7 @@ class Root(NamedTuple):
 
 
 def build_root(root: Root) -> None:
-    """Mount the container's file system and make it /. The caller must be in its own mount namespace."""
+    """Mount the container's file system and make it the root. The caller must be in a separate mount namespace."""
     if not any(cover.target == "/" for cover in root.plan.covers):
         bind(root.source, root.point)
     for cover in root.plan.covers:
@@ -148,7 +148,7 @@ def _cover(cover: Cover, target: str) -> None:
 
 
 def _repeat(entry: "os.DirEntry[str]", place: str) -> None:
-    """Bind an entry of a covered directory; skip entries that are unusable or were just removed."""
+    """Bind an entry of a covered directory. Skip entries that are unusable or were just removed."""
     if entry.is_symlink():
         os.symlink(os.readlink(entry.path), place)
         return

@@ -1,4 +1,4 @@
-"""A minimal rtnetlink client: links, addresses and routes as messages, and a socket that sends them.
+"""A minimal rtnetlink client with messages for links, addresses and routes, and a socket that sends them.
 
 The `build_*` functions are pure: they return the bytes of one request. Numbers are those of linux/rtnetlink.h,
 linux/if_link.h and linux/if_addr.h; integers are in the machine's own order.
@@ -69,7 +69,7 @@ _ATTRIBUTE = struct.Struct("=HH")
 
 
 class Request(NamedTuple):
-    """One request: its type, flags and body, and its action, for errors."""
+    """One request, with its type, flags and body, and its action for error messages."""
 
     kind: int
     flags: int
@@ -78,13 +78,13 @@ class Request(NamedTuple):
 
 
 def attribute(kind: int, payload: bytes) -> bytes:
-    """Return an attribute of bytes."""
+    """Build an attribute with bytes."""
     length = _ATTRIBUTE.size + len(payload)
     return _ATTRIBUTE.pack(length, kind) + payload + b"\0" * (-length % 4)
 
 
 def text(kind: int, value: str) -> bytes:
-    """Return an attribute of text."""
+    """Build an attribute with a string."""
     return attribute(kind, value.encode() + b"\0")
 
 
@@ -98,12 +98,12 @@ def _link(index: int, *, up: bool) -> bytes:
 
 
 def link_address(address: str) -> bytes:
-    """Return the Ethernet address for an IPv4 address: locally administered, and the same in every run."""
+    """Return the Ethernet address for an IPv4 address, which is locally administered and deterministic."""
     return b"\x02\0" + socket.inet_aton(address)
 
 
 def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
-    """Create a bridge with this interface number, and bring it up; without an Ethernet address it uses a port's."""
+    """Create a bridge with this interface number. Without an Ethernet address, it uses a port's address."""
     info = attribute(_IFLA_LINKINFO, text(_IFLA_INFO_KIND, "bridge"))
     body = _link(index, up=True) + text(_IFLA_IFNAME, name) + info
     if address:
@@ -112,7 +112,7 @@ def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
 
 
 class Peer(NamedTuple):
-    """The far end of a veth pair: its name, number and network namespace, and its Ethernet address if specified."""
+    """The remote end of a veth pair: its name, number and network namespace, and optionally its Ethernet address."""
 
     name: str
     number: int
@@ -121,7 +121,7 @@ class Peer(NamedTuple):
 
 
 def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
-    """Create a veth pair: its near end (name, number) up on the bridge, its far end in another network namespace.
+    """Create a veth pair with its local end (name, number) up on the bridge, and its remote end in another namespace.
 
     The kernel accepts the far end's number only together with the near end's.
     """
@@ -145,13 +145,13 @@ def build_link_up(index: int) -> Request:
 
 
 def build_link_into_bridge(index: int, bridge_index: int) -> Request:
-    """Make an interface a port of the bridge, and bring it up."""
+    """Attach an interface to the bridge as a port, and bring it up."""
     body = _link(index, up=True) + _number(_IFLA_MASTER, bridge_index)
     return Request(_RTM_NEWLINK, 0, body, f"put interface {index} on the bridge")
 
 
 def build_address(index: int, address: str, prefix: int) -> Request:
-    """Give an interface an IPv4 address."""
+    """Assign an IPv4 address to an interface."""
     packed = socket.inet_aton(address)
     body = _IFADDRMSG.pack(socket.AF_INET, prefix, 0, _RT_SCOPE_UNIVERSE, index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
@@ -159,7 +159,7 @@ def build_address(index: int, address: str, prefix: int) -> Request:
 
 
 def build_route(destination: str, prefix: int, *, gateway: str = "", interface: int = 0) -> Request:
-    """Route packets for a network by a gateway, or to hosts that an interface reaches directly."""
+    """Route packets for a network through a gateway, or to hosts that an interface reaches directly."""
     scope = _RT_SCOPE_UNIVERSE if gateway else _RT_SCOPE_LINK
     body = _RTMSG.pack(socket.AF_INET, prefix, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, scope, _RTN_UNICAST, 0)
     body += attribute(_RTA_DST, socket.inet_aton(destination)) if prefix else b""
@@ -171,12 +171,12 @@ def build_route(destination: str, prefix: int, *, gateway: str = "", interface: 
 
 
 def build_default_route(gateway: str) -> Request:
-    """Add the default route by the gateway."""
+    """Add the default route through the gateway."""
     return build_route("0.0.0.0", 0, gateway=gateway)  # noqa: S104 - not an address to listen on
 
 
 def build_neighbour(index: int, address: str) -> Request:
-    """Add a permanent entry for the Ethernet address of a neighbour of an interface (`link_address`).
+    """Add a permanent entry for the Ethernet address of a neighbor of an interface (`link_address`).
 
     Such an entry does not count against the kernel's limit for the whole machine (1,024 by default).
     """
@@ -206,7 +206,7 @@ def build_forwarding(index: int) -> Request:
 
 
 def build_delay(index: int, seconds: float) -> Request:
-    """Delay every packet that leaves by an interface (the kernel's netem), in place of an earlier delay."""
+    """Delay every packet that is sent through an interface (netem). This replaces an earlier delay."""
     ticks = min(round(seconds * 1e9 / _NANOSECONDS_PER_TICK), 0xFFFFFFFF)
     body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + text(_TCA_KIND, "netem")
     body += attribute(_TCA_OPTIONS, _NETEM.pack(ticks, _HELD_PACKETS, 0, 0, 0, 0))
@@ -214,7 +214,7 @@ def build_delay(index: int, seconds: float) -> Request:
 
 
 def build_no_delay(index: int) -> Request:
-    """End the delay of an interface."""
+    """Stop the delay of an interface."""
     body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
     return Request(_RTM_DELQDISC, 0, body, "delay packets no longer")
 
@@ -227,7 +227,7 @@ def encode(request: Request, sequence: int) -> bytes:
 
 
 def parse_acknowledgement(data: bytes, sequence: int) -> int | None:
-    """Return the error number (0: success) of the response to request `sequence`; None if it is not in `data`."""
+    """Return the error number (0 for success) of the response to request `sequence`, or None if `data` lacks it."""
     while len(data) >= HEADER.size:
         length, kind, _, answered, _ = HEADER.unpack_from(data)
         if kind == NLMSG_ERROR and answered == sequence:
@@ -238,14 +238,14 @@ def parse_acknowledgement(data: bytes, sequence: int) -> int | None:
 
 
 class Netlink:
-    """A socket to the kernel's tables of the network namespace in which it was opened."""
+    """A socket to the kernel tables of the network namespace in which it was opened."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
         self._sequence = 0
 
     def perform(self, *requests: Request) -> None:
-        """Perform requests in order; stop at the first that the kernel refuses."""
+        """Perform requests in order. Stop at the first request that the kernel rejects."""
         for request in requests:
             self._sequence += 1
             self._socket.send(encode(request, self._sequence))

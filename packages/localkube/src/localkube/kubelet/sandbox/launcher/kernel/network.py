@@ -1,4 +1,4 @@
-"""The pods' network: a bridge in the launcher's network namespace, a veth pair and a namespace per pod.
+"""The network of pods, with a bridge in the launcher's network namespace, and a veth pair and a namespace per pod.
 
 A Linux bridge has 1,023 ports. When its ports for pods are used up, further bridges are connected to it. Each has a
 veth pair on one of its reserved ports, so all pods are on one network.
@@ -43,9 +43,9 @@ BRIDGE = "kube0"
 PREFIX = 16
 _ALONE = 32
 PODS_PER_BRIDGE = 1000
-"""The pods per bridge, of 1,023 ports; the first bridge needs other ports for further bridges."""
+"""The number of pods per bridge, of 1,023 ports. The first bridge needs the other ports for additional bridges."""
 
-_INDEX = 100  # the bridge's number, and in each pod that of eth0: above what the kernel makes by itself
+_INDEX = 100  # the number of the bridge, and of eth0 in each pod, above the kernel's own numbers
 _LOOPBACK = 1
 _CURRENT = "/proc/thread-self/ns/net"
 
@@ -77,7 +77,7 @@ def inside(fd: int) -> Iterator[None]:
 
 
 class _Bridge:
-    """A bridge by its number, and its number of pods. A further bridge has an uplink, a port on the first bridge."""
+    """A bridge by its number, and its number of pods. Additional bridges have an uplink to the first bridge."""
 
     def __init__(self, index: int, uplink: int = 0) -> None:
         self.index = index
@@ -86,7 +86,7 @@ class _Bridge:
 
 
 class _Port(NamedTuple):
-    """The connection of a pod: its bridge, and the number of the near end of its veth pair."""
+    """The connection of a pod: its bridge, and the number of the local end of its veth pair."""
 
     bridge: _Bridge
     number: int
@@ -110,7 +110,7 @@ class BridgeNetwork:
         )
 
     def attach(self, interface: str, gateway: str | None) -> None:
-        """Connect pods to the outside by an interface of this network namespace.
+        """Connect pods to other networks through an interface of this network namespace.
 
         With a gateway, the interface becomes a port of the bridge and gets pods' frames unchanged. Without, it has its
         own address, and pods' packets are forwarded to it with that address.
@@ -124,7 +124,7 @@ class BridgeNetwork:
         self._gateway = gateway
 
     def create(self, address: str) -> int:
-        """Create a pod's network namespace with lo and eth0, connected to a bridge; return its descriptor."""
+        """Create the network namespace of a pod with lo and eth0 on a bridge. Return its descriptor."""
         bridge = self._bridge_with_free_port()
         network, inner = _new_namespace()
         near = self._next("pod")
@@ -155,7 +155,7 @@ class BridgeNetwork:
         return network
 
     def remove(self, network: int) -> None:
-        """Release a pod's namespace, whose processes have ended: the kernel removes it, with the veth pair.
+        """Release the namespace of a pod whose processes have exited. The kernel removes it, with the veth pair.
 
         The kernel does so a little later. Removing the pair here would block the launcher for some 15 ms.
         """
@@ -163,7 +163,7 @@ class BridgeNetwork:
         os.close(network)
 
     def delay(self, network: int, seconds: float) -> None:
-        """Delay every packet to a pod by this time; 0 ends the delay."""
+        """Delay every packet to a pod by this time, or stop the delay if it is 0."""
         index = self._ports[network].number
         try:
             self._netlink.perform(build_delay(index, seconds) if seconds else build_no_delay(index))
@@ -173,7 +173,7 @@ class BridgeNetwork:
             raise
 
     def _routes(self) -> list[Request]:
-        """Return a pod's routes: to other pods by the bridge, to all else by the gateway."""
+        """Return the routes of a pod, to other pods through the bridge, and to other hosts through the gateway."""
         if self._gateway == self._address:
             return [build_default_route(self._address)]
         return [
@@ -217,13 +217,13 @@ def _new_namespace() -> tuple[int, Netlink]:
 
 
 def _network_of(address: str) -> str:
-    """Return the network of an address, of which the first `PREFIX` bits are the same."""
+    """Return the network of an address, whose addresses share the first `PREFIX` bits."""
     first, second, *_ = address.split(".")
     return f"{first}.{second}.0.0"
 
 
 def _tune() -> None:
-    """Set the sysctls of container runtimes: low ports and ping for all users; and disable IPv6 traffic of pods.
+    """Set the sysctls of container runtimes (low ports and ping for all users), and disable IPv6 traffic of pods.
 
     Redirects are disabled: they would only make pods request the addresses of each other.
     """
@@ -236,5 +236,5 @@ def _tune() -> None:
 
 
 def _set(name: str, value: str) -> None:
-    with suppress(OSError), open(f"/proc/sys/{name}", "w") as file:  # absent in some kernels; pods work without
+    with suppress(OSError), open(f"/proc/sys/{name}", "w") as file:  # missing in some kernels, but not required
         file.write(value)

@@ -1,4 +1,4 @@
-"""Messages for nf_tables, and the socket that sends a batch of them, so that rules need no program.
+"""Messages for nf_tables, and a socket that sends a batch of them, so that rules do not need an external tool.
 
 The builders are pure. Numbers are those of linux/netfilter/nf_tables.h; attributes are in network byte order.
 """
@@ -30,7 +30,7 @@ class Message(NamedTuple):
 
 
 class ChainHook(NamedTuple):
-    """The place of a chain: the kind of chain, the number of the hook, the priority."""
+    """The position of a chain: its type, the hook number, and the priority."""
 
     kind: str
     number: int
@@ -38,27 +38,27 @@ class ChainHook(NamedTuple):
 
 
 def nested(kind: int, *attributes: bytes) -> bytes:
-    """Return an attribute of attributes."""
+    """Build an attribute with nested attributes."""
     return attribute(kind | _NESTED, b"".join(attributes))
 
 
 def number(kind: int, value: int) -> bytes:
-    """Return an attribute of 32 bits."""
+    """Build an attribute with 32 bits."""
     return attribute(kind, struct.pack("!I", value))
 
 
 def large_number(kind: int, value: int) -> bytes:
-    """Return an attribute of 64 bits."""
+    """Build an attribute with 64 bits."""
     return attribute(kind, struct.pack("!Q", value))
 
 
 def expression(name: str, *attributes: bytes) -> bytes:
-    """Return one expression of a rule."""
+    """Build one expression of a rule."""
     return nested(1, text(1, name), nested(2, *attributes))
 
 
 def new_table(table: str) -> Message:
-    """Create a table, unless it exists."""
+    """Create a table if it does not exist."""
     return Message(_NEWTABLE, _CHANGE | NLM_F_CREATE, text(1, table))
 
 
@@ -80,7 +80,7 @@ def new_rule(table: str, chain: str, *expressions: bytes) -> Message:
 
 
 def build_batch(messages: Sequence[Message]) -> bytes:
-    """Return the batch of these messages, which the kernel performs as a whole or not at all."""
+    """Return the batch of these messages, which the kernel performs completely or not at all."""
     bound = struct.pack("!BBH", socket.AF_UNSPEC, 0, _SUBSYSTEM)
     bodies = [
         (_BATCH_BEGIN, NLM_F_REQUEST, bound),
@@ -97,7 +97,7 @@ def build_batch(messages: Sequence[Message]) -> bytes:
 
 
 def perform(messages: Sequence[Message], action: str) -> None:
-    """Change the rules of the caller's network namespace; an error names the action that the kernel refused."""
+    """Change the rules of the caller's network namespace. An error contains the action that the kernel rejected."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER) as kernel:
         kernel.send(build_batch(messages))
         for _ in messages:

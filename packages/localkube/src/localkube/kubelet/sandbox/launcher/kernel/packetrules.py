@@ -1,4 +1,4 @@
-"""The rules of nf_tables: rules that drop packets between pods, and the rule that masquerades packets to the outside.
+"""Builds nf_tables rules that drop packets between pods, and the rule that masquerades outgoing packets.
 
 The rules that drop packets (all, a share, or those beyond a rate) are in one table, which is replaced as a whole. They
 are at the forward hook of the caller's network namespace, which all packets between pods pass, whichever bridges they
@@ -31,7 +31,7 @@ _FORWARD = ChainHook("filter", 2, 0)
 _POSTROUTING = ChainHook("nat", 4, 100)
 _META_OUTPUT_INTERFACE = 5
 _NETWORK_HEADER = 1
-_SOURCE, _DESTINATION, _LENGTH = 12, 16, 4  # of an IPv4 address in its header
+_SOURCE, _DESTINATION, _LENGTH = 12, 16, 4  # the offset of an IPv4 address in its header
 _REGISTER = 1
 _EQUAL, _LESS = 0, 2
 _RANDOM = 1
@@ -42,14 +42,14 @@ _VERDICT = 0
 _DROP = 0
 _SECOND = 1
 _LEAST_BURST = 1 << 16
-"""Bytes that may pass at once at any rate.
+"""The number of bytes that can pass immediately at any rate.
 
 TCP between pods sends packets of this size, which must not all be dropped.
 """
 
 
 class PacketRule(NamedTuple):
-    """Packets from one address to another that are dropped; an empty address means any.
+    """A rule that drops packets from one address to another. An empty address matches any address.
 
     `share` (0 to 1) is the dropped share; with `rate` only packets beyond so many bytes per second are dropped.
     """
@@ -61,8 +61,8 @@ class PacketRule(NamedTuple):
 
 
 def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
-    """Return the messages that replace all rules by these."""
-    cleared = [new_table(_TABLE), delete_table(_TABLE)]  # creating it first makes deleting it succeed
+    """Return the messages that replace all rules by the given rules."""
+    cleared = [new_table(_TABLE), delete_table(_TABLE)]  # create the table first, so that deleting it succeeds
     if not rules:
         return cleared
     created = [new_table(_TABLE), new_chain(_TABLE, _CHAIN, _FORWARD)]
@@ -70,7 +70,7 @@ def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
 
 
 def replace(rules: Sequence[PacketRule]) -> None:
-    """Replace all rules in the network namespace of the caller by these."""
+    """Replace all rules in the network namespace of the caller."""
     perform(build_rules(rules), "lose packets between pods")
 
 
@@ -83,7 +83,7 @@ def _expressions(rule: PacketRule) -> list[bytes]:
         lost = round(rule.share * _PER_MILLION)
         messages += [
             expression("numgen", number(1, _REGISTER), number(2, _PER_MILLION), number(3, _RANDOM)),
-            # the generator writes in the machine's order, and comparisons are bytewise: swap first
+            # the generator uses the machine's byte order, but comparisons are bytewise, so swap first
             expression(
                 "byteorder", number(1, _REGISTER), number(2, _REGISTER), number(3, 1), number(4, 4), number(5, 4)
             ),
@@ -106,13 +106,13 @@ def _expressions(rule: PacketRule) -> list[bytes]:
 
 
 def masquerade(interface: int) -> None:
-    """Give packets that leave by this interface its address, in the network namespace of the caller."""
+    """Masquerade packets that are sent through this interface, in the network namespace of the caller."""
     perform(build_masquerade(interface), "masquerade")
 
 
 def build_masquerade(interface: int) -> list[Message]:
-    """Return the messages that create table, chain and rule for packets that leave by the interface of this number."""
-    output = struct.pack("=I", interface)  # compared with a register, which is in the machine's own order
+    """Return the messages that create the table, chain and rule for packets that are sent through this interface."""
+    output = struct.pack("=I", interface)  # compared with a register, which uses the byte order of the machine
     loaded = expression("meta", number(1, _REGISTER), number(2, _META_OUTPUT_INTERFACE))
     return [
         new_table("localkube"),

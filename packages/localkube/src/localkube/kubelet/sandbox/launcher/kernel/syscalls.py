@@ -1,4 +1,4 @@
-"""System calls that Python's standard library lacks; each raises `OSError` with the failed action.
+"""System calls that are missing in Python's standard library. Each raises `OSError` with the failed action.
 
 Constants are those of the kernel's headers and equal on all architectures.
 """
@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
-_SYS_MOUNT_SETATTR = 442  # one number for every architecture; Linux 5.12
+_SYS_MOUNT_SETATTR = 442  # the same number on every architecture, since Linux 5.12
 _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
 _MOUNT_ATTR_RDONLY = 1
@@ -52,7 +52,7 @@ def _check(result: int, action: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces of the kinds in `flags`."""
+    """Move this process into new namespaces of the types in `flags`."""
     try:
         _check(_libc.unshare(flags), "make namespaces")
     except OSError as error:
@@ -61,12 +61,12 @@ def unshare(flags: int) -> None:
 
 
 def setns(fd: int, flags: int) -> None:
-    """Enter a namespace (or, by a pidfd, the namespaces of a process of the kinds in `flags`)."""
+    """Enter a namespace, or with a pidfd the namespaces of a process of the types in `flags`."""
     _check(_libc.setns(fd, flags), "setns")
 
 
 def mount(kind: str | None, source: str | None, target: str, flags: int = 0, options: str = "") -> None:
-    """Mount a file system or, with `MS_BIND`, a directory or file elsewhere."""
+    """Mount a file system or, with `MS_BIND`, a directory or file at another path."""
     result = _libc.mount(
         None if source is None else os.fsencode(source),
         os.fsencode(target),
@@ -83,7 +83,7 @@ def unmount(target: str) -> None:
 
 
 def make_read_only(target: str, *, recursive: bool) -> None:
-    """Make one mount, or all at and below `target`, read-only."""
+    """Make one mount, or all mounts at and below `target`, read-only."""
     attributes = struct.pack("=QQQQ", _MOUNT_ATTR_RDONLY, 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     result = _libc.syscall(
@@ -101,7 +101,7 @@ def require_read_only_mounts() -> None:
 
 
 def change_root(target: str) -> None:
-    """Make the mount at `target` the root of this mount namespace, and detach the old one."""
+    """Make the mount at `target` the root of this mount namespace, and detach the previous root."""
     os.chdir(target)
     _check(_libc.pivot_root(b".", b"."), f"pivot_root {target}")
     unmount(".")
@@ -115,17 +115,17 @@ def set_hostname(name: str) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Make the kernel send `signal` when the parent (precisely: the thread that started this process) ends."""
+    """Request that the kernel sends `signal` when the parent (the thread that started this process) exits."""
     _check(_prctl(_PR_SET_PDEATHSIG, signal), "prctl PDEATHSIG")
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of descendants whose parent ends (a subreaper)."""
+    """Make this process the parent of descendants whose parent exits (a subreaper)."""
     _check(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl CHILD_SUBREAPER")
 
 
 def set_process_name(name: str) -> None:
-    """Set the short name that `ps` and `top` show."""
+    """Set the short name for `ps` and `top`."""
     _check(_libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0), "prctl NAME")
 
 
@@ -140,14 +140,14 @@ def _prctl(option: int, value: int) -> int:
 
 
 def is_readable(fd: int) -> bool:
-    """Return whether reading would not block: there are bytes, or the other end is closed."""
+    """Return whether reading would not block, because data is available or the other end is closed."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def parse_pid(fdinfo: str) -> int:
-    r"""Return the PID in the text of /proc/self/fdinfo/N of a pidfd; -1 when the process has been reaped.
+    r"""Return the PID in the content of /proc/self/fdinfo/N of a pidfd, or -1 if the process has been reaped.
 
     >>> parse_pid("pos:\t0\nflags:\t02000002\nPid:\t42\nNSpid:\t42\t1\n")
     42
@@ -160,7 +160,7 @@ def parse_pid(fdinfo: str) -> int:
 
 
 def read_pid(pidfd: int, proc: int | None = None) -> int:
-    """Return the PID of the process in /proc, or in the /proc of which `proc` is a descriptor."""
+    """Return the PID of the process in /proc, or in the /proc whose descriptor is `proc`."""
     handle = os.open(
         f"self/fdinfo/{pidfd}" if proc is not None else f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY, dir_fd=proc
     )
