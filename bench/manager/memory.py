@@ -47,7 +47,7 @@ LIMIT = 600.0
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A manager of one source tree in one run, and its pods."""
 
     world: InstalledCluster
@@ -94,11 +94,11 @@ async def measure(
             async with opened(plane, directory) as world:
                 space = CheckedNamespace(world.client, f"memory-{source}-{run}")
                 await space.open()
-                await follow(Measured(world, space, source, run, lines), path, options.pods)
+                await follow(Measurement(world, space, source, run, lines), path, options.pods)
     return lines
 
 
-async def follow(measured: Measured, path: Path, steps: Sequence[int]) -> None:
+async def follow(measured: Measurement, path: Path, steps: Sequence[int]) -> None:
     """Measure one manager while it creates pods, step by step, and a second manager that starts with all pods."""
     replica = await start(measured, "creating", path)
     measured.note(replica, "memory_at_rest")
@@ -118,7 +118,7 @@ def python_path(tree: Path) -> str:
     return ":".join(map(str, [*tree.glob("packages/*/src"), tree / "src"]))
 
 
-async def start(measured: Measured, name: str, path: Path) -> Replica:
+async def start(measured: Measurement, name: str, path: Path) -> Replica:
     """Start a manager from a source tree and wait until it leads and is idle."""
     replica = await measured.world.prepare(f"{name}-{measured.source}-{measured.run}", leaderElection=USUAL_ELECTION)
     replica.environment["PYTHONPATH"] = python_path(path)

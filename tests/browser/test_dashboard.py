@@ -97,7 +97,7 @@ def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
             port = visit.house.dashboard.port
             await visit.house.dashboard.leave()
             await visit.page.locator("#connection").wait_for()
-            visit.house.dashboard.hub._opened.clear()
+            visit.house.dashboard.subscriptions._opened.clear()
             await visit.house.put_pod("web", 3, 0)
             await visit.house.dashboard.listen(port)
             await visit.page.locator("#pulse.live").wait_for()

@@ -125,22 +125,33 @@ def comments(path: Path) -> Iterator[str]:
             yield token.string.lstrip("# ")
 
 
-def names(path: Path) -> Iterator[str]:
-    """Yield the words in the names of a module, its classes and attributes. `PodStatus` becomes `pod status`."""
-    found = [path.stem]
+def identifiers(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names of a module, its classes and attributes, each with its kind."""
+    yield "modules", path.stem
     for node in ast.walk(_tree(path)):
         match node:
             case ast.ClassDef(name=name, body=body):
-                found += [
-                    name,
-                    *(
-                        child.target.id
-                        for child in body
-                        if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name)
-                    ),
-                ]
-    for name in found:
+                yield "types", name.lstrip("_")
+                for child in body:
+                    match child:
+                        case ast.AnnAssign(target=ast.Name(id=attribute)):
+                            yield "attributes", attribute.lstrip("_")
+
+
+def names(path: Path) -> Iterator[str]:
+    """Yield the words in the names of a module, its classes and attributes. `PodStatus` becomes `pod status`."""
+    for _, name in identifiers(path):
         yield " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+
+
+def replaced_names(place: str, path: Path) -> Iterator[Hit]:
+    """Yield the names in a module that the vocabulary of CONTRIBUTING.md replaced."""
+    listed = data()["replaced"]
+    for kind, name in identifiers(path):
+        replaced = listed[kind]
+        assert isinstance(replaced, list)
+        if name in replaced:
+            yield Hit(place, name, "the term in CONTRIBUTING.md, section Vocabulary")
 
 
 def subjects() -> Iterator[str]:
@@ -178,6 +189,13 @@ def names_of_values(path: Path) -> Iterator[str]:
         match node:
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
                 yield name
+
+
+def value_hits(place: str, path: Path) -> Iterator[Hit]:
+    """Yield the parameters and local variables in a module whose names are participles."""
+    participles = data()["names"]["values"]
+    assert isinstance(participles, list)
+    yield from (Hit(place, name, "a noun") for name in names_of_values(path) if name in participles)
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
@@ -239,15 +257,9 @@ def hits(area: str) -> list[Hit]:
                 for text in names_of_tests(path)
                 for hit in name_hits(name, text)
             ]
-        case "values":
-            participles = data()["names"]["values"]
-            assert isinstance(participles, list)
-            return [
-                Hit(name, text, "a noun")
-                for name, path in paths(FOLDERS_OF_CODE)
-                for text in names_of_values(path)
-                if text in participles
-            ]
+        case "values" | "replaced names":
+            read = replaced_names if area == "replaced names" else value_hits
+            return [hit for name, path in paths(FOLDERS_OF_CODE) for hit in read(name, path)]
         case "two colons":
             pages = ((name, block) for name, block, is_prose in _blocks() if is_prose)
             return [hit for name, text in (*pages, *_in_code(docstrings)) for hit in two_colons(name, text)]

@@ -224,7 +224,7 @@ def live_group(
     **fields: Any,
 ) -> LiveGroup:
     """Return a group with the objects that carry its name and index."""
-    return LiveGroup(objects=GroupObjects(pods=pods, gone=gone, statefulsets=statefulsets), **{"now": NOW} | fields)
+    return LiveGroup(objects=GroupObjects(pods=pods, deleted=gone, statefulsets=statefulsets), **{"now": NOW} | fields)
 
 
 def is_group_ready(group: GroupFacts, size: int) -> bool:

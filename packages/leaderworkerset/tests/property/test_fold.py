@@ -88,7 +88,7 @@ def test_fold_counts_groups_like_a_loop(
     assert status.count(lws, folded, "new") == status.Counts(
         ready=sum(builders.is_group_ready(one, size) for one in whole),
         updated=sum(is_updated(one, size) for one in whole),
-        ready_wanted=sum(builders.is_group_ready(one, size) and int(one.group_index) < replicas for one in whole),
+        desired_ready=sum(builders.is_group_ready(one, size) and int(one.group_index) < replicas for one in whole),
         rolled=len(rolled),
         rolled_updated=sum(is_updated(one, size) for one in rolled),
         rolled_done=sum(is_updated(one, size) and builders.is_group_ready(one, size) for one in rolled),

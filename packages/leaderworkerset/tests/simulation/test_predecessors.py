@@ -78,7 +78,7 @@ async def test_reverted_update_keeps_the_surge_group(world: SimulatedCluster, se
 
 def half_broken(spec: ContainerSpec) -> Program:
     is_broken = spec.argv[-1] == "broken" and spec.env[labels.ENV_LEADER_ADDRESS].startswith("web-1.")
-    return Program(refused="no such model" if is_broken else "")
+    return Program(start_error="no such model" if is_broken else "")
 
 
 @played(script=half_broken)

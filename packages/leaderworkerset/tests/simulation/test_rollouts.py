@@ -142,7 +142,7 @@ async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: Sim
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@played(script=lambda spec: Program(refused="no such file" if spec.argv == ("broken",) else ""))
+@played(script=lambda spec: Program(start_error="no such file" if spec.argv == ("broken",) else ""))
 async def test_broken_groups_are_replaced_once_after_a_scale_up(world: SimulatedCluster, seed: int) -> None:
     """Broken groups are not recreated with the older revision first (docs/adr/0030)."""
     await world.bring_up(groups(replicas=3, size=1))

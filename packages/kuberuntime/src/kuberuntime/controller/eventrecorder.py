@@ -59,7 +59,7 @@ class Series(msgspec.Struct, gc=False):
     first: datetime
     last: datetime
     count: int = 1
-    seen_at: float = 0.0
+    observed_at: float = 0.0
     sent: bool = False
     created: bool = False
     queued: bool = False
@@ -78,7 +78,7 @@ class SeriesMemory:
 
     def take(self, key: SeriesKey, at: float) -> Series | None:
         """Remove and return the series that continues at this time. Remove expired series."""
-        while self._series and at - next(iter(self._series.values())).seen_at > self._seconds:
+        while self._series and at - next(iter(self._series.values())).observed_at > self._seconds:
             del self._series[next(iter(self._series))]
         return self._series.pop(key, None)
 
@@ -212,7 +212,7 @@ class EventRecorder:
                 series.queued = True
                 self._folding[series.stamp] = (series, event)
                 asyncio.get_running_loop().call_later(FOLD, self._unfold, series.stamp)
-        series.seen_at = at
+        series.observed_at = at
         self._series.put(series)
 
     async def run(self) -> None:

@@ -144,7 +144,7 @@ class DisruptionDriver(Driver):
             obj=obj,
             leaders=self._pods.store.by_index(indexes.LEADERS, str(key)),
             budgets=self._budgets.store.by_index(indexes.BY_LWS, str(key)),
-            wanted=self._groups_to_move(key),
+            groups_to_move=self._groups_to_move(key),
             now=self._clock.now(),
             pods=self._markable(key, obj),
             records=self._revisions.store.by_index(indexes.RECORDS, str(key)),

@@ -82,7 +82,7 @@ class PodDriver(Driver):
             self._add_unseen(key)
         group = await self.observe(key)
         if group is not None and is_large(
-            (group.obj, *group.revisions), len(group.objects.pods) + len(group.objects.gone)
+            (group.obj, *group.revisions), len(group.objects.pods) + len(group.objects.deleted)
         ):
             async with self._turn:
                 group = await self.observe(key)
@@ -99,7 +99,7 @@ class PodDriver(Driver):
         If the plan is an error, they are remembered until the LeaderWorkerSet is readable again.
         """
         if plan.error is None and not any(isinstance(action, Delete | Apply) for action in plan.actions):
-            self._forget(key, group.objects.gone)
+            self._forget(key, group.objects.deleted)
         return plan
 
     async def observe(self, key: ObjectKey) -> LiveGroup | None:
@@ -139,7 +139,7 @@ class PodDriver(Driver):
             now=self._clock.now(),
             objects=GroupObjects(
                 pods=informers.pods.store.by_index(indexes.BY_GROUP, group),
-                gone=tuple(self._gone.get(key, {}).values()),
+                deleted=tuple(self._gone.get(key, {}).values()),
                 statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             ),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),

@@ -66,9 +66,9 @@ class AdditionalCaches(Struct, frozen=True, kw_only=True):
     """
 
     caches: tuple[Cache, ...]
-    further: tuple[Permission, ...]
+    extra_permissions: tuple[Permission, ...]
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """Return all permissions of the component."""
-        return (*(cache.permission for cache in self.caches), *self.further)
+        return (*(cache.permission for cache in self.caches), *self.extra_permissions)

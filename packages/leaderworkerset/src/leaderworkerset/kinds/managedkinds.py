@@ -62,7 +62,7 @@ def managed(
         return kinds
     from leaderworkerset.kinds.recordercaches import RECORDER  # other managers do not require it
 
-    return replace(kinds, beside=(RECORDER,))
+    return replace(kinds, additional_caches=(RECORDER,))
 
 
 def _registry(gang: Gang, ask: Callable[[], Gang], configured: Configured) -> Registry:

@@ -27,5 +27,5 @@ def _pod(_obj: JSONObject) -> Projection:
 
 POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=_pod)
 RECORDER: Final = AdditionalCaches(
-    caches=(POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE), further=RECORDING
+    caches=(POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE), extra_permissions=RECORDING
 )

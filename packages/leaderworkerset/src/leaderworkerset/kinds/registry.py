@@ -26,7 +26,7 @@ class Registry(Struct, frozen=True):
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
-    beside: tuple[AdditionalCaches, ...] = ()
+    additional_caches: tuple[AdditionalCaches, ...] = ()
 
     def __post_init__(self) -> None:
         _check_unique("kind", [kind.resource.group_resource for kind in self.kinds])
@@ -47,7 +47,7 @@ class Registry(Struct, frozen=True):
     def caches(self) -> tuple[Cache, ...]:
         """Return all caches that are read, with one entry per reader."""
         own = tuple(cache for spec in self.controllers for cache in spec.caches)
-        return (*own, *(cache for part in self.beside for cache in part.caches))
+        return (*own, *(cache for part in self.additional_caches for cache in part.caches))
 
     @property
     def webhooks(self) -> tuple[WebhookSpec, ...]:
@@ -68,7 +68,7 @@ class Registry(Struct, frozen=True):
     def permissions(self) -> tuple[Permission, ...]:
         """Return all permissions of controllers and additional components."""
         requirements = tuple(permission for spec in self.controllers for permission in spec.permissions)
-        requirements += tuple(permission for part in self.beside for permission in part.permissions)
+        requirements += tuple(permission for part in self.additional_caches for permission in part.permissions)
         return (*requirements, *permissions.RECORD_EVENTS) if requirements else ()
 
     def definitions(self) -> Sequence[JSONObject]:

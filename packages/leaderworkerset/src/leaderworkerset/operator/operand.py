@@ -67,13 +67,13 @@ class ClusterState(Struct, frozen=True, kw_only=True):
 
     `hashes` are the hashes of issued certificates by the name of their Secret. `tls` is the cluster's TLS profile as a
     configuration section. `is_single` is true if the control plane is one node, where one manager is as available as
-    two. `ending` are the names of the CRDs that are deleted with the object.
+    two. `terminating` are the names of the CRDs that are deleted with the object.
     """
 
     hashes: Mapping[str, str] = field(default_factory=dict)
     tls: JSONObject = field(default_factory=dict)
     is_single: bool = False
-    ending: frozenset[str] = frozenset()
+    terminating: frozenset[str] = frozenset()
 
 
 class OperatorPlace(Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ def build(
     contents[f"configmaps/{metadata.CONFIGURATION}"] = driftcorrection.digest(settings.configuration)
     objects = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != resources.NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects]
-    owned = [(kind, _owned(kind, obj, cluster, around.ending)) for kind, obj in rolling]
+    owned = [(kind, _owned(kind, obj, cluster, around.terminating)) for kind, obj in rolling]
     return sorted(owned, key=lambda pair: ORDER[pair[0]])
 
 

@@ -202,7 +202,7 @@ class OperatorDriver(Driver):
             return Plan()
         observed = self.observe()
         if observed.cluster is not None and operatorstatus.may_become_available(observed.cluster, observed.deployment):
-            observed = replace(observed, unreached=await admissionprobe.obstacle(self._client, self._place.namespace))
+            observed = replace(observed, unreachable=await admissionprobe.obstacle(self._client, self._place.namespace))
         target = sync.decide(observed, self._declared, self._place)
         if target is None or (target.desired.is_removed and observed.deployment is None):
             release = await self._evidence.release()

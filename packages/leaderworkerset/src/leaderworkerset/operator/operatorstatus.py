@@ -56,9 +56,9 @@ class SyncOutcome(Struct, frozen=True):
 
     `missing` is a dependency that is not installed, `error` is any other reason, and `note` describes what was omitted
     on purpose. An outcome is `complete` if all objects were applied. Otherwise, the status is degraded. `rolls` is true
-    if the Deployment changes, so that the observed Deployment does not describe the rollout. `ending` and `unconfirmed`
+    if the Deployment changes, so that the observed Deployment does not describe the rollout. `terminating` and `unconfirmed`
     are CRDs if the object has the annotation for their deletion. The former are deleted with the object, and the latter
-    lack the confirming annotation. `unreached` is the reason why the API server does not reach the webhooks of running
+    lack the confirming annotation. `unreachable` is the reason why the API server does not reach the webhooks of running
     managers.
     """
 
@@ -67,9 +67,9 @@ class SyncOutcome(Struct, frozen=True):
     note: str = ""
     complete: bool = True
     rolls: bool = False
-    ending: Sequence[str] = ()
+    terminating: Sequence[str] = ()
     unconfirmed: Sequence[str] = ()
-    unreached: str = ""
+    unreachable: str = ""
 
 
 def build(
@@ -123,7 +123,7 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
 def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
     current = [
-        _available(deployment, outcome.unreached),
+        _available(deployment, outcome.unreachable),
         _progressing(deployment, outcome),
         _upgradeable(desired),
         _deletes(outcome),
@@ -201,8 +201,10 @@ def _upgradeable(desired: OperatorSettings) -> JSONObject:
 def _deletes(outcome: SyncOutcome) -> JSONObject:
     """Build the condition that describes the effect of `lws.x-k8s.io/delete-crds`."""
     ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: annotate each definition with it as well"
-    if outcome.ending:
-        text = f"deleting this object deletes {', '.join(outcome.ending)}, and with them all objects of these kinds"
+    if outcome.terminating:
+        text = (
+            f"deleting this object deletes {', '.join(outcome.terminating)}, and with them all objects of these kinds"
+        )
         return _condition(
             OperatorCondition.DELETES_DEFINITIONS,
             "True",

@@ -70,7 +70,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 
     `live` are the objects with the labels of an installation, `secrets` are the Secrets issued for it, and `served` are
     the kinds that CRDs in this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift
-    objects, which other clusters do not have. `unreached` is the reason why the API server does not reach the webhooks
+    objects, which other clusters do not have. `unreachable` is the reason why the API server does not reach the webhooks
     of running managers.
     """
 
@@ -80,7 +80,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
     served: frozenset[str]
     api_server: JSONObject | None = None
     infrastructure: JSONObject | None = None
-    unreached: str = ""
+    unreachable: str = ""
 
     @property
     def deployment(self) -> JSONObject | None:
@@ -100,13 +100,13 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 class DesiredOperand(Struct, frozen=True, kw_only=True):
     """The desired operand, before it is compared with the API server's dry-run results.
 
-    `due` are the objects to maintain, and `unwanted` are deleted. `tls` is a profile that must be recorded first.
+    `due` are the objects to maintain, and `obsolete` are deleted. `tls` is a profile that must be recorded first.
     """
 
     desired: OperatorSettings
     outcome: SyncOutcome
     due: Objects = ()
-    unwanted: Objects = ()
+    obsolete: Objects = ()
     tls: JSONObject | None = None
 
 
@@ -117,12 +117,12 @@ def decide(observed: ObservedOperand, declared: KindDeclarations, place: Operato
         return None
     settings = operatorspec.read(cluster)
     ending, unconfirmed = _ending(observed, settings)
-    outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed, unreached=observed.unreached)
+    outcome = SyncOutcome(complete=False, terminating=ending, unconfirmed=unconfirmed, unreachable=observed.unreachable)
     if not settings.is_managed:
         return DesiredOperand(
             desired=settings,
             outcome=outcome,
-            unwanted=_removals(observed, declared, place) if settings.is_removed else (),
+            obsolete=_removals(observed, declared, place) if settings.is_removed else (),
         )
     if settings.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
         return DesiredOperand(desired=settings, outcome=replace(outcome, missing=MISSING))
@@ -130,7 +130,7 @@ def decide(observed: ObservedOperand, declared: KindDeclarations, place: Operato
         hashes=_hashes(observed, settings),
         tls=openshift.tls_section(observed.api_server),
         is_single=openshift.is_single(observed.infrastructure),
-        ending=frozenset(ending),
+        terminating=frozenset(ending),
     )
     if around.tls and _noted_profile(cluster) != GONE | around.tls:
         return DesiredOperand(desired=settings, outcome=outcome, tls=around.tls)
@@ -145,7 +145,7 @@ def decide(observed: ObservedOperand, declared: KindDeclarations, place: Operato
         desired=settings,
         outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, complete=not waiting),
         due=due,
-        unwanted=() if waiting else _deletable(observed, declared, place, kept=objects),
+        obsolete=() if waiting else _deletable(observed, declared, place, kept=objects),
     )
 
 
@@ -166,7 +166,7 @@ def reconcile(
     if target.tls is not None:
         return _note_profile(cluster, target.tls)
     writes = [action for difference in differences for action in _writes(difference, place)]
-    deletions = [_delete(kind, obj, place) for kind, obj in target.unwanted]
+    deletions = [_delete(kind, obj, place) for kind, obj in target.obsolete]
     rolls = any(difference.kind == resources.DEPLOYMENTS and difference.live is not None for difference in differences)
     reporter = _Reporter(cluster, observed.deployment, target.desired, place, now)
     return reporter.plan((*writes, *deletions), replace(target.outcome, rolls=rolls))
@@ -188,7 +188,7 @@ class _Reporter(Struct, frozen=True):
         version = meta.resource_version(self.cluster)
         status_write = PutStatus(resource=OPERATORS, object=self.cluster | {"status": status}, resource_version=version)
         after = () if status == current else (status_write,)
-        again = PROBE_AGAIN if outcome.unreached else RESYNC
+        again = PROBE_AGAIN if outcome.unreachable else RESYNC
         if not actions:
             return Plan(after, requeue_after=again)
         failed = self._status(replace(outcome, missing="", error="{error}", note="", complete=False, rolls=False))

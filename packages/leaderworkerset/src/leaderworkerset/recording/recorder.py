@@ -80,17 +80,21 @@ class Incarnation(Struct):
     It also contains the recreation record, because the next recreation of the group may overwrite it immediately.
     """
 
-    which: GroupKey
-    living: dict[str, JSONObject] = field(default_factory=dict)
-    gone: dict[str, JSONObject] = field(default_factory=dict)
+    key: GroupKey
+    current_pods: dict[str, JSONObject] = field(default_factory=dict)
+    deleted_pods: dict[str, JSONObject] = field(default_factory=dict)
     record: JSONObject | None = None
     failed: str = ""
     """The pod with the first observed failure since the last episode, and its restart count."""
 
     def pods(self, failed_pod_uid: str) -> list[JSONObject]:
         """Return the pods. If two pods have the same name, prefer the failed pod, and then the current pod."""
-        replaced = {name for name, pod in self.gone.items() if meta.uid(pod) == failed_pod_uid}
-        return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
+        replaced = {name for name, pod in self.deleted_pods.items() if meta.uid(pod) == failed_pod_uid}
+        return list(
+            (
+                self.deleted_pods | {name: pod for name, pod in self.current_pods.items() if name not in replaced}
+            ).values()
+        )
 
 
 class EpisodeStore(Protocol):
@@ -157,14 +161,14 @@ class Recorder:
                 self._wake.clear()
                 while len(self._recording) < AT_ONCE and (leader_uid := self._waiting.take(self._has_enough)):
                     members = self._due.pop(leader_uid)
-                    self._recording[leader_uid] = members.which.namespace
+                    self._recording[leader_uid] = members.key.namespace
                     tasks.create_task(self._record(leader_uid, members))
 
     async def record_due(self) -> None:
         """Record the pending failures one after the other, after `run` was cancelled."""
         while leader_uid := self._waiting.take(lambda _: False):
             members = self._due.pop(leader_uid)
-            self._recording[leader_uid] = members.which.namespace
+            self._recording[leader_uid] = members.key.namespace
             await self._record(leader_uid, members)
 
     def _has_enough(self, namespace: Hashable) -> bool:
@@ -178,17 +182,17 @@ class Recorder:
         if is_leader and meta.uid(pod) in self._early:
             members.record = self._early.pop(meta.uid(pod))
         if change.new is not None:
-            members.living[meta.name(pod)] = pod
+            members.current_pods[meta.name(pod)] = pod
             self._note_failure(members, pod)
             return
-        members.living.pop(meta.name(pod), None)
-        members.gone.setdefault(meta.name(pod), pod)
+        members.current_pods.pop(meta.name(pod), None)
+        members.deleted_pods.setdefault(meta.name(pod), pod)
         self._logs.gone(pod)
         self._seen.pop(meta.uid(pod), None)
         if is_leader:
             self._groups.pop(which)
             self._depart(meta.uid(pod), members)
-        elif not members.living:
+        elif not members.current_pods:
             self._groups.pop(which)
 
     def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
@@ -201,11 +205,13 @@ class Recorder:
         is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
         self._seen[meta.uid(pod)] = failed
         leaders = (
-            meta.uid(member) for member in members.living.values() if groupname.leader_of(member) == meta.name(member)
+            meta.uid(member)
+            for member in members.current_pods.values()
+            if groupname.leader_of(member) == meta.name(member)
         )
         leader_uid = next(leaders, "")
         if is_new and leader_uid:
-            self._logs.hurry([pod] if members.failed else list(members.living.values()))
+            self._logs.hurry([pod] if members.failed else list(members.current_pods.values()))
             restarts = sum(restarts for _, restarts, _ in failed)
             members.failed = members.failed or f"{meta.uid(pod)}-{restarts}"
             self._add(leader_uid, members)
@@ -226,7 +232,7 @@ class Recorder:
         if change.new is None or not uid:
             return
         living = (
-            group for group in self._groups.values() if any(meta.uid(pod) == uid for pod in group.living.values())
+            group for group in self._groups.values() if any(meta.uid(pod) == uid for pod in group.current_pods.values())
         )
         members = self._departed.get(uid) or next(living, None)
         if members is None:
@@ -237,14 +243,14 @@ class Recorder:
 
     def _add(self, leader_uid: str, members: Incarnation) -> None:
         if leader_uid not in self._due and leader_uid not in self._recording:
-            self._waiting.put(members.which.namespace, leader_uid)
+            self._waiting.put(members.key.namespace, leader_uid)
         self._due[leader_uid] = members
         self._wake.set()
 
     async def _record(self, leader_uid: str, members: Incarnation) -> None:
         """Store an episode. Errors are logged and affect only this episode."""
         try:
-            async with self._of_groups.setdefault(members.which, asyncio.Lock()):
+            async with self._of_groups.setdefault(members.key, asyncio.Lock()):
                 await self._keep(leader_uid, members)
         except (KubeError, OSError, ValueError) as error:
             log.warning("a failure of a group was not recorded", leader_uid=leader_uid, error=str(error))
@@ -252,7 +258,7 @@ class Recorder:
             log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
         del self._recording[leader_uid]
         if leader_uid in self._due:  # it failed again in the meantime
-            self._waiting.put(members.which.namespace, leader_uid)
+            self._waiting.put(members.key.namespace, leader_uid)
         if self._waiting:
             self._wake.set()
 
@@ -260,7 +266,7 @@ class Recorder:
         record = members.record
         pods = members.pods(meta.annotations(record or {}).get(labels.FAILED_POD_UID, ""))
         failed, members.failed = members.failed, ""
-        namespace, name, _ = members.which
+        namespace, name, _ = members.key
         lws = await self._client.find(LEADERWORKERSETS, ObjectKey(namespace, name))
         identity = leader_uid
         if record is None and leader_uid not in self._own and (lws is None or _policy(lws) in NOT_RECREATING):
@@ -269,7 +275,7 @@ class Recorder:
             identity = failed
         if self._store.has(identity) and identity not in self._own:
             return  # recorded before the cluster was restarted, with logs that no longer exist
-        living = {meta.uid(pod) for pod in members.living.values()}
+        living = {meta.uid(pod) for pod in members.current_pods.values()}
         self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
         traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))

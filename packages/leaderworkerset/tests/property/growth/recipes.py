@@ -138,7 +138,7 @@ def _evictions(world: LargeSet) -> object:
     """Decide about the disruption budgets of all groups: new, all closed, and open."""
     obj = world.posted | {"metadata": world.posted["metadata"] | {"uid": "uid-of-web"}}
     leaders = [builders.leader_pod(world.posted, index, key=world.key) for index in world.many("groups")]
-    bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), wanted=(), now=NOW)
+    bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), groups_to_move=(), now=NOW)
     limited = DisruptionSettings(budget="50%", watches_nodes=False)
     made = [one.object for one in flat(disruption.reconcile(bare, limited).actions) if isinstance(one, Create)]
     closed = [_observed_budget(one, one["spec"]["minAvailable"]) for one in made]

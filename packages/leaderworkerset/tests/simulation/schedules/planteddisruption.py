@@ -46,4 +46,4 @@ def leaves_budgets() -> Any:
 
 
 def _any(budget: JSONObject) -> ProtectedGroup:
-    return ProtectedGroup(label="", size=1, least=1, is_present=True, is_wanted=False, budget=budget)
+    return ProtectedGroup(label="", size=1, min_available=1, is_present=True, must_move=False, budget=budget)

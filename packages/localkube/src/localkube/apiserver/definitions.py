@@ -53,7 +53,7 @@ class Definitions:
             self._backend.registry.add(customresource.kind_from_crd(definition))
         resource = customresource.resource_of(definition)
         if is_redefined:
-            self._backend.hub.end(resource.group_resource)
+            self._backend.broadcaster.end(resource.group_resource)
         if meta.is_deleting(definition):
             served = self._backend.registry.find(resource.group, resource.version, resource.plural)
             if served is not None:
@@ -64,7 +64,7 @@ class Definitions:
     def _end(self, definition: JSONObject) -> None:
         resource = customresource.resource_of(definition)
         self._backend.registry.remove(resource)
-        self._backend.hub.end(resource.group_resource)
+        self._backend.broadcaster.end(resource.group_resource)
 
     def _empty(self, served: ServedKind) -> None:
         for row in list(self._backend.store.list(served.stored_as)):

@@ -69,7 +69,7 @@ class ApiServer:
         self.backend = Backend(
             store=store,
             registry=Registry(kinds),
-            hub=WatchBroadcaster(),
+            broadcaster=WatchBroadcaster(),
             admission=webhook_admission,
             clock=clock,
             max_pods=options.max_pods,
@@ -80,7 +80,7 @@ class ApiServer:
         self._expiry = EventTTL(store, clock)
         self._faults: Callable[[Request, str], Awaitable[Response]] | None = None
         self.is_away = False
-        store.subscribe(self.backend.hub.publish)
+        store.subscribe(self.backend.broadcaster.publish)
         for observer in (self._definitions, self._configurations, self._expiry):
             store.subscribe(observer.observe)
 
@@ -95,7 +95,7 @@ class ApiServer:
     async def leave(self) -> None:
         """Disconnect all clients until `come_back` is called. Watches are closed, and requests have no response."""
         self.is_away = True
-        self.backend.hub.end_all()
+        self.backend.broadcaster.end_all()
 
     async def come_back(self) -> None:
         """Resume serving clients, after `leave`."""
@@ -137,7 +137,7 @@ class ApiServer:
 
     def end_watches(self) -> None:
         """Close all current and future watches."""
-        self.backend.hub.close()
+        self.backend.broadcaster.close()
 
     async def close(self) -> None:
         """Close all watches and release the store."""

@@ -250,7 +250,7 @@ class PodWorker:
         cell = self._cell
         self._require_sandbox()
         new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.facts(cell.pod))
-        if cell.state.gone or new in (self._published, meta.status(cell.pod)):
+        if cell.state.is_deleted or new in (self._published, meta.status(cell.pod)):
             cell.reported.set()
             return
         identity = {"uid": cell.uid, "resourceVersion": meta.resource_version(cell.pod)}
@@ -261,7 +261,7 @@ class PodWorker:
 
     async def _finish(self) -> None:
         cell = self._cell
-        if not cell.state.gone:
+        if not cell.state.is_deleted:
             await self._publish()
             await self._delete()
         self._node.hosts.remove_pod(cell.pod)

@@ -14,7 +14,7 @@ from lwsctl.dashboard.markup import Attribute, Safe, tag
 
 
 class Fragment(Struct, frozen=True):
-    """One element of a region, or of another piece. `says` is read out when it changes: the cause that the piece shows.
+    """One element of a region, or of another piece. `announcement` is read out when it changes: the cause that the piece shows.
 
     `parts` are the elements within it that change alone, in the order in which `html` contains them. `source` has all
     inputs of the piece, if the page compares them to use the piece again.
@@ -22,7 +22,7 @@ class Fragment(Struct, frozen=True):
 
     key: str
     html: Safe
-    says: str = ""
+    announcement: str = ""
     parts: tuple["Fragment", ...] = ()
     source: object = None
 
@@ -70,8 +70,8 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
         for piece in pieces:
             old_piece = before.get(piece.key)
             put += _put(region, old_piece, piece)
-            if piece.says and (old_piece is None or old_piece.says != piece.says):
-                say.append(piece.says)
+            if piece.announcement and (old_piece is None or old_piece.announcement != piece.announcement):
+                say.append(piece.announcement)
         keys = [piece.key for piece in pieces]
         if keys != [piece.key for piece in old.get(region, ()) if piece.key in after]:
             order[region] = keys

@@ -49,8 +49,8 @@ class LoginSession(Struct):
 
     user: str
     token: str
-    ends: float
-    checked: float
+    expires_at: float
+    checked_at: float
     action: str
 
     def __repr__(self) -> str:
@@ -82,9 +82,9 @@ class LoginSessions:
         """Return the visitor of the only session that cookies name, if the user may still read."""
         session = session_in(cookies)
         now = self._clock.monotonic()
-        if session is None or (visitor := self._sessions.get(session)) is None or now >= visitor.ends:
+        if session is None or (visitor := self._sessions.get(session)) is None or now >= visitor.expires_at:
             return None
-        if now < visitor.checked + RECHECK:
+        if now < visitor.checked_at + RECHECK:
             return visitor
         try:
             visitor.user = await self.host.admit(visitor.token)
@@ -93,7 +93,7 @@ class LoginSessions:
             return None
         except KubeError:
             return visitor  # without an answer of the API server nothing new is shown either
-        visitor.checked = now
+        visitor.checked_at = now
         return visitor
 
     def leave(self, cookies: Sequence[str]) -> None:
@@ -111,5 +111,5 @@ class LoginSessions:
         del self._sessions[next(session for session, visitor in self._sessions.items() if visitor.user == user)]
 
     def _forget(self, now: float) -> None:
-        for session in [session for session, visitor in self._sessions.items() if now >= visitor.ends]:
+        for session in [session for session, visitor in self._sessions.items() if now >= visitor.expires_at]:
             del self._sessions[session]

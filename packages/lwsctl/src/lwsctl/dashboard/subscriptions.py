@@ -69,7 +69,7 @@ class OpenPage(Struct):
     """A kept page: its channel, the number of its streams, and the lists that it read last."""
 
     channel: PageChannel
-    lookers: int = 0
+    streams: int = 0
     facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
     made_at: datetime | None = None
@@ -91,14 +91,14 @@ class Subscriptions:
     async def looking(self, address: Address) -> AsyncIterator[PageChannel]:
         """Keep a page current in the body; yield its channel."""
         opened = await self._current(address, waits=not page_of(address).shows_first(address))
-        opened.lookers += 1
+        opened.streams += 1
         try:
             async with self._model.looking():
                 if self._is_due(address, opened):
                     self._model.announce()  # the lists are read now, also without a change
                 yield opened.channel
         finally:
-            opened.lookers -= 1
+            opened.streams -= 1
 
     async def facts(self, address: Address) -> PageFacts:
         """Return the lists and recorded failures of a page."""
@@ -110,10 +110,10 @@ class Subscriptions:
             while True:
                 picture = self._model.picture
                 for address, opened in self._opened.items():
-                    is_due = opened.lookers and self._is_due(address, opened)
+                    is_due = opened.streams and self._is_due(address, opened)
                     if is_due:
                         tasks.create_task(self._renew(address, opened))
-                    if opened.lookers and (not is_due or page_of(address).shows_first(address)):
+                    if opened.streams and (not is_due or page_of(address).shows_first(address)):
                         self._show(address, opened)
                 if self._model.picture is picture:  # else there was another one meanwhile
                     await self._model.changed()
@@ -123,15 +123,15 @@ class Subscriptions:
         if opened is None:
             opened = OpenPage(PageChannel(randomness.uid()))
         self._opened[address] = opened  # the last entry, so that pages that were not used for long are dropped first
-        opened.lookers += 1
+        opened.streams += 1
         try:
             if waits and self._is_due(address, opened):
                 await self._renew(address, opened)
             else:
                 self._show(address, opened)
         finally:
-            opened.lookers -= 1
-        idle = [key for key, page in self._opened.items() if not page.lookers and page is not opened]
+            opened.streams -= 1
+        idle = [key for key, page in self._opened.items() if not page.streams and page is not opened]
         for key in idle[: max(len(self._opened) - KEPT_PAGES, 0)]:
             del self._opened[key]
         return opened

@@ -93,7 +93,7 @@ class Dashboard(msgspec.Struct):
     """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
 
     model: LiveModel
-    hub: Subscriptions
+    subscriptions: Subscriptions
     runner: Runner | None = None
     secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
@@ -207,11 +207,11 @@ class Dashboard(msgspec.Struct):
         match page_address.form:
             case PageForm.TEXT:
                 return web.Response(
-                    text=pageexport.text(self.model.picture, page_address, await self.hub.facts(page_address))
+                    text=pageexport.text(self.model.picture, page_address, await self.subscriptions.facts(page_address))
                 )
             case PageForm.FILE:
                 saved = responses.html(
-                    pageexport.exported(self.model.picture, page_address, await self.hub.facts(page_address))
+                    pageexport.exported(self.model.picture, page_address, await self.subscriptions.facts(page_address))
                 )
                 saved.headers["Content-Disposition"] = "attachment"
                 return saved
@@ -219,7 +219,7 @@ class Dashboard(msgspec.Struct):
                 return await self._shown(request, page_address)
 
     async def _shown(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
-        channel = await self.hub.channel(page_address)
+        channel = await self.subscriptions.channel(page_address)
         rights = self._rights(request)
         serving = Serving(
             base=self.gate.base,
@@ -310,7 +310,7 @@ class Dashboard(msgspec.Struct):
                 return None
 
     async def _follow(self, page_address: address.Address, last: str, write: Write) -> None:
-        async with self.hub.looking(page_address) as channel:
+        async with self.subscriptions.looking(page_address) as channel:
             await changes(channel, last, write)
 
     def _user(self, request: web.Request) -> str:
@@ -387,7 +387,7 @@ async def shared(
 async def _served(dashboard: Dashboard, port: int, *beside: ChangeSource) -> AsyncIterator[Dashboard]:
     async with live(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
         await dashboard.listen(port)
-        showing = tasks.create_task(dashboard.hub.run())
+        showing = tasks.create_task(dashboard.subscriptions.run())
         try:
             yield dashboard
         finally:

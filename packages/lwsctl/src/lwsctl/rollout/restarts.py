@@ -20,7 +20,7 @@ class RestartStep(Struct, frozen=True):
     """The ranks to delete now, and the names of groups that are not ready again."""
 
     now: tuple[Rank, ...]
-    left: tuple[GroupName, ...]
+    unready: tuple[GroupName, ...]
 
 
 def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:

@@ -27,18 +27,18 @@ SHORTEST: Final = timedelta(seconds=1)
 
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
-    """The progress of a rollout: `done` of `wanted` groups are updated and ready. The partition holds `held` groups."""
+    """The progress of a rollout: `done` of `desired` groups are updated and ready. The partition holds `held` groups."""
 
     name: str
     done: int
     updated: int
     ready: int
-    wanted: int
+    desired: int
     held: int
     is_complete: bool
     is_paused: bool
-    left: timedelta | None
-    why: str
+    remaining: timedelta | None
+    reason: str
     passed: tuple[GroupName, ...] = ()
     """Old-revision groups without remaining restarts, which the rollout replaces without waiting."""
     exhausted: tuple[GroupName, ...] = ()
@@ -65,12 +65,12 @@ def progress(view: View, now: datetime) -> RolloutProgress:
         done=len(done),
         updated=len(updated),
         ready=view.ready_by_pods,
-        wanted=desired,
+        desired=desired,
         held=held_count,
         is_complete=is_complete,
         is_paused=is_paused(lws),
-        left=None if is_complete else _remaining(lws, len(done), desired, now),
-        why=reasons(view).removeprefix("; "),
+        remaining=None if is_complete else _remaining(lws, len(done), desired, now),
+        reason=reasons(view).removeprefix("; "),
         passed=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
         exhausted=tuple(group.name for group in updated if group.is_exhausted),
     )
@@ -79,11 +79,11 @@ def progress(view: View, now: datetime) -> RolloutProgress:
 def line(rollout: RolloutProgress) -> str:
     """Format the progress of a rollout in one line.
 
-    >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
-    ...     left=timedelta(seconds=90), why=""))
+    >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    ...     remaining=timedelta(seconds=90), reason=""))
     'web: 1/4 groups updated, 1 starting; about 90s left'
     """
-    parts = [f"{rollout.done}/{counted(rollout.wanted, 'group')} updated"]
+    parts = [f"{rollout.done}/{counted(rollout.desired, 'group')} updated"]
     if starting := rollout.updated - rollout.done:
         parts[0] += f", {starting} starting"
     if rollout.held:
@@ -94,24 +94,24 @@ def line(rollout: RolloutProgress) -> str:
         parts.append(f"exhausted: {groups_named(rollout.exhausted)}; to recover: lws recover {rollout.name}")
     if rollout.is_paused:
         parts.append("paused")
-    elif rollout.left is not None and rollout.left >= SHORTEST:
-        parts.append(f"about {duration(rollout.left)} left")
+    elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
+        parts.append(f"about {duration(rollout.remaining)} left")
     return f"{rollout.name}: {'; '.join(parts)}"
 
 
 def brief_line(rollout: RolloutProgress) -> str:
     """Format the progress for a terminal, which truncates the line, with the most important information first.
 
-    >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
-    ...     left=timedelta(seconds=90), why="web-1 is Pending: no node"))
+    >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    ...     remaining=timedelta(seconds=90), reason="web-1 is Pending: no node"))
     'web: 1/4 groups updated; about 90s left; web-1 is Pending: no node; 1 starting'
     """
-    parts = [f"{rollout.done}/{counted(rollout.wanted, 'group')} updated"]
+    parts = [f"{rollout.done}/{counted(rollout.desired, 'group')} updated"]
     if rollout.is_paused:
         parts.append("paused")
-    elif rollout.left is not None and rollout.left >= SHORTEST:
-        parts.append(f"about {duration(rollout.left)} left")
-    parts += [rollout.why] if rollout.why else []
+    elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
+        parts.append(f"about {duration(rollout.remaining)} left")
+    parts += [rollout.reason] if rollout.reason else []
     parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []
     return f"{rollout.name}: {'; '.join(parts)}"
 
@@ -127,24 +127,24 @@ def document(rollout: RolloutProgress) -> JSONObject:
         "doneGroups": rollout.done,
         "updatedGroups": rollout.updated,
         "readyGroups": rollout.ready,
-        "wantedGroups": rollout.wanted,
+        "wantedGroups": rollout.desired,
         "heldGroups": rollout.held,
         "exhaustedGroups": [*rollout.passed, *rollout.exhausted],
-        "estimatedSeconds": None if rollout.left is None else int(rollout.left.total_seconds()),
-        "reason": rollout.why,
+        "estimatedSeconds": None if rollout.remaining is None else int(rollout.remaining.total_seconds()),
+        "reason": rollout.reason,
     }
 
 
 def bar(rollout: RolloutProgress) -> str:
     """Return a bar of the groups: done, starting, and remaining.
 
-    >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
-    ...     left=None, why=""))
+    >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    ...     remaining=None, reason=""))
     '[##########=====-----]'
     """
-    total = max(rollout.wanted, 1)
-    done = BAR * min(rollout.done, total) // total if rollout.wanted else BAR
-    starting = BAR * min(rollout.updated, total) // total - done if rollout.wanted else 0
+    total = max(rollout.desired, 1)
+    done = BAR * min(rollout.done, total) // total if rollout.desired else BAR
+    starting = BAR * min(rollout.updated, total) // total - done if rollout.desired else 0
     return f"[{'#' * done}{'=' * starting}{'-' * (BAR - done - starting)}]"
 
 

@@ -93,7 +93,7 @@ class Failures(Struct):
 
     limit: int
     counts: dict[str, int] = field(default_factory=dict)
-    seen: set[tuple[str, str]] = field(default_factory=set)
+    counted: set[tuple[str, str]] = field(default_factory=set)
 
     def verdict(self, views: Iterable[View]) -> str | None:
         """Return why the run failed, or None while it may continue."""
@@ -104,9 +104,9 @@ class Failures(Struct):
                 if rank.object is None or meta.is_deleting(rank.object):
                     continue
                 for ident, end in failed_ends(rank.object):
-                    if (meta.uid(rank.object), ident) in self.seen:
+                    if (meta.uid(rank.object), ident) in self.counted:
                         continue
-                    self.seen.add((meta.uid(rank.object), ident))
+                    self.counted.add((meta.uid(rank.object), ident))
                     place = f"{view.name}/{rank.place}"
                     self.counts[place] = self.counts.get(place, 0) + 1
                     if self.counts[place] > self.limit:

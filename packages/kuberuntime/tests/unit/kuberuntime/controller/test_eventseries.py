@@ -8,7 +8,7 @@ FIRST = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 
 
 def series(key: bytes, seen_at: float = 0.0) -> Series:
-    return Series(key, None, 2**60 + 1, FIRST, FIRST, seen_at=seen_at)
+    return Series(key, None, 2**60 + 1, FIRST, FIRST, observed_at=seen_at)
 
 
 def test_ended_series_are_removed_from_memory() -> None:

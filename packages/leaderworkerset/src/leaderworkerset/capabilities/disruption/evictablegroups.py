@@ -31,11 +31,11 @@ RECENT: Final = 600.0
 
 
 class EvictableGroups(Struct, frozen=True):
-    """The groups to close and open now. If `again` is None, the next turn starts after a change."""
+    """The groups to close and open now. If `requeue_after` is None, the next turn starts after a change."""
 
     close: Sequence[ProtectedGroup]
     open: Sequence[ProtectedGroup]
-    again: float | None
+    requeue_after: float | None
 
 
 class Allowance(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ def _openable(
     """Return the candidates that can be opened now. Unavailable candidates do not reduce the remaining budget."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
     opened: list[ProtectedGroup] = []
-    for group in sorted(candidates, key=lambda candidate: not candidate.is_wanted):
+    for group in sorted(candidates, key=lambda candidate: not candidate.must_move):
         if group.budget is not None and used + group.is_quiet <= budget.limit:
             opened.append(group)
             used += group.is_quiet
@@ -82,10 +82,10 @@ def _choose(
     the first group may never be evicted. Other groups stay unchanged, unless nodes are not watched. In that case, any
     group may be needed.
     """
-    staying = [group for group in whole if group.is_open and group.age < LINGERING and not group.is_wanted][:places]
+    staying = [group for group in whole if group.is_open and group.age < LINGERING and not group.must_move][:places]
     kept = {group.label for group in staying}
     rest = [group for group in whole if group.label not in kept]
-    waiting = [group for group in rest if group.is_wanted or not settings.watches_nodes]
+    waiting = [group for group in rest if group.must_move or not settings.watches_nodes]
     waiting = waiting or [group for group in rest if group.age < RECENT]
     left = places - len(staying)
     ends = min((LINGERING - group.age for group in staying), default=None)

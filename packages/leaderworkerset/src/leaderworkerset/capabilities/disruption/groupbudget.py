@@ -24,16 +24,16 @@ OPEN: Final = 0
 class ProtectedGroup(Struct, frozen=True, kw_only=True):
     """A group and its budget, if it exists. `size` is the number of pods in the group.
 
-    `least` is the number of pods that a closed budget requires: more than `size` if the group is about to grow.
-    `is_present` states that the group has a leader that is not being deleted. `is_wanted` states that a pod of the
+    `min_available` is the number of pods that a closed budget requires: more than `size` if the group is about to grow.
+    `is_present` states that the group has a leader that is not being deleted. `must_move` states that a pod of the
     group is on a closed node. `age` is in seconds since the creation of the leader, infinite unless a node is cordoned.
     """
 
     label: str
     size: int
-    least: int
+    min_available: int
     is_present: bool
-    is_wanted: bool
+    must_move: bool
     budget: JSONObject | None
     age: float = inf
 
@@ -44,8 +44,8 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Return whether `minAvailable` is a value that the controller sets, which is `OPEN` or `least`."""
-        return self.budget is not None and _least(self.budget) in {OPEN, self.least}
+        """Return whether `minAvailable` is a value that the controller sets, which is `OPEN` or `min_available`."""
+        return self.budget is not None and _least(self.budget) in {OPEN, self.min_available}
 
     @property
     def is_whole(self) -> bool:
@@ -81,7 +81,7 @@ def create(lws: JSONObject, group: ProtectedGroup) -> Create:
     failed = f"Failed to create the disruption budget of group {group.label}: {{error}}"
     return Create(
         resource=POD_DISRUPTION_BUDGETS,
-        object=_build(lws, group.label, group.least),
+        object=_build(lws, group.label, group.min_available),
         unless_own=True,
         on_failure=(decisionevents.failed_create(lws, failed),),
     )
@@ -89,12 +89,12 @@ def create(lws: JSONObject, group: ProtectedGroup) -> Create:
 
 def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return a write that closes the group for evictions."""
-    return _change(budget, group.least)
+    return _change(budget, group.min_available)
 
 
 def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return a write that opens the group for evictions, with an event if a client is waiting."""
-    events = (may_be_evicted(lws, group.label),) if group.is_wanted else ()
+    events = (may_be_evicted(lws, group.label),) if group.must_move else ()
     return _change(budget, OPEN, events)
 
 

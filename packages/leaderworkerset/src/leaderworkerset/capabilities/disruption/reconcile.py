@@ -32,14 +32,14 @@ from leaderworkerset.core.policies import condemned
 class ObservedDisruption(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet with its leader pods and budgets.
 
-    `wanted` are the labels of groups with a pod on a closed node. `records` are recreation records. `is_draining` is
+    `groups_to_move` are the labels of groups with a pod on a closed node. `records` are recreation records. `is_draining` is
     true if a node is cordoned. `pods` are all pods, which are needed only if a pod is marked or must be marked.
     """
 
     obj: JSONObject
     leaders: Sequence[JSONObject]
     budgets: Sequence[JSONObject]
-    wanted: Collection[str]
+    groups_to_move: Collection[str]
     now: datetime
     pods: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
@@ -82,7 +82,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     writes += _changes(obj, groups, decision)
     whole = {group.label for group in groups if group.is_whole}
     marked, ends = changes(obj, observed.pods, whole, observed.now)
-    again = min((delay for delay in (decision.again, ends) if delay is not None), default=None)
+    again = min((delay for delay in (decision.requeue_after, ends) if delay is not None), default=None)
     return Plan(together([*writes, *marked]), again)
 
 
@@ -112,9 +112,9 @@ def _describe(
     return ProtectedGroup(
         label=label,
         size=size,
-        least=max(size, lws.size),
+        min_available=max(size, lws.size),
         is_present=present.is_present,
-        is_wanted=label in observed.wanted,
+        must_move=label in observed.groups_to_move,
         budget=budget,
         age=(observed.now - _created(leader, observed.now)).total_seconds() if leader and observed.is_draining else inf,
     )

@@ -50,7 +50,7 @@ class DesiredSet(Struct, frozen=True):
 class _Slice(Struct, frozen=True):
     """One slice with its parts at the latest revision and its other parts."""
 
-    wanted: DesiredSet
+    desired: DesiredSet
     index: int
     old: tuple[RolePart, ...]
     new: Mapping[str, RolePart]
@@ -103,7 +103,7 @@ def _newest(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePar
 
 def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
     """Delete revisions without groups (R-DS-32). The rollout is complete after the last deletion."""
-    obj, revision = piece.wanted.obj, piece.wanted.revision
+    obj, revision = piece.desired.obj, piece.desired.revision
     actions: list[Action] = []
     going = [part for part in drained if not part.is_deleting]
     for part in going:
@@ -117,20 +117,20 @@ def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
 def _resize(piece: _Slice) -> list[Action]:
     """Scale all roles to their desired size in one step (R-DS-31)."""
     actions: list[Action] = []
-    for role in piece.wanted.whole.roles:
+    for role in piece.desired.whole.roles:
         part = piece.new.get(role.name)
-        size = roletargets.target(role, piece.wanted.scalers, 0 if part is None else part.replicas)
+        size = roletargets.target(role, piece.desired.scalers, 0 if part is None else part.replicas)
         if part is None:
             actions.append(_create(piece, role.name, size))
         elif part.replicas != size and not part.is_deleting:
-            actions.append(_patch(piece.wanted.obj, part, {"spec": {"replicas": size}}))
+            actions.append(_patch(piece.desired.obj, part, {"spec": {"replicas": size}}))
     return actions
 
 
 def _roll(piece: _Slice) -> list[Action]:
-    obj = piece.wanted.obj
-    move = slicerollout.move(piece.wanted.whole.roles, piece.old, piece.new, piece.wanted.scalers)
-    started = disaggregatedsetevents.started(obj, piece.wanted.revision, piece.index)
+    obj = piece.desired.obj
+    move = slicerollout.move(piece.desired.whole.roles, piece.old, piece.new, piece.desired.scalers)
+    started = disaggregatedsetevents.started(obj, piece.desired.revision, piece.index)
     records = [
         _patch(obj, part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}})
         for part in move.records
@@ -161,8 +161,8 @@ def _patch(obj: JSONObject, part: RolePart, change: JSONObject, *events: Event) 
 
 
 def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, ...] = ()) -> Create:
-    obj, whole = piece.wanted.obj, piece.wanted.whole
-    place = RolePlace(whole.name, piece.index, piece.wanted.revision, role_name)
+    obj, whole = piece.desired.obj, piece.desired.whole
+    place = RolePlace(whole.name, piece.index, piece.desired.revision, role_name)
     entry = next(role for role in obj["spec"]["roles"] if role["name"] == role_name)
     return Create(
         resource=LEADERWORKERSETS,
@@ -199,10 +199,10 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
     converted = _legacy(whole, parts, revision)
     head = [*_surplus(obj, whole, parts, services), *scaled.actions, *_convert(obj, converted, services)]
-    desired = DesiredSet(obj, whole, revision, scaled.wanted)
+    desired = DesiredSet(obj, whole, revision, scaled.scalers)
     kept = [part for part in parts if part not in converted]
     slices = _slices(desired, kept, services)
-    status = setstatus.build(whole, parts, revision, scaled.wanted, now)
+    status = setstatus.build(whole, parts, revision, scaled.scalers, now)
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
     counts = disaggregatedset.encode_status(status)
     failure_status = reconcilefailure.refused(DISAGGREGATED_SETS, obj, counts, now)

@@ -29,7 +29,7 @@ BOUND = "Bound"
 class Scaled(Struct, frozen=True):
     """The desired scalers, with the replicas that they specify, the objects by role, and the required writes."""
 
-    wanted: Scalers
+    scalers: Scalers
     objects: Mapping[str, JSONObject]
     actions: tuple[Action, ...]
 

@@ -40,19 +40,19 @@ class UnknownIndexError(ValueError):
 class Counts(NamedTuple):
     """The numbers of groups by state (R-STAT-7). "Rolled" groups are between the partition and the replicas.
 
-    `ready_wanted` and `rolled_done` include complete groups, which have their desired state.
+    `desired_ready` and `rolled_done` include complete groups, which have their desired state.
     """
 
     ready: int = 0
     updated: int = 0
-    ready_wanted: int = 0
+    desired_ready: int = 0
     rolled: int = 0
     rolled_updated: int = 0
     rolled_done: int = 0
     degraded: int = 0
-    degraded_wanted: int = 0
-    complete_wanted: int = 0
-    late_wanted: int = 0
+    desired_degraded: int = 0
+    desired_complete: int = 0
+    desired_late: int = 0
 
 
 def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
@@ -125,13 +125,13 @@ def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
     """
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)
-    if 0 < counts.complete_wanted == lws.spec.replicas:
+    if 0 < counts.desired_complete == lws.spec.replicas:
         return (COMPLETE,)
-    if counts.ready_wanted == lws.spec.replicas and counts.rolled_done == counts.rolled:
+    if counts.desired_ready == lws.spec.replicas and counts.rolled_done == counts.rolled:
         return (AVAILABLE,)
-    over = counts.degraded_wanted + counts.late_wanted
-    if (counts.degraded or over) and counts.ready_wanted + over == lws.spec.replicas:
-        return (FAILED,) if counts.late_wanted else ()
+    over = counts.desired_degraded + counts.desired_late
+    if (counts.degraded or over) and counts.desired_ready + over == lws.spec.replicas:
+        return (FAILED,) if counts.desired_late else ()
     return (PROGRESSING,)
 
 

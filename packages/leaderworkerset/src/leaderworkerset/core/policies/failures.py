@@ -50,7 +50,7 @@ def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse]
     suspects = (pod for pod in (live.leader, *live.objects.pods) if has_failed(pod, lws, excuses))
     return [
         pod
-        for pod in (*live.objects.gone, *suspects)
+        for pod in (*live.objects.deleted, *suspects)
         if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
     ]
 

@@ -96,11 +96,11 @@ NO_SERVICE: Final = HeadlessService()
 class GroupObjects(Struct, frozen=True, kw_only=True):
     """The objects with the name and index labels of a group, including objects of a previous leader.
 
-    `gone` are the pods that were deleted since the last reconcile, in their last state.
+    `deleted` are the pods that were deleted since the last reconcile, in their last state.
     """
 
     pods: Sequence[JSONObject] = ()
-    gone: Sequence[JSONObject] = ()
+    deleted: Sequence[JSONObject] = ()
     statefulsets: Sequence[JSONObject] = ()
 
 

@@ -43,7 +43,7 @@ def test_available_requires_all_replicas(deployment: JSONObject | None, expected
 
 def test_differs_from_upstream_available_needs_webhooks() -> None:
     """The first write after that is accepted, as the network leads to the managers (R-OP-6, ADR 32)."""
-    found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreached="no endpoints")))
+    found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreachable="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 
 
@@ -146,8 +146,8 @@ def test_missing_deployment_clears_the_version() -> None:
     [
         (SyncOutcome(), ("False", "AsExpected")),
         (SyncOutcome(unconfirmed=["a"]), ("False", "NotConfirmed")),
-        (SyncOutcome(ending=["a"]), ("True", "Annotated")),
-        (SyncOutcome(ending=["a"], unconfirmed=["b"]), ("True", "Annotated")),
+        (SyncOutcome(terminating=["a"]), ("True", "Annotated")),
+        (SyncOutcome(terminating=["a"], unconfirmed=["b"]), ("True", "Annotated")),
     ],
 )
 def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
@@ -155,4 +155,4 @@ def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome,
     status = refresh(cluster(), None, outcome)
     assert conditions(status)["DeletesDefinitions"] == expected
     (text,) = [one["message"] for one in status["conditions"] if one["type"] == "DeletesDefinitions"]
-    assert all(name in text for name in (*outcome.ending, *outcome.unconfirmed))
+    assert all(name in text for name in (*outcome.terminating, *outcome.unconfirmed))

@@ -35,7 +35,7 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     store: Store
     registry: Registry
-    hub: WatchBroadcaster
+    broadcaster: WatchBroadcaster
     admission: Admission
     clock: Clock
     max_pods: int | None = None

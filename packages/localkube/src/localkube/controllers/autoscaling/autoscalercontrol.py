@@ -72,10 +72,10 @@ def decide(observed: ObservedAutoscaler) -> Sizing:
     if current == 0:
         text = "scaling is disabled since the replica count of the target is zero"
         return Sizing(0, "", (able, (ACTIVE, "False", "ScalingDisabled", text)), (), history)
-    if current > pace.most:
-        return Sizing(pace.most, "Current number of replicas above Spec.MaxReplicas", (able,), (), history)
-    if current < pace.least:
-        return Sizing(pace.least, "Current number of replicas below Spec.MinReplicas", (able,), (), history)
+    if current > pace.max_replicas:
+        return Sizing(pace.max_replicas, "Current number of replicas above Spec.MaxReplicas", (able,), (), history)
+    if current < pace.min_replicas:
+        return Sizing(pace.min_replicas, "Current number of replicas below Spec.MinReplicas", (able,), (), history)
     return _by_metrics(observed, pace, history, able)
 
 

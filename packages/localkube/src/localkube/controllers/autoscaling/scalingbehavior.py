@@ -52,8 +52,8 @@ class ScalingBehavior(Struct, frozen=True):
 
     up: JSONObject
     down: JSONObject
-    least: int
-    most: int
+    min_replicas: int
+    max_replicas: int
 
     @property
     def tolerances(self) -> tuple[float, float]:
@@ -87,14 +87,14 @@ def limited(pace: ScalingBehavior, desired: int, current: int, history: History,
     """Return the desired replicas, or the nearest number that limits and policies permit."""
     if desired > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
-        most = min(pace.most, limit)
+        most = min(pace.max_replicas, limit)
         if desired > most:
-            return ScalingDecision(most, *(_TOO_MANY if pace.most <= limit else _TOO_FAST_UP))
+            return ScalingDecision(most, *(_TOO_MANY if pace.max_replicas <= limit else _TOO_FAST_UP))
     if desired < current:
         limit = min(_limit(pace.down, current, history, now, up=False), current)
-        least = max(pace.least, limit)
+        least = max(pace.min_replicas, limit)
         if desired < least:
-            return ScalingDecision(least, *(_TOO_FEW if pace.least >= limit else _TOO_FAST_DOWN))
+            return ScalingDecision(least, *(_TOO_FEW if pace.min_replicas >= limit else _TOO_FAST_DOWN))
     return ScalingDecision(desired, "DesiredWithinRange", "the desired count is within the acceptable range")
 
 

@@ -62,7 +62,7 @@ class Graph(Struct):
 
     nodes: dict[UID, GraphNode] = field(default_factory=dict)
     _dependents: dict[UID, set[UID]] = field(default_factory=dict)
-    _gone: dict[UID, None] = field(default_factory=dict)
+    _deleted: dict[UID, None] = field(default_factory=dict)
 
     def put(self, node: GraphNode) -> set[UID]:
         """Store the current state of an object. Return the affected UIDs."""
@@ -94,13 +94,13 @@ class Graph(Struct):
 
     def note_absent(self, uid: UID) -> None:
         """Record that an object is absent, because it was deleted or is missing in the API server."""
-        self._gone[uid] = None
-        if len(self._gone) > MOST_GONE:
-            del self._gone[next(iter(self._gone))]
+        self._deleted[uid] = None
+        if len(self._deleted) > MOST_GONE:
+            del self._deleted[next(iter(self._deleted))]
 
     def is_known_gone(self, uid: UID) -> bool:
         """Return whether the object with this UID is known to be deleted. UIDs are never reused."""
-        return uid in self._gone and uid not in self.nodes
+        return uid in self._deleted and uid not in self.nodes
 
     def dependents(self, uid: UID) -> list[GraphNode]:
         """Return the objects that have an owner reference to this UID."""

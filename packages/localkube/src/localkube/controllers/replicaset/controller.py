@@ -35,7 +35,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
     pods: Informer
     client: Client
     clock: Clock
-    _unseen: dict[UID, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    _unobserved: dict[UID, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, with the ReplicaSets that a change affects."""
@@ -70,7 +70,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         """Return names for new pods, first assigned names whose pods are not observed yet, and then new names."""
         if number <= 0:
             return ()
-        unseen = self._unseen[meta.uid(replicaset)]
+        unseen = self._unobserved[meta.uid(replicaset)]
         while len(unseen) < number:
             suffix = "".join(randomness.source().choices(SAFE_CHARACTERS, k=5))
             unseen[f"{meta.name(replicaset)[:LONGEST_PREFIX]}-{suffix}"] = None
@@ -85,11 +85,11 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
 
     def _changed_set(self, change: Change) -> Iterator[ObjectKey]:
         if change.new is None:
-            self._unseen.pop(meta.uid(change.object), None)
+            self._unobserved.pop(meta.uid(change.object), None)
         yield meta.key(change.object)
 
     def _sets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
         owner = meta.controller_of(change.object)
         if owner:
-            self._unseen.get(UID(owner["uid"]), {}).pop(meta.name(change.object), None)
+            self._unobserved.get(UID(owner["uid"]), {}).pop(meta.name(change.object), None)
         yield from controllerrefs.affected(change, self.sets)

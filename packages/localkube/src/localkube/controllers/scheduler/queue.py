@@ -27,7 +27,7 @@ class SchedulingQueue(Struct):
 
     _heap: list[tuple[int, int, UID]] = field(default_factory=list)
     _active: dict[UID, PodInfo] = field(default_factory=dict)
-    _refused: dict[UID, tuple[PodInfo, frozenset[Cause]]] = field(default_factory=dict)
+    _unschedulable: dict[UID, tuple[PodInfo, frozenset[Cause]]] = field(default_factory=dict)
     _order: "count[int]" = field(default_factory=count)
 
     def __len__(self) -> int:
@@ -36,9 +36,9 @@ class SchedulingQueue(Struct):
 
     def put(self, pod: PodInfo) -> None:
         """Add or update a pod. An unchanged unschedulable pod continues to wait."""
-        if pod.uid in self._refused and self._refused[pod.uid][0] == pod:
+        if pod.uid in self._unschedulable and self._unschedulable[pod.uid][0] == pod:
             return
-        self._refused.pop(pod.uid, None)
+        self._unschedulable.pop(pod.uid, None)
         self._push(pod)
 
     def pop(self) -> PodInfo | None:
@@ -52,18 +52,18 @@ class SchedulingQueue(Struct):
 
     def refuse(self, pod: PodInfo, causes: frozenset[Cause]) -> None:
         """Store an unschedulable pod until a change can remove one of its causes."""
-        self._refused[pod.uid] = (pod, causes)
+        self._unschedulable[pod.uid] = (pod, causes)
 
     def remove(self, uid: UID) -> None:
         """Remove a pod."""
         self._active.pop(uid, None)
-        self._refused.pop(uid, None)
+        self._unschedulable.pop(uid, None)
 
     def retry(self, changed: frozenset[Cause], concerns: Callable[[PodInfo], bool] = lambda _: True) -> None:
         """Retry unschedulable pods whose causes might have changed, if the change `concerns` them."""
-        for pod, causes in tuple(self._refused.values()):
+        for pod, causes in tuple(self._unschedulable.values()):
             if causes & changed and concerns(pod):
-                del self._refused[pod.uid]
+                del self._unschedulable[pod.uid]
                 self._push(pod)
 
     def _push(self, pod: PodInfo) -> None:

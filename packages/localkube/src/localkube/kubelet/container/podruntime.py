@@ -107,7 +107,7 @@ class PodRuntime:
 
     def vanish(self) -> None:
         """Record that the pod's object was deleted."""
-        self.set(replace(self.state, gone=True))
+        self.set(replace(self.state, is_deleted=True))
 
     def lose(self) -> None:
         """Record that the pod's sandbox is lost, with all processes in it."""

@@ -131,7 +131,7 @@ class Decision(Struct, frozen=True):
 
 def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
     """Determine the current steps, and the time of the next reconciliation."""
-    if state.gone:
+    if state.is_deleted:
         return Decision((RemoveSandbox(),)) if state.has_sandbox else Decision((Finish(),))
     if meta.is_deleting(pod) or state.failure or is_settled(pod, state):
         return _wind_down(pod, state, now)

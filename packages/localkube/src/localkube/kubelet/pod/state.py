@@ -112,7 +112,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
 class PodState(Struct, frozen=True, kw_only=True):
     """The state of one pod. `kill_at` is set when it is being stopped, and `failure` when it has failed.
 
-    `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is
+    `problem` is why volumes or sandbox cannot be created yet. `is_deleted` means that its API object was deleted. `moved` is
     the time by which the wall clock was set since `start_time`. `restarted_by` is the container whose exit restarts all
     containers in place; empty if there is none.
     """
@@ -127,7 +127,7 @@ class PodState(Struct, frozen=True, kw_only=True):
     problem: str = ""
     failure: Waiting | None = None
     kill_at: datetime | None = None
-    gone: bool = False
+    is_deleted: bool = False
     restarted_by: str = ""
 
     def of(self, containers: list[JSONObject]) -> Iterator[ContainerState]:
@@ -302,7 +302,7 @@ def _afresh(container: ContainerState, message: str, until: datetime, now: datet
 
 
 def _moved(container: ContainerState, jump: timedelta) -> ContainerState:
-    backoff = container.backoff._replace(lengthened=_shifted(container.backoff.lengthened, jump))
+    backoff = container.backoff._replace(increased_at=_shifted(container.backoff.increased_at, jump))
     not_before, kill_at = _shifted(container.not_before, jump), _shifted(container.kill_at, jump)
     return replace(container, not_before=not_before, kill_at=kill_at, backoff=backoff)
 

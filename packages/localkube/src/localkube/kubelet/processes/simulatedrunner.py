@@ -40,20 +40,20 @@ SIGNALS: Final = 1000
 class Program(Struct, frozen=True, kw_only=True):
     """The behavior of a simulated process. All times are seconds after its start.
 
-    `listens` is when each port opens, `answers` the HTTP status there. `exits` is when it ends by itself, and how; it
+    `listens` is when each port opens, `http_status` the HTTP status there. `exits` is when it ends by itself, and how; it
     may be None. `term` is how long it takes to end after SIGTERM; None ignores the signal. `commands` has the results
-    of commands in its container: (seconds, code) by argument vector; others succeed at once. `refused` is the reason
+    of commands in its container: (seconds, code) by argument vector; others succeed at once. `start_error` is the reason
     why it cannot be started.
     """
 
     start_delay: float = 0.0
     listens: Mapping[int, float] = field(default_factory=dict)
-    answers: int = 200
+    http_status: int = 200
     exits: tuple[float, Exit] | None = None
     term: float | None = 0.0
     output: str = ""
     commands: Mapping[tuple[str, ...], tuple[float, int]] = field(default_factory=dict)
-    refused: str = ""
+    start_error: str = ""
 
 
 Script: TypeAlias = Callable[[ContainerSpec], Program]
@@ -133,8 +133,8 @@ class SimulatedRunner:
             await asyncio.sleep(program.start_delay)
         if spec.sandbox_id not in self.sandboxes:
             raise StartError(f"there is no sandbox {spec.sandbox_id}")
-        if program.refused:
-            raise StartError(program.refused)
+        if program.start_error:
+            raise StartError(program.start_error)
         loop = asyncio.get_running_loop()
         process = Process(spec, program, next(self._pids), loop.time(), on_exit, counted=loop.time())
         self.processes[spec.id] = process
@@ -276,7 +276,7 @@ class _ModelSocket(socket.socket):
         process = self._runner.listener(self._sandbox_id, address[0], address[1])
         if process is None:
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
-        _respond(self._far.detach(), process.program.answers)
+        _respond(self._far.detach(), process.program.http_status)
 
     def bind(self, address: Any) -> None:
         """Succeed if no process listens on the port."""

@@ -20,10 +20,10 @@ class Backoff(NamedTuple):
     """The delay after the next exit, and the time at which it was last increased."""
 
     delay: timedelta = timedelta()
-    lengthened: datetime | None = None
+    increased_at: datetime | None = None
 
     def _is_forgiven(self, at: datetime) -> bool:
-        return self.lengthened is None or at - self.lengthened > FORGIVEN
+        return self.increased_at is None or at - self.increased_at > FORGIVEN
 
     def wait(self, finished: datetime) -> timedelta:
         """Return the required delay of a container that terminated at `finished`."""

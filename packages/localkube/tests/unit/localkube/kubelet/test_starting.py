@@ -110,7 +110,7 @@ async def test_published_unready_pods_can_be_resolved(tmp_path: Path) -> None:
 
 
 async def test_refused_start_counts_as_a_crash(tmp_path: Path) -> None:
-    refused = Program(refused="exec: permission denied")
+    refused = Program(start_error="exec: permission denied")
     async with cluster(Machine(directory=tmp_path, script=lambda _: refused)) as it:
         await it.create(pod())
         found = await it.until(waiting_for("CrashLoopBackOff"))

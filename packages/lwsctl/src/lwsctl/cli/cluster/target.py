@@ -105,7 +105,7 @@ class Session(msgspec.Struct, frozen=True):
     client: Client
     namespace: str
     channels: OpenChannels
-    lifeline: Keepalive = msgspec.field(default_factory=Keepalive)
+    keepalive: Keepalive = msgspec.field(default_factory=Keepalive)
     lws: str = "lws"
     kubectl: str = "kubectl"
     until_done: bool = False

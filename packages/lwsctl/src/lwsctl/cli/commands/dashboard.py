@@ -98,7 +98,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
             kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
-        async with live(model, session.lifeline):
+        async with live(model, session.keepalive):
             click.echo(exported(model.picture, address, await Subscriptions(model).facts(address)))
 
 
@@ -109,7 +109,7 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
     from lwsctl.dashboard.webserver import opened
 
     async with target.session(outlives=True) as session:
-        logging.configure_default(session.lifeline.log_level)
+        logging.configure_default(session.keepalive.log_level)
         namespace = "" if request.everywhere else session.namespace
 
         own = commands_of(session)

@@ -175,7 +175,7 @@ async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectK
 async def _until_gone(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
     informer = Informer(session.client, only(resource, key))
     try:
-        async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
+        async with timeouts.within(timeout), following(informer, session.keepalive) as objects:
             await objects.until(lambda: None if informer.store.list() else True)
     except TimeoutError as error:
         obj = informer.store.get(key) or {}

@@ -174,7 +174,7 @@ async def watch(target: Target, request: GetRequest) -> None:
             await targets.find_either(session, selection.name)
         everything = AllSets(session.client, "" if request.everywhere else session.namespace, request.selector)
         try:
-            async with following(*everything.all, session.lifeline) as objects:
+            async with following(*everything.all, session.keepalive) as objects:
                 await objects.until(lambda: screen.update(cut(everything.views(), request)), every=screen.refresh)
         finally:
             screen.close()

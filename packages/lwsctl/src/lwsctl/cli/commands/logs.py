@@ -321,7 +321,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
             await show_past(session, replace(request, options=replace(request.options, follow=False)))
             return
         everything = [part for _, informers in followed for part in informers.all]
-        async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
+        async with following(*everything, session.keepalive) as objects, asyncio.TaskGroup() as tasks:
             for selection, informers in followed:
                 follower = LogFollower(
                     session.client, request.covering(selection).covers, request.options, sink, streams

@@ -89,7 +89,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     set_names = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
     async def act(session: Session) -> None:
-        logging.configure_default(session.lifeline.log_level)
+        logging.configure_default(session.keepalive.log_level)
         object_names = set_names
         if not object_names:
             object_names = (await targets.all_of(session, session.namespace, selector)).names
@@ -134,7 +134,7 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
     cause_session = replace(session, until_done=session.until_done or WAIT_WORDS.get(request.condition) is COMPLETE)
     causes = Causes(cause_session, name, progress.note, stuck_after=request.stuck_after)
-    beside = (session.lifeline,) if request.condition == "delete" else (session.lifeline, causes)
+    beside = (session.keepalive,) if request.condition == "delete" else (session.keepalive, causes)
     try:
         check = check_of(request)
         return await wait_for(informers, check, request.timeout, report=progress.show, beside=beside, every=AGAIN)

@@ -112,7 +112,7 @@ async def observe(session: Session) -> Facts:
         accesses=await _accesses(client, session.namespace),
         deployment=await _read(client, resources.DEPLOYMENTS, metadata.MANAGER, namespace),
         managers=await _all(client, [resources.PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
-        elsewhere=await _elsewhere(client, namespace),
+        other_namespaces=await _elsewhere(client, namespace),
         lease=await _read(client, resources.LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
         pods=await _all(client, [resources.PODS], session.namespace),

@@ -57,7 +57,7 @@ class CertificateExpiry(Struct, frozen=True):
     """A certificate and its expiry time."""
 
     what: str
-    ends: datetime
+    expires_at: datetime
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     deployment: Read
     managers: Sequence[JSONObject]
     """The pods of the Deployment, or none if the user does not have permission to list pods."""
-    elsewhere: Sequence[str]
+    other_namespaces: Sequence[str]
     """Other namespaces that contain a Deployment with this name, or none if the user may not list Deployments."""
     lease: Read
     gates: Mapping[str, bool] | UnreadableObject
@@ -217,11 +217,11 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
         return
     for certificate in facts.certificates:
-        ends = f"{certificate.ends:%Y-%m-%d %H:%M} UTC"
-        if certificate.ends <= now:
+        ends = f"{certificate.expires_at:%Y-%m-%d %H:%M} UTC"
+        if certificate.expires_at <= now:
             fix = "restart the manager, which renews the certificate, or check the Certificate of cert-manager"
             yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} expired at {ends}", fix)
-        elif certificate.ends - now <= SOON:
+        elif certificate.expires_at - now <= SOON:
             fix = "check the logs of the manager, because the renewal is overdue"
             yield CheckResult(
                 "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} expires soon, at {ends}", fix
@@ -240,8 +240,8 @@ def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D500", Level.OK, "manager", "runs in the embedded cluster")
         return
     yield _deployment(facts)
-    if facts.elsewhere:
-        text = f"managers are also installed in {listed(facts.elsewhere, 3)}, and the webhooks use {facts.namespace}"
+    if facts.other_namespaces:
+        text = f"managers are also installed in {listed(facts.other_namespaces, 3)}, and the webhooks use {facts.namespace}"
         fix = "uninstall all but one of them, because they write the same objects"
         yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
     yield _lease(facts, now)

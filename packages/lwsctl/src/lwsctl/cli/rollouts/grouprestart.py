@@ -74,9 +74,9 @@ class Restart(Struct):
         await rollouttargets.read(self.session, self.request.name)
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.request.name))
         try:
-            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
+            async with timeouts.within(timeout), following(*informers.all, self.session.keepalive) as objects:
                 self._old = self._pods_to_delete(present(informers))
-                while (turn := await objects.until(lambda: self._next(present(informers)))).left:
+                while (turn := await objects.until(lambda: self._next(present(informers)))).unready:
                     for rank in turn.now:
                         await self._delete(rank.pod, rank.uid)
         except TimeoutError as error:
@@ -133,11 +133,11 @@ class Restart(Struct):
     def _next(self, view: View) -> RestartStep | None:
         """Return the next batch of groups, or a result if all are done. Return None if the command must wait."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
-        done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
+        done = max(0, len(self._old) - len(turn.unready))  # a group that takes a place of one is waited for, too
         self._progress.show(
             f"{self.request.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
         )
-        return turn if turn.now or not turn.left else None
+        return turn if turn.now or not turn.unready else None
 
     def _budget(self, view: View) -> int:
         if self.force:

@@ -67,7 +67,7 @@ async def _await_end(session: Session, name: str, going: Sequence[GroupName], ti
         return True if view is None or not _present(view, going) else None
 
     try:
-        async with timeouts.within(timeout), following(*informers.all, session.lifeline) as objects:
+        async with timeouts.within(timeout), following(*informers.all, session.keepalive) as objects:
             await objects.until(are_gone)
     except TimeoutError as error:
         raise TimedOutError(

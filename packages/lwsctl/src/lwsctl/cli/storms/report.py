@@ -35,12 +35,12 @@ class ProbeCounts(Struct):
 class StormStep(Struct, frozen=True):
     """An attempted step, and its time in seconds after the start of the storm.
 
-    `refused` is the reason why it had no effect.
+    `error` is the reason why it had no effect.
     """
 
     at: float
     step: Step
-    refused: str = ""
+    error: str = ""
 
 
 class StormReport(Struct):
@@ -51,8 +51,8 @@ class StormReport(Struct):
     failed shortly before, are not part of the result.
     """
 
-    deeds: list[StormStep] = field(default_factory=list)
-    witness: StormEffects = field(default_factory=StormEffects)
+    steps: list[StormStep] = field(default_factory=list)
+    effects: StormEffects = field(default_factory=StormEffects)
     probe: ProbeCounts | None = None
     recovered: float | None = None
     unready: list[str] = field(default_factory=list)
@@ -61,15 +61,15 @@ class StormReport(Struct):
     @property
     def is_well(self) -> bool:
         """Return whether every fault took effect, and all ranks were ready at the end."""
-        return self.recovered is not None and not any(deed.refused for deed in self.deeds)
+        return self.recovered is not None and not any(deed.error for deed in self.steps)
 
 
 def lines(report: StormReport) -> Iterator[str]:
     """Yield the report as lines. The actions were printed during the storm."""
-    witness, probe = report.witness.without(report.before), report.probe
+    witness, probe = report.effects.without(report.before), report.probe
     first = witness.first_failure()
     yield (
-        f"First failed: {first.rank} after {first.at:.1f} s ({first.why or WORDS[first.what]})."
+        f"First failed: {first.rank} after {first.at:.1f} s ({first.reason or WORDS[first.change]})."
         if first
         else "Nothing failed."
     )
@@ -97,15 +97,15 @@ def lines(report: StormReport) -> Iterator[str]:
 
 def document(report: StormReport) -> JSONObject:
     """Return the report as a machine-readable document."""
-    witness, probe = report.witness.without(report.before), report.probe
+    witness, probe = report.effects.without(report.before), report.probe
     first = witness.first_failure()
     return {
         "apiVersion": "lws/v1",
         "kind": "StormReport",
         "faults": [
-            {"at": round(deed.at, 3), "fault": str(deed.step), "refused": deed.refused or None} for deed in report.deeds
+            {"at": round(deed.at, 3), "fault": str(deed.step), "refused": deed.error or None} for deed in report.steps
         ],
-        "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.why or WORDS[first.what]}
+        "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.reason or WORDS[first.change]}
         if first
         else None,
         "recreated": witness.recreated(),

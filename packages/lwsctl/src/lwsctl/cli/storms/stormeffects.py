@@ -21,20 +21,20 @@ class RankChange(Struct, frozen=True):
 
     at: float
     rank: str
-    what: Happened
-    why: str = ""
+    change: Happened
+    reason: str = ""
 
 
 class StormEffects(Struct):
     """Collects sightings in chronological order."""
 
-    sightings: list[RankChange] = field(default_factory=list)
+    changes: list[RankChange] = field(default_factory=list)
 
     def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
         """Record a pod change. `old` is None for a new pod, and `new` is None for a deleted pod."""
         rank = rank_of(new or old or {})
         if rank:
-            self.sightings += [RankChange(at, rank, what, _end(new)) for what in _changes(old, new)]
+            self.changes += [RankChange(at, rank, what, _end(new)) for what in _changes(old, new)]
             self._explain(rank, _end(new))
 
     def without(self, places: Collection[str]) -> "StormEffects":
@@ -44,26 +44,26 @@ class StormEffects(Struct):
         {'web/1/0': 1}
         """
         own = (
-            sighting for sighting in self.sightings if not {sighting.rank, sighting.rank.rpartition("/")[0]} & {*places}
+            sighting for sighting in self.changes if not {sighting.rank, sighting.rank.rpartition("/")[0]} & {*places}
         )
         return StormEffects(list(own))
 
     def first_failure(self) -> RankChange | None:
         """Return the first rank that failed or was removed."""
-        return next((sighting for sighting in self.sightings if sighting.what in ("failed", "ending", "gone")), None)
+        return next((sighting for sighting in self.changes if sighting.change in ("failed", "ending", "gone")), None)
 
     def _explain(self, rank: str, why: str) -> None:
         """Add how its container ended to the last failure of a rank: kubelets report it after the pod is unready."""
-        for index in range(len(self.sightings) - 1, -1, -1):
-            sighting = self.sightings[index]
+        for index in range(len(self.changes) - 1, -1, -1):
+            sighting = self.changes[index]
             if sighting.rank == rank:
-                if sighting.what == "failed" and not sighting.why:
-                    self.sightings[index] = replace(sighting, why=why)
+                if sighting.change == "failed" and not sighting.reason:
+                    self.changes[index] = replace(sighting, reason=why)
                 return
 
     def last_ready(self) -> float:
         """Return the time at which the last rank became ready, or 0 if none did."""
-        return max((sighting.at for sighting in self.sightings if sighting.what == "ready"), default=0.0)
+        return max((sighting.at for sighting in self.changes if sighting.change == "ready"), default=0.0)
 
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
         """Return the periods (start, end) in which ranks were not ready, up to `until`.
@@ -73,8 +73,8 @@ class StormEffects(Struct):
         """
         times: dict[str, list[tuple[float, float]]] = {}
         since: dict[str, float] = {}
-        for sighting in self.sightings:
-            if sighting.what != "ready":
+        for sighting in self.changes:
+            if sighting.change != "ready":
                 since.setdefault(sighting.rank, sighting.at)
             elif sighting.rank in since:
                 times.setdefault(sighting.rank, []).append((since.pop(sighting.rank), sighting.at))
@@ -88,12 +88,12 @@ class StormEffects(Struct):
         >>> StormEffects([RankChange(1.0, "web/0/0", "made"), RankChange(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}
         """
-        ranks = (sighting.rank for sighting in self.sightings if sighting.what == "made")
+        ranks = (sighting.rank for sighting in self.changes if sighting.change == "made")
         return _counted(rank.removesuffix("/0") for rank in ranks if rank.endswith("/0"))
 
     def failures(self) -> dict[str, int]:
         """Return the number of failures of each rank."""
-        return _counted(sighting.rank for sighting in self.sightings if sighting.what == "failed")
+        return _counted(sighting.rank for sighting in self.changes if sighting.change == "failed")
 
 
 def rank_of(pod: JSONObject) -> str:

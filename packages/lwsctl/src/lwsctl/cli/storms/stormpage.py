@@ -67,10 +67,10 @@ def page(report: StormReport) -> str:
 
 def rows(report: StormReport) -> Iterator[Row]:
     """Yield the rows of the timeline: faults, unready ranks, and requests without a response."""
-    for deed in report.deeds:
-        if not deed.refused:
+    for deed in report.steps:
+        if not deed.error:
             yield Row("fault", str(deed.step), (Span(deed.at, deed.at + deed.step.seconds, str(deed.step)),))
-    for rank, spans in report.witness.unready(_seen_until(report)).items():
+    for rank, spans in report.effects.unready(_seen_until(report)).items():
         yield Row("rank", rank, tuple(Span(*span, f"{rank} was not ready") for span in spans))
     if report.probe is not None:
         outages = tuple(Span(*outage, "no response") for outage in report.probe.outages)
@@ -79,9 +79,9 @@ def rows(report: StormReport) -> Iterator[Row]:
 
 def _seen_until(report: StormReport) -> float:
     """Return the time of the last event in seconds after the start of the storm."""
-    faults = (deed.at + deed.step.seconds for deed in report.deeds)
+    faults = (deed.at + deed.step.seconds for deed in report.steps)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
-    return max((*faults, *(sighting.at for sighting in report.witness.sightings), *outages), default=0.0)
+    return max((*faults, *(sighting.at for sighting in report.effects.changes), *outages), default=0.0)
 
 
 def _timeline(report: StormReport) -> Safe:
@@ -108,12 +108,14 @@ def _bars(row: Row, whole: float) -> Safe:
 
 
 def _faults(report: StormReport) -> Iterator[tuple[str, ...]]:
-    return ((f"{deed.at:.1f} s", str(deed.step), deed.refused) for deed in report.deeds)
+    return ((f"{deed.at:.1f} s", str(deed.step), deed.error) for deed in report.steps)
 
 
 def _sightings(report: StormReport) -> Iterator[tuple[str, ...]]:
-    seen = report.witness.sightings
-    return ((f"{sighting.at:.1f} s", sighting.rank, reports.WORDS[sighting.what], sighting.why) for sighting in seen)
+    seen = report.effects.changes
+    return (
+        (f"{sighting.at:.1f} s", sighting.rank, reports.WORDS[sighting.change], sighting.reason) for sighting in seen
+    )
 
 
 def _table(header: Iterable[str], lines: Iterable[Iterable[str]]) -> Safe:

@@ -70,7 +70,7 @@ class StormRun:
     async def watching(self) -> AsyncIterator[ConditionWatch]:
         """Watch ranks while the context is active. On exit, undo the active faults of the storm."""
         await faults(self._session.client, "GET")
-        async with following(self._session.lifeline, *self._sets.all) as followed:
+        async with following(self._session.keepalive, *self._sets.all) as followed:
             self._sets.pods.subscribe(self._see)
             self._began = self._now()  # from now on, as a subscriber gets what is there first
             try:
@@ -92,7 +92,7 @@ class StormRun:
                 await followed.until(self._are_all_ready)
         self.report.unready = self._new_problems()
         if not self.report.unready:
-            last = self.report.witness.without(self.report.before).last_ready()
+            last = self.report.effects.without(self.report.before).last_ready()
             self.report.recovered = max(0.0, last - ended)
 
     async def probe(self, url: str) -> None:
@@ -136,11 +136,11 @@ class StormRun:
             }
             begun = await faults(self._session.client, "POST", body=body)
         except (CommandError, KubeError) as error:
-            self.report.deeds.append(StormStep(at, step, str(error)))
+            self.report.steps.append(StormStep(at, step, str(error)))
             self._tell(f"{at:6.1f} s  not done: {step}: {error}")
             return
         self._begun.append(begun["number"])
-        self.report.deeds.append(StormStep(at, step))
+        self.report.steps.append(StormStep(at, step))
         self._tell(f"{at:6.1f} s  {step}")
         await asyncio.sleep(step.seconds)
 
@@ -164,7 +164,7 @@ class StormRun:
 
     def _see(self, change: Change) -> None:
         if self._began is not None:
-            self.report.witness.see(self._elapsed(), change.old, change.new)
+            self.report.effects.see(self._elapsed(), change.old, change.new)
 
     def _problems(self) -> list[str]:
         return [text for view in self._sets.views() for text in unsettled(view)]

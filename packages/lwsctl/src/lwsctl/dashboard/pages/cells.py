@@ -172,7 +172,7 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
 def cause_piece(key: str, diagnosis: Diagnosis) -> Fragment:
     """Return the piece of a diagnosis, empty for a set as desired; screen readers read it out when it changes."""
     section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
-    return Fragment(key, tag("div", section, id=key), says=spoken(diagnosis))
+    return Fragment(key, tag("div", section, id=key), announcement=spoken(diagnosis))
 
 
 def spoken(diagnosis: Diagnosis) -> str:
@@ -187,7 +187,9 @@ def trouble(picture: Picture) -> list[Fragment]:
     answered = picture.answered
     since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
     note = joined("; last response at ", since) if since else None
-    return [Fragment("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), says=picture.trouble)]
+    return [
+        Fragment("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), announcement=picture.trouble)
+    ]
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:

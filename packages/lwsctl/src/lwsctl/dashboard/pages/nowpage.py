@@ -217,7 +217,7 @@ def _cause(picture: Picture, code: str, items: Sequence[Shown], *, names_namespa
         class_="cause" if len(items) > 1 else "cause single",
     )
     says = cells.spoken(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
-    return Fragment(key, html, says=says, parts=(amount, *lines))
+    return Fragment(key, html, announcement=says, parts=(amount, *lines))
 
 
 def _without_name(diagnosis: Diagnosis) -> str:
@@ -241,7 +241,7 @@ def _line(picture: Picture, item: Shown, words: str | None = None, *, names_name
     ready = ready_or_complete(diagnosis.verdict, view.ready, view.desired)
     numbers = f" {ready:,}/{view.desired:,}"
     groups = cells.part(f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=_groups(views))
-    gpus = totals.accelerators(views).wanted
+    gpus = totals.accelerators(views).requested
     images = sorted(set(filter(None, map(totals.image, views))))
     why = cells.part(f"{key}/why", "span", _why(item) if words is None else words, class_="why")
     name = cells.link(kind, view.key, view.name)
@@ -261,7 +261,7 @@ def _line(picture: Picture, item: Shown, words: str | None = None, *, names_name
     return Fragment(
         key,
         html,
-        says="" if _tier(picture, item) is Tier.PROBLEMS else cells.spoken(diagnosis),
+        announcement="" if _tier(picture, item) is Tier.PROBLEMS else cells.spoken(diagnosis),
         parts=(state, groups, why),
     )
 

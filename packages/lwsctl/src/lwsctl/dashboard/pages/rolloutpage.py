@@ -134,7 +134,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
         return
     progress = rolloutprogress.progress(view, picture.now)
     yield f"{rolloutprogress.bar(progress)} {rolloutprogress.line(progress)}"
-    yield from [progress.why] if progress.why else []
+    yield from [progress.reason] if progress.reason else []
 
 
 def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
@@ -161,7 +161,7 @@ def _title(course: Course | None, progress: RolloutProgress, change: LastChange 
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
         words = f"Complete: {words}.{took}"
     name = change.title if isinstance(change, LastChange) else change
-    bar = cells.bar(progress.done, progress.wanted, f"{progress.done} of {progress.wanted} groups done")
+    bar = cells.bar(progress.done, progress.desired, f"{progress.done} of {progress.desired} groups done")
     return Fragment("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
 
 
@@ -173,7 +173,7 @@ def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
         words.append(
             f"Limits: at most {counted(limits.unavailable, 'group')} unavailable, {counted(limits.surge, 'extra group')}, partition {limits.partition}."
         )
-    if progress.left is not None and not progress.is_paused:
+    if progress.remaining is not None and not progress.is_paused:
         words.append(f"The estimate is based on the {counted(progress.done, 'group')} that this rollout has completed.")
     return cells.part("rollout-basis", "p", " ".join(words), class_="hint")
 

@@ -47,7 +47,7 @@ def facts(view: View) -> Fragment:
         "Image": totals.image(view),
         "Revision": listed(revisions, MOST_REVISIONS),
         "Size": counted(view.size, "rank"),
-        "GPUs": f"{own.wanted:,}{idle}" if own.wanted else "",
+        "GPUs": f"{own.requested:,}{idle}" if own.requested else "",
         "Nodes": str(totals.nodes(view) or ""),
     }
     items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries.items() if value]

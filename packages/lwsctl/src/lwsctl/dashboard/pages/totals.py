@@ -23,7 +23,7 @@ ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", r
 class Accelerators(Struct, frozen=True):
     """The number of accelerators that groups request, that ready ranks have, and that groups hold which are not ready."""
 
-    wanted: int = 0
+    requested: int = 0
     ready: int = 0
     idle: int = 0
 
@@ -38,8 +38,8 @@ def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
         "Ranks": share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking),
     }
     counts, free = accelerators(running), free_accelerators(facts)
-    if counts.wanted or free:
-        sums["GPUs"] = share(counts.ready, counts.wanted)
+    if counts.requested or free:
+        sums["GPUs"] = share(counts.ready, counts.requested)
         sums |= {} if free is None else {"GPUs free": f"{free:,}"}
     return sums
 

@@ -76,7 +76,7 @@ def test_most_urgent_set_comes_first_with_its_cause() -> None:
     assert [piece.key for piece in shown["healthy"]] == ["s/default/fine"]
     assert 'href="causes/LWS-E036"' in cause.html
     assert "No node has &lt;enough&gt; cpu" in cause.html
-    assert cause.says == "web is stuck: LWS-E036: no node has <enough> cpu"
+    assert cause.announcement == "web is stuck: LWS-E036: no node has <enough> cpu"
 
 
 def test_sets_with_one_cause_are_one_entry() -> None:
@@ -84,7 +84,7 @@ def test_sets_with_one_cause_are_one_entry() -> None:
     diagnoses = {view.key: replace(STUCK, target=view.name, title="insufficient cpu") for view in views}
     (cause,) = rendered(picture(*views, diagnoses=diagnoses), PageKind.NOW)["problems"]
     assert "<strong>Insufficient cpu</strong>" in cause.html
-    assert cause.says == "6 sets: LWS-E036: Insufficient cpu"
+    assert cause.announcement == "6 sets: LWS-E036: Insufficient cpu"
     assert "<details>" in cause.html, "many sets are listed after a click"
     (alone,) = rendered(picture(views[0], diagnoses=diagnoses), PageKind.NOW)["problems"]
     assert "<details open>" in alone.html

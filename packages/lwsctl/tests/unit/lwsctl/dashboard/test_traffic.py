@@ -44,7 +44,7 @@ async def looked_at(address: Address) -> AsyncIterator[tuple[ServedDashboard, li
                 await channel.changed()
                 sent.extend(channel.after(last))
 
-        hub = house.dashboard.hub
+        hub = house.dashboard.subscriptions
         async with live(model), asyncio.TaskGroup() as tasks, hub.looking(address) as channel:
             running = [tasks.create_task(hub.run()), tasks.create_task(follow(channel))]
             await asyncio.sleep(SECONDS)

@@ -162,7 +162,7 @@ async def test_ten_tabs_share_one_watch_and_one_rendering() -> None:
             await asyncio.sleep(0)
             await house.crash("web-0")
             assert len({str(found[0]) for found in await asyncio.gather(*tabs)}) == 1
-            assert len(house.dashboard.hub._opened) == 1
+            assert len(house.dashboard.subscriptions._opened) == 1
 
 
 async def test_slow_reader_delays_no_other_and_loses_nothing() -> None:
@@ -229,7 +229,7 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
         )
         await until(lambda: house.model.picture.views, "the set")
         assert '<dd id="totals/GPUs">0 / 12</dd>' in await house.text(session)
-        await house.dashboard.hub.facts(Address(kind=PageKind.NOW))
+        await house.dashboard.subscriptions.facts(Address(kind=PageKind.NOW))
         assert '<dd id="totals/GPUs free">8</dd>' in await house.text(session)
 
 

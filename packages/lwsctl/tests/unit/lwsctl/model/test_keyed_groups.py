@@ -90,9 +90,9 @@ def test_restart_waits_for_the_replacement_groups() -> None:
     assert old == {OLD: f"{OLD}-0"}
     assert [rank.pod for rank in restarts.turn(whole, old, 1).now] == [f"web-7d9f8b6c4-{OLD[:5]}"]
     replaced = view(lws(), [pod(NEW, 0), pod(NEW, 1), pod(GONE, 0, age=20, ready=False)])
-    assert restarts.turn(replaced, old, 1).left == (GONE,)
+    assert restarts.turn(replaced, old, 1).unready == (GONE,)
     ready = view(lws(), [pod(NEW, 0), pod(NEW, 1), pod(GONE, 0, age=20), pod(GONE, 1)])
-    assert restarts.turn(ready, old, 1).left == ()
+    assert restarts.turn(ready, old, 1).unready == ()
 
 
 def test_rollout_is_measured_by_the_youngest_groups() -> None:
@@ -102,7 +102,7 @@ def test_rollout_is_measured_by_the_youngest_groups() -> None:
         lws(), [*pods, pod(GONE, 0, age=9, revision="r2"), pod(GONE, 1, age=9, revision="r2")], leaders=deployment
     )
     found = rolloutprogress.progress(surge, NOW)
-    assert (found.done, found.updated, found.wanted, found.is_complete) == (1, 1, 2, False)
+    assert (found.done, found.updated, found.desired, found.is_complete) == (1, 1, 2, False)
 
 
 def test_plan_reports_that_the_order_is_open() -> None:

@@ -62,20 +62,20 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
 
 def test_remaining_time_follows_from_the_pace() -> None:
     found = measured("old", "old", "starting", "new")
-    assert (found.done, found.updated, found.ready, found.wanted) == (1, 2, 3, 4)
-    assert found.left == timedelta(minutes=6)
+    assert (found.done, found.updated, found.ready, found.desired) == (1, 2, 3, 4)
+    assert found.remaining == timedelta(minutes=6)
     assert rolloutprogress.line(found) == ("web: 1/4 groups updated, 1 starting; about 6m0s left").replace("6m0s", "6m")
     assert rolloutprogress.bar(found) == "[#####=====----------]"
 
 
 def test_finished_rollout_shows_no_remaining_time() -> None:
     done = measured("new", "new")
-    assert done.left == timedelta()
+    assert done.remaining == timedelta()
     assert "left" not in rolloutprogress.line(done) + rolloutprogress.brief_line(done)
 
 
 def test_remaining_time_is_unknown_before_the_first_group() -> None:
-    assert measured("old", "starting").left is None
+    assert measured("old", "starting").remaining is None
 
 
 def test_rollout_is_complete_when_the_controller_agrees() -> None:
@@ -88,7 +88,7 @@ def test_rollout_is_complete_when_the_controller_agrees() -> None:
 def test_groups_below_the_partition_are_held_and_not_awaited() -> None:
     found = measured("old", "new", partition=1, updating=False)
     assert found.is_complete
-    assert (found.wanted, found.held) == (1, 1)
+    assert (found.desired, found.held) == (1, 1)
     assert rolloutprogress.line(found).endswith("the partition blocks 1 group")
 
 

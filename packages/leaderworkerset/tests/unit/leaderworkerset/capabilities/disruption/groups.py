@@ -19,7 +19,7 @@ def budget(*, least: int = SIZE, healthy: int = SIZE, observed: bool = True, dis
 def group(label: str, *, present: bool = True, wanted: bool = False, **fields: Any) -> ProtectedGroup:
     """Return a group with such a budget."""
     return ProtectedGroup(
-        label=label, size=SIZE, least=SIZE, is_present=present, is_wanted=wanted, budget=budget(**fields)
+        label=label, size=SIZE, min_available=SIZE, is_present=present, must_move=wanted, budget=budget(**fields)
     )
 
 

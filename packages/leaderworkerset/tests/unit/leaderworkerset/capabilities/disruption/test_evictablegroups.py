@@ -83,7 +83,9 @@ def test_new_open_group_stays_open_while_drains_retry() -> None:
     young = new(opened("0"), 3.0)
     assert decide(young, group("1", wanted=True)) == ("", "")
     assert (
-        evictablegroups.decide([young], evictablegroups.Allowance(limit=1, missing=0), DisruptionSettings(), NOW).again
+        evictablegroups.decide(
+            [young], evictablegroups.Allowance(limit=1, missing=0), DisruptionSettings(), NOW
+        ).requeue_after
         == 12.0
     )
     assert decide(new(opened("0"), 15.0), group("1", wanted=True)) == ("0", "")
@@ -118,9 +120,11 @@ def test_groups_on_closed_nodes_take_turns_when_too_many() -> None:
     found = evictablegroups.decide(
         wanted, evictablegroups.Allowance(limit=1, missing=0), DisruptionSettings(), NOW + MINUTE / 4
     )
-    assert found.again == 45
+    assert found.requeue_after == 45
     assert (
-        evictablegroups.decide(wanted, evictablegroups.Allowance(limit=3, missing=0), DisruptionSettings(), NOW).again
+        evictablegroups.decide(
+            wanted, evictablegroups.Allowance(limit=3, missing=0), DisruptionSettings(), NOW
+        ).requeue_after
         is None
     )
 
@@ -184,14 +188,14 @@ def test_window_is_stable_and_opens_every_group_in_turn(
         )
         closed, open_now = ({one.label for one in some_groups} for some_groups in (found.close, found.open))
         whole = [
-            group(one.label, wanted=one.is_wanted, least=2)
+            group(one.label, wanted=one.must_move, least=2)
             if one.label in closed
-            else opened(one.label, wanted=one.is_wanted)
+            else opened(one.label, wanted=one.must_move)
             if one.label in open_now
             else one
             for one in whole
         ]
         seen |= {one.label for one in whole if one.is_open}
         assert sum(one.is_open for one in whole) <= limit
-    assert {one.label for one in whole if one.is_wanted or not watches} <= seen
+    assert {one.label for one in whole if one.must_move or not watches} <= seen
     assert sum(one.is_open for one in whole) == min(limit, len(whole))

@@ -67,7 +67,7 @@ def test_mark_is_removed_with_the_budget() -> None:
             obj=obj,
             leaders=[pod()],
             budgets=[stored(obj, "0", healthy=healthy)],
-            wanted=(),
+            groups_to_move=(),
             now=NOW,
             pods=[pod() if change else pod(annotations=MARKS)],
         )

@@ -37,7 +37,7 @@ def leader(label: str, *, size: str = "2", **metadata: Any) -> JSONObject:
 def stored(obj: JSONObject, label: str, *, least: int = 2, healthy: int = 2, size: int = 2) -> JSONObject:
     """Return a budget as the API server has it, with a status of its spec."""
     bare = groupbudget.ProtectedGroup(
-        label=label, size=size, least=least, is_present=True, is_wanted=False, budget=None
+        label=label, size=size, min_available=least, is_present=True, must_move=False, budget=None
     )
     budget = groupbudget.create(obj, bare).object
     metadata = budget["metadata"] | {"uid": f"uid-of-{label}", "generation": 2}
@@ -50,7 +50,7 @@ def plan(
     budgets: Sequence[JSONObject] = (),
     wanted: Sequence[str] = (),
 ) -> Plan:
-    observed = ObservedDisruption(obj=obj, leaders=leaders, budgets=budgets, wanted=wanted, now=NOW)
+    observed = ObservedDisruption(obj=obj, leaders=leaders, budgets=budgets, groups_to_move=wanted, now=NOW)
     return reconcile(observed, DisruptionSettings())
 
 
@@ -140,7 +140,7 @@ def test_group_that_waits_for_its_recreation_counts_as_absent() -> None:
     }
     record = {"metadata": {"name": "web-1-recreations", "annotations": annotations}}
     budgets = [stored(obj, "0"), stored(obj, "1")]
-    observed = ObservedDisruption(obj=obj, leaders=[leader("0"), failed], budgets=budgets, wanted=(), now=NOW)
+    observed = ObservedDisruption(obj=obj, leaders=[leader("0"), failed], budgets=budgets, groups_to_move=(), now=NOW)
     assert told(reconcile(replace(observed, records=[record]), DisruptionSettings())) == ["set web-1 0"]
     assert told(reconcile(observed, DisruptionSettings())) == ["set web-0 0"]
 

@@ -89,8 +89,8 @@ class WatchLines:
 
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, form: Representation) -> None:
         encoder = encoder_of(backend, call, form)
-        self._store, self._hub, self._plan = backend.store, backend.hub, plan
-        self._feed, self._watcher = backend.hub.attach(call.served, plan.selection, encoder)
+        self._store, self._hub, self._plan = backend.store, backend.broadcaster, plan
+        self._feed, self._watcher = backend.broadcaster.attach(call.served, plan.selection, encoder)
         try:
             self._watcher.push(_first(backend.store, self._feed, plan))
         except CompactedError:

@@ -52,7 +52,7 @@ def test_remembered_deleted_owners_are_bounded() -> None:
         graph.note_absent(UID(f"absent-{number}"))
     assert not graph.is_known_gone(UID("a"))
     assert all(graph.is_known_gone(UID(f"absent-{number}")) for number in range(MOST_GONE))
-    assert len(graph._gone) == MOST_GONE
+    assert len(graph._deleted) == MOST_GONE
 
 
 def test_deleted_object_without_dependents_is_not_remembered() -> None:

@@ -116,5 +116,5 @@ async def watch(target: Target, request: EventsRequest) -> None:
                     counts[event.ident] = event.count
                     say(documented(event, request.form) if request.form else eventlines.line(event))
 
-        async with following(pods, events, session.lifeline) as objects:
+        async with following(pods, events, session.keepalive) as objects:
             await objects.until(print_new)

@@ -158,7 +158,7 @@ def play(
                 if probing:
                     probing.cancel()
         finally:
-            if playing.report.deeds:
+            if playing.report.steps:
                 _print(playing.report, form)
         return 0 if playing.report.is_well else FAILED
 

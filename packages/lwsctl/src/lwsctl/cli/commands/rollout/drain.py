@@ -44,7 +44,7 @@ class Drain(Struct):
     nodes: Sequence[JSONObject]
     _progress: ProgressLine = field(default_factory=lambda: ProgressLine(between=BETWEEN_LINES))
     _idle: dict[ObjectKey, float] = field(default_factory=dict)
-    _seen: set[tuple[ObjectKey, GroupName]] = field(default_factory=set)
+    _observed: set[tuple[ObjectKey, GroupName]] = field(default_factory=set)
 
     @classmethod
     async def of(cls, session: Session, names: Iterable[str]) -> "Drain":
@@ -94,7 +94,7 @@ class Drain(Struct):
         sets = Informer(client, Selection(LEADERWORKERSETS))
         began = loop.time()
         try:
-            async with timeouts.within(timeout), following(*pods, sets, self.session.lifeline) as objects:
+            async with timeouts.within(timeout), following(*pods, sets, self.session.keepalive) as objects:
                 by_set = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
         except TimeoutError as error:
             remaining = _words_of(_groups_by_set(_pods(pods)))
@@ -111,7 +111,7 @@ class Drain(Struct):
             raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(by_set)]))
         took = duration(timedelta(seconds=loop.time() - began))
         rest = f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` to evict the other pods"
-        return f"{self._named}: no groups remain, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
+        return f"{self._named}: no groups remain, {counted(len(self._observed), 'group')} moved in {took}; {rest}"
 
     async def _close(self, node: JSONObject) -> None:
         if await nodewrites.close(self.session, node, is_closed=True):
@@ -123,7 +123,7 @@ class Drain(Struct):
         Return None while groups may still move.
         """
         by_set = _groups_by_set(pods)
-        self._seen.update((key, group) for key, groups in by_set.items() for group in groups)
+        self._observed.update((key, group) for key, groups in by_set.items() for group in groups)
         ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
         idle = {key for key in by_set.keys() - ending if not _is_moving(sets.store.get(key))}
         self._idle = {key: self._idle.get(key, now) for key in idle}

@@ -99,7 +99,7 @@ class GroupMove(Struct):
             return self._elsewhere
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
         try:
-            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
+            async with timeouts.within(timeout), following(*informers.all, self.session.keepalive) as objects:
                 async with nodewrites.repelled(self.session, self.nodes), self._marked():
                     latest = asyncio.get_running_loop().time() + nodewrites.PATIENCE
                     is_placed = await objects.until(lambda: self._is_placed(present(informers), latest), every=1.0)

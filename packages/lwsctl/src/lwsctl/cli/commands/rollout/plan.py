@@ -36,7 +36,7 @@ class Outlook(Struct, frozen=True):
     """A LeaderWorkerSet in the manifests, with the current object and the changed object."""
 
     before: View | None
-    foreseen: ApplyForecast
+    forecast: ApplyForecast
 
 
 @click.command("plan")
@@ -76,13 +76,13 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
 def show(outlooks: Sequence[Outlook], roles: Sequence[RoleForecast], others: Sequence[str], form: str | None) -> None:
     """Print the plans, and a line for each object of a different kind."""
     if form:
-        plans = [applyforecast.document(outlook.foreseen) for outlook in outlooks] + list(
+        plans = [applyforecast.document(outlook.forecast) for outlook in outlooks] + list(
             map(roleforecast.document, roles)
         )
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for outlook in outlooks:
-        say(*applyforecast.lines(outlook.foreseen))
+        say(*applyforecast.lines(outlook.forecast))
     for foreseen in roles:
         say(*roleforecast.lines(foreseen))
     say(*others)

@@ -140,7 +140,7 @@ class RolloutWait(ABC):
 
     async def follow(self, timeout: float | None) -> str:
         """Return the message for a completed rollout. Raise an error if the rollout fails."""
-        beside = (self._session.lifeline, self._causes)
+        beside = (self._session.keepalive, self._causes)
         try:
             async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
                 end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
@@ -219,8 +219,8 @@ class RolloutFollower(RolloutWait):
     def check(self) -> End | None:
         """Return the result, or None while the rollout continues."""
         progress = self._measure()
-        progress = replace(progress, left=None) if self._causes.is_stuck else progress
-        self.line, self.why = rolloutprogress.line(progress), f"\n  {progress.why}" if progress.why else ""
+        progress = replace(progress, remaining=None) if self._causes.is_stuck else progress
+        self.line, self.why = rolloutprogress.line(progress), f"\n  {progress.reason}" if progress.reason else ""
         failed = unmetconditions.for_lasting(
             present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
         )

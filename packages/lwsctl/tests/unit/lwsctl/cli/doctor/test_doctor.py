@@ -61,7 +61,7 @@ HEALTHY = Facts(
     provider="",
     served={"volcano": False, "kueue": False},
     queues=[],
-    elsewhere=[],
+    other_namespaces=[],
 )
 
 

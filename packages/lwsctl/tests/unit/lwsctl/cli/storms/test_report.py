@@ -31,7 +31,7 @@ def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[st
     witness = StormEffects()
     for index, change in enumerate(changes):
         witness.see(float(index), *change)
-    return [(one.what, one.why) for one in witness.sightings]
+    return [(one.change, one.reason) for one in witness.changes]
 
 
 def test_killed_container_is_one_failure_with_its_exit_code() -> None:
@@ -65,11 +65,11 @@ def test_pods_without_ranks_are_not_observed() -> None:
 def storm_report() -> StormReport:
     """Return the report for a killed leader whose group was recreated twice."""
     found = StormReport(recovered=4.21)
-    found.deeds.append(StormStep(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
+    found.steps.append(StormStep(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
-    found.witness.see(0.3, leader, unready)
+    found.effects.see(0.3, leader, unready)
     for at, uid in ((2.0, "b"), (3.0, "c")):
-        found.witness.see(at, None, pod(uid, 0))
+        found.effects.see(at, None, pod(uid, 0))
     return found
 
 
@@ -112,20 +112,20 @@ def test_report_covers_calm_and_failed_storms() -> None:
         "Probe http://a: 5 requests, 0 failed.",
     ]
     broken = StormReport(unready=["web/0 (waiting to be recreated)"])
-    broken.witness.see(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
+    broken.effects.see(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
     assert list(report.lines(broken)) == [
         "First failed: web/0/1 after 0.5 s (it was deleted).",
         "Not ready at the end: web/0 (waiting to be recreated).",
     ]
     assert not broken.is_well
     refused = storm_report()
-    refused.deeds.append(StormStep(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
+    refused.steps.append(StormStep(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
     assert not refused.is_well
 
 
 def test_page_shows_faults_ranks_and_outages_in_time() -> None:
     found = storm_report()
-    found.deeds.append(StormStep(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
+    found.steps.append(StormStep(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
     found.probe = ProbeCounts("http://a", 50, 3, 1.25, "refused", [(0.5, 1.75)])
     assert list(stormpage.rows(found)) == [
         Row("fault", "kill web/0/0", (Span(0.0, 0.0, "kill web/0/0"),)),
@@ -141,7 +141,7 @@ def test_page_shows_faults_ranks_and_outages_in_time() -> None:
 def test_page_escapes_foreign_text_and_loads_nothing() -> None:
     hostile = "<script>alert(1)</script>"
     found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
-    found.deeds.append(StormStep(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
+    found.steps.append(StormStep(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
     told = stormpage.page(found)
     assert "Storm failed" in told
     assert "<script" not in told
@@ -172,14 +172,14 @@ def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
 
 def test_report_names_only_failures_of_ranks_ready_before() -> None:
     found = StormReport(recovered=1.0, before=["web/0/1"])
-    found.witness.see(0.5, pod(), pod(ready=False))
+    found.effects.see(0.5, pod(), pod(ready=False))
     assert list(report.lines(found)) == [
         "Nothing failed.",
         "Not ready before the storm, and not part of its result: web/0/1.",
         "All ranks were ready 1.0 s after the last fault.",
     ]
     assert report.document(found)["firstFailed"] is None
-    found.witness.see(1.0, pod("a", 0), pod("a", 0, ready=False))
+    found.effects.see(1.0, pod("a", 0), pod("a", 0, ready=False))
     assert next(report.lines(found)) == "First failed: web/0/0 after 1.0 s (it was not ready)."
     found.before = ["web/0"]
     assert next(report.lines(found)) == "Nothing failed."
