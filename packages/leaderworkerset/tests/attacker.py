@@ -20,13 +20,13 @@ from kuberuntime.plan import Propagation
 from leaderworkerset.api.resources import LEADERWORKERSETS, ROLE_SCALERS
 
 LATER: Final = 0.5
-"""The share of objects that get our labels only after their creation, when no webhook looks at them."""
+"""The share of objects that receive the project's labels only after their creation, when no webhook checks them."""
 
 HARMED: Final = 0.3
 """The share of writes after which an existing object is changed."""
 
 HELD: Final = 60
-"""The number of objects with finalizers that exist at the same time; many of them are already deleted."""
+"""The maximum number of objects with finalizers at the same time, many of which are already deleted."""
 
 PROPAGATIONS: Final[tuple[Propagation | None, ...]] = (None, "Foreground", "Orphan", "Background")
 WITH_STATUS: Final = (PODS, STATEFULSETS, *hostile.PRODUCT)
@@ -98,7 +98,7 @@ class Attacker:
         return await self._merge(resource, meta.key(obj), _marks(whole))
 
     async def _harm(self, resource: Resource, key: ObjectKey) -> None:
-        """Write a status, scale up and down like an autoscaler without stabilisation, or claim another owner."""
+        """Write a status, scale up and down like an autoscaler without stabilization, or set another owner."""
         status = {"status": hostile.status(self.chance, resource)}
         replicas = {"spec": {"replicas": 0 if key.name.startswith(hostile.LARGE) else self.chance.randrange(2)}}
         if resource in WITH_STATUS and self.chance.random() < 0.5:

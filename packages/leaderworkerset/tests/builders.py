@@ -38,7 +38,7 @@ def leaderworkerset_object(
     metadata: Mapping[str, Any] | None = None,
     status: JSONObject | None = None,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet; `rollout`, `template`, `spec` and `metadata` add to the default fields or replace them."""
+    """Return a LeaderWorkerSet. `rollout`, `template`, `spec` and `metadata` extend or replace the default fields."""
     return {
         "apiVersion": leaderworkerset.API_VERSION,
         "kind": leaderworkerset.KIND,
@@ -178,7 +178,7 @@ def rank_pod(
     metadata: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> JSONObject:
-    """Return the pod of a rank of the set `web`; `fields` are for `testkit.objects.pod`."""
+    """Return the pod of a rank of the LeaderWorkerSet `web`. `fields` is passed to `testkit.objects.pod`."""
     own = {
         labels.NAME: "web",
         labels.GROUP_INDEX: str(group),
@@ -233,7 +233,7 @@ def is_group_ready(group: GroupFacts, size: int) -> bool:
 
 
 def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
-    """Return the live object that an apply leaves; `changes` are other top-level fields."""
+    """Return the live object after an apply. `changes` contains other top-level fields."""
     metadata = {"uid": f"uid-of-{meta.name(desired)}", "resourceVersion": "1"}
     return desired | {"metadata": desired["metadata"] | metadata} | changes
 
@@ -255,7 +255,10 @@ def hash_object(name: str = "web", *, policy: str = "PostTermination", **fields:
 def hash_leader(
     lws: JSONObject, letter: str = "a", *, gated: bool = False, replaces: str = "", created: str = "", **fields: Any
 ) -> JSONObject:
-    """Return a leader as admission left it, with a random key of one repeated letter; a `gated` one has the gate."""
+    """Return a leader after admission, with a random key of one repeated letter.
+
+    A `gated` one has the scheduling gate.
+    """
     key, name = letter * 40, f"{meta.name(lws)}-7d9f8b6c4-{letter * 5}"
     own = {labels.GROUP_INDEX: key, labels.GROUP_KEY: key}
     annotations = {labels.GROUP_IDENTITY: "Hash"} | ({labels.REPLACES: replaces} if replaces else {})

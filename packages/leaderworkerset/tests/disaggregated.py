@@ -10,7 +10,7 @@ from leaderworkerset.api import disaggregatedset
 
 
 def role(name: str, replicas: int | None = 1, *, image: str = "app:1", size: int = 1, **fields: Any) -> JSONObject:
-    """Return an entry of `spec.roles`; `rollout`, `scaling` and `metadata` are the fields of these names."""
+    """Return an entry of `spec.roles`. `rollout`, `scaling` and `metadata` are the fields with these names."""
     rollout = fields.pop("rollout", None)
     container = {"name": "main", "image": image, "command": ["sleep", "infinity"]}
     spec: JSONObject = {
@@ -48,7 +48,7 @@ def disaggregatedset_object(
 
 
 def with_image(obj: JSONObject, image: str) -> JSONObject:
-    """Return the roles of a set with another image in every template."""
+    """Return the roles of a DisaggregatedSet with another image in each template."""
     roles = []
     for one in obj["spec"]["roles"]:
         template = one["spec"]["leaderWorkerTemplate"]

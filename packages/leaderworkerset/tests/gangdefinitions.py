@@ -1,4 +1,4 @@
-"""The definitions of the kinds of gang schedulers, with the fields that tests write."""
+"""Defines the CRDs of gang schedulers with the fields that tests write."""
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -17,13 +17,13 @@ AMOUNTS: JSONObject = {
 
 
 def kind_of(provider: Provider) -> Resource:
-    """Return the kind that stands for a group; only of a scheduler that has one."""
+    """Return the kind that represents a group, for a scheduler that has one."""
     assert provider.group_object is not None
     return provider.group_object
 
 
 def define(resource: Resource, fields: JSONObject, annotations: dict[str, str]) -> JSONObject:
-    """Return the definition of a kind; a field that it does not have is an error of the test."""
+    """Return the CRD of a kind. A field that it does not contain is an error in the test."""
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
     names = {"kind": resource.kind, "listKind": f"{resource.kind}List", "plural": resource.plural}
     version = {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}

@@ -1,4 +1,4 @@
-"""Hostile objects that a user with edit permission in one namespace stores: generated objects that carry our labels.
+"""Generates hostile objects that a user with edit permission in one namespace stores, with the project's labels.
 
 The kube-apiserver accepts each of them, or a webhook rejects it. A seed and a number identify an object, so that it can
 be generated again.
@@ -54,14 +54,14 @@ TEXTS: Final = (
     "inf",
     "nan",
 )
-"""Values of annotations: long texts, texts that are not numbers, and texts that confuse a terminal or YAML."""
+"""Annotation values: long strings, strings that are not numbers, and strings that confuse terminals or YAML."""
 
 LABELS: Final = tuple(
     value
     for name, value in vars(labels).items()
     if name.isupper() and isinstance(value, str) and value.startswith(labels.PREFIX) and value != labels.PREFIX
 )
-"""Every label and annotation of ours; each is tried as both."""
+"""Each label and annotation of the project, which is tried as both."""
 
 OF_ROLES: Final = (
     disaggregatedset.SET_NAME,
@@ -72,10 +72,10 @@ OF_ROLES: Final = (
 )
 
 FINALIZERS: Final = ("example.com/held", "foregroundDeletion", "orphan")
-"""Finalizers that keep a deleted object until a user removes them."""
+"""Finalizers that delay the deletion of an object until a user removes them."""
 
 LARGE: Final = "large-"
-"""Names of sets that must have no group: kube-controller-manager takes 16 GiB for the pods of one."""
+"""Names of workloads that must not have a group, because kube-controller-manager would use 16 GiB for its pods."""
 
 UNREADABLE_AFFINITY: Final = {
     "nodeAffinity": {
@@ -93,7 +93,7 @@ UNREADABLE: Final = (
 
 
 def make(chance: Random, namespace: str, number: int) -> Made:
-    """Return the object of this number; a few numbers cover every kind."""
+    """Return the object with this number. A few numbers cover each kind."""
     return MAKERS[number % len(MAKERS)](chance, namespace, number)
 
 
@@ -104,7 +104,7 @@ def plain(chance: Random, namespace: str, number: int) -> Made:
 
 
 def disguise(chance: Random, namespace: str) -> JSONObject:
-    """Return metadata that make any object look like one of ours."""
+    """Return metadata with which any object resembles an object of the manager."""
     keys = (*LABELS, *OF_ROLES)
     annotations = {key: chance.choice(TEXTS) for key in chance.sample(keys, chance.randrange(8))}
     own = {key: chance.choice(LABEL_VALUES) for key in chance.sample(keys, chance.randrange(8))}
@@ -172,7 +172,7 @@ def _revision(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
-    """Return a set of few pods, if any, which fail immediately and repeatedly, with every setting invalid."""
+    """Return a LeaderWorkerSet of at most a few pods, which fail repeatedly, with invalid values for each setting."""
     size = chance.choice([1, 2, 2**31 - 1])
     name = f"s{number}" if size <= 2 else f"{LARGE}{number}"
     lws = objects.lws(name, replicas=int(size <= 2 and number % 100 == 0), size=size)
@@ -201,7 +201,7 @@ def _scaler(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _event(chance: Random, namespace: str, number: int) -> Made:
-    """Return an event like the manager's, about an object of another namespace, or with an unexpected note."""
+    """Return an event like the manager's events, for an object in another namespace, or with an unexpected note."""
     regarding = {"kind": LEADERWORKERSETS.kind, "name": "web", "namespace": chance.choice([namespace, "victim"])}
     content = {
         "eventTime": "2026-01-01T00:00:00.000000Z",
@@ -219,7 +219,7 @@ def _event(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _pod_group(chance: Random, namespace: str, number: int) -> Made:
-    """Return a pod group from which kube-scheduler takes a quorum that cannot be reached."""
+    """Return a PodGroup with a quorum that cannot be reached."""
     metadata = disguise(chance, namespace) | {"name": chance.choice([f"s{number}-0", f"group-{number}"])}
     policy = {"gang": {"minCount": chance.choice([1, 2**31 - 1])}}
     resource = (POD_GROUPS, ALPHA_POD_GROUPS)[number // len(MAKERS) % 2]  # by turns: a server has one of them
@@ -245,10 +245,9 @@ def _object(resource: Resource, metadata: JSONObject, **content: Any) -> JSONObj
 
 PLAIN: Final[tuple[Callable[[Random, str, int], Made], ...]] = (_pod, _pod, _pod, _statefulset, _service, _revision)
 MAKERS: Final = (*PLAIN, *PLAIN, _leaderworkerset, _disaggregatedset, _scaler, _event, _pod_group)
-"""The generators of objects; frequent ones are listed several times."""
+"""The generators of objects. Frequent ones are listed several times."""
 
 PRODUCT: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS, ROLE_SCALERS)
 
 KINDS: Final = {*PRODUCT, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, EVENTS}
-"""The generated kinds that every cluster serves: all except PodGroups, of which a cluster serves at most one version.
-"""
+"""The generated kinds that each cluster serves, which are all except PodGroups."""

@@ -1,4 +1,4 @@
-"""Decisions repeated with the fields that the caches keep of foreign objects (`leaderworkerset.controllers.cachedfields`).
+"""Repeats decisions with the fields of foreign objects in the caches (`leaderworkerset.controllers.cachedfields`).
 
 `checked(decision)` decides three times, with the same result: with the original objects, with objects that record the
 paths that are read, and with the declared paths alone. Each path that is read must be declared.
@@ -30,18 +30,18 @@ KEEP: Final[dict[str, Keep]] = {
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)
-"""Whether a decision is being checked; nested decisions belong to it."""
+"""Whether a decision is being checked. Nested decisions belong to it."""
 
 EVERYTHING: Final = "*"
-"""The path step of a read that takes all fields of an object: a copy, a loop."""
+"""The path element of a read of all fields of an object, for example in a copy or a loop."""
 
 
 class UndeclaredReadError(AssertionError):
-    """A decision read a field that the caches do not keep."""
+    """A decision read a field that the caches do not contain."""
 
 
 class Reads:
-    """The paths that were read of one object."""
+    """The paths of one object that were read."""
 
     def __init__(self, obj: JSONObject, projection: Projection) -> None:
         self.projection = projection
@@ -49,14 +49,14 @@ class Reads:
         self.paths: set[Path] = set()
 
     def undeclared(self) -> list[str]:
-        """Return the paths that are read and not kept. Passing through an object on the way does not count."""
+        """Return the paths that are read but not cached. Reading a parent object does not count."""
         lacking = [path for path in self.paths if not is_declared(self.projection, path)]
         return sorted(f"{self.kind} {' '.join(path)}" for path in lacking)
 
 
 @cache
 def is_declared(projection: Projection, path: Path) -> bool:
-    """Return whether a path is kept, or leads to a kept path. Cached, as decisions read the same paths repeatedly."""
+    """Return whether a path is cached, or leads to a cached path. The result is cached."""
     return projection.covers(path) or any(kept[: len(path)] == path for kept in projection.paths if kept != path)
 
 
@@ -128,7 +128,7 @@ def tracked(value: JSON, path: Path, reads: Reads) -> JSON:
 
 
 def checked(decision: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that decides three times; nested decisions belong to it."""
+    """Return a function that decides three times. Nested decisions belong to it."""
 
     @wraps(decision)
     def decide(*arguments: P.args, **named: P.kwargs) -> R:
@@ -160,7 +160,7 @@ def checked(decision: Callable[P, R]) -> Callable[P, R]:
 
 
 def assert_declared(reads: Iterable[Reads]) -> None:
-    """Raise an error if a path was read that the caches do not keep."""
+    """Raise an error if a path was read that the caches do not contain."""
     undeclared = sorted({line for one in reads for line in one.undeclared()})
     if undeclared:
         raise UndeclaredReadError(
@@ -169,7 +169,7 @@ def assert_declared(reads: Iterable[Reads]) -> None:
 
 
 def reduced(obj: JSONObject, keep: Keep) -> JSONObject:
-    """Return the fields that the caches keep."""
+    """Return the cached fields."""
     return keep(obj)(obj)
 
 

@@ -138,7 +138,7 @@ NAMED: Final = {
     "tolerations[0].operator: Unsupported value": f"{POD}.tolerations.0.operator",
     "dnsConfig: Required value": f"{POD}.dnsConfig",
 }
-"""The field that a message names, if that is not the changed one; a colon in a path is a dot of a name."""
+"""The field in a message, if it is not the changed one. A colon in a path represents a dot in a name."""
 
 
 def changed(path: str, value: Any) -> JSONObject:
@@ -164,7 +164,7 @@ def text_of(obj: JSONObject) -> str:
 
 
 def line_of(obj: JSONObject, path: str) -> int:
-    """Return the line of a field in the text of an object."""
+    """Return the line of a field in the YAML of an object."""
     return line_in(text_of(obj), path)
 
 

@@ -87,6 +87,6 @@ class Scenario:
         await self.client.delete(PODS, self.key(pod), grace_period=0)
 
     async def cordon(self, node: str, *, unschedulable: bool = True) -> None:
-        """Keep new pods off a node, or permit them again."""
+        """Exclude new pods from a node, or permit them again."""
         spec = {"spec": {"unschedulable": unschedulable}}
         await self.client.patch(NODES, ObjectKey("", node), spec, kind="merge")

@@ -1,1 +1,1 @@
-"""A stand-in of Kueue: the parts of its webhooks and its reconciler that affect LeaderWorkerSets."""
+"""Simulates the parts of Kueue's webhooks and controller that affect LeaderWorkerSets."""

@@ -1,4 +1,4 @@
-"""The real Kueue, where it was built: its definitions in a cluster, its manager as a process, its webhooks at loopback.
+"""Runs the real Kueue, if it was built: its CRDs in a cluster, its manager as a process, and its local webhooks.
 
     async with kueue_manager(kubeconfig, client, directory): …
 
@@ -45,7 +45,7 @@ START_SECONDS: Final = 60.0
 POLL: Final = 0.1
 
 SERVED: Final = ("leaderworkerset", "pod", "clusterqueue", "localqueue", "resourceflavor", "workload", "topology")
-"""Kinds, as the names of webhooks begin with them, that these tests use; the others' jobs are not defined here."""
+"""Kinds as prefixes of webhook names that these tests use. The CRDs of other kinds do not exist."""
 
 PLACED: Final = """
 mount -t tmpfs tmpfs /etc
@@ -54,7 +54,7 @@ ln -s "$1" /etc/kueue/metrics/certs
 shift
 exec "$@"
 """
-"""Kueue reads the certificate of its metrics, also where it serves none, from a fixed path: it gets an `/etc` of its own."""
+"""Kueue always reads its metrics certificate from a fixed path, so it runs with a separate `/etc`."""
 
 CONFIGURATIONS: Final = {
     "MutatingWebhookConfiguration": MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -64,7 +64,7 @@ CONFIGURATIONS: Final = {
 
 @asynccontextmanager
 async def kueue_manager(kubeconfig: Path, client: Client, directory: Path) -> AsyncIterator[None]:
-    """Install Kueue and run its manager until the context is left; raise StartError when it does not come up."""
+    """Install Kueue, and run its manager until the context exits. Raise StartError if it does not start."""
     program = build.KUEUE.find()
     assert program is not None, build.KUEUE.missing
     webhook, health = free_ports(2)
@@ -109,7 +109,7 @@ def configuration(directory: Path, webhook: int, health: int) -> JSONObject:
 
 
 def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
-    """Yield the definitions of its kinds. Definitions with a conversion keep it."""
+    """Yield the CRDs of its kinds, with their conversion webhooks."""
     crd = manifests / "crd"
     patches = {Path(one["path"]).stem for one in _load(crd / "kustomization.yaml")["patches"]}
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": converter, "conversionReviewVersions": ["v1"]}}
@@ -121,7 +121,7 @@ def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
 
 
 def webhooks(manifests: Path, url: str, authority: bytes) -> Iterator[JSONObject]:
-    """Yield its webhook configurations under their released names, with what these tests use, at a URL."""
+    """Yield its webhook configurations under their released names, with the used webhooks at a URL."""
     text = (manifests / "webhook" / "manifests.yaml").read_text()
     for obj in yaml.load_all(text, Loader=SafeLoader):
         served = [one for one in obj["webhooks"] if one["name"][1:].startswith(SERVED)]
@@ -185,7 +185,7 @@ async def _await_discovered(client: Client, plurals: set[str]) -> None:
 
 
 async def _await_ready(process: "subprocess.Popen[bytes]", health: int, log: Path) -> None:
-    """Wait until the program is ready."""
+    """Wait until the manager is ready."""
     deadline = asyncio.get_running_loop().time() + START_SECONDS
     while not await _is_ready(health):
         if process.poll() is not None or asyncio.get_running_loop().time() > deadline:

@@ -1,4 +1,4 @@
-"""A stand-in of Kueue for both clusters and for simulated ones: the work of its reconciler for a LeaderWorkerSet.
+"""Simulates Kueue's controller for a LeaderWorkerSet, on both clusters and on simulated ones.
 
 Written from observation of the real one (its rules are R-KQ-1 to R-KQ-71), reduced to a quota of groups: an admission
 is the removal of the gates of a group's pods. Where templates ask for a topology, a group gets one domain, and its pods
@@ -33,7 +33,7 @@ TERMINATED: Final[JSONObject] = {
     "status": "True",
     "reason": "WorkloadEvictedDueToPreempted",
 }
-"""The condition that Kueue writes into the status of a pod before it deletes it."""
+"""The condition that Kueue writes to the pod status before it deletes the pod."""
 
 ENDED: Final = ("Succeeded", "Failed")
 SERVING: Final = PREFIX + "pod-group-serving"
@@ -45,7 +45,7 @@ ON_A_HOST: Final = 2
 
 @dataclass
 class Kueue:
-    """Admits groups of one namespace up to a quota, the lowest index first; `evicted` groups are stopped and kept out.
+    """Admits groups in one namespace up to a quota, the lowest index first. `evicted` groups are stopped.
 
     A group that does not serve is `finished` permanently when all its pods have ended and none of them will be
     recreated. Groups with random keys are admitted by their keys, the oldest first. `domains` are the hosts of each
@@ -63,7 +63,7 @@ class Kueue:
     overfull: list[str] = field(default_factory=list)
 
     async def run(self) -> None:
-        """Reconcile again and again."""
+        """Reconcile repeatedly."""
         while True:
             await asyncio.sleep(BATCH)
             try:
@@ -81,7 +81,7 @@ class Kueue:
                 await self._follow(name, lws)
 
     def _finish(self, pods: Sequence[JSONObject]) -> None:
-        """Finish the Workload of a group whose pods have all ended (R-KQ-12, R-KQ-34)."""
+        """Finish the Workload of a group whose pods have all terminated (R-KQ-12, R-KQ-34)."""
         groups: dict[int | str, list[JSONObject]] = {}
         for pod in pods:
             if labels.GROUP_INDEX in meta.labels(pod):
@@ -93,7 +93,7 @@ class Kueue:
                 self.finished.add(index)
 
     def _admit(self, wanted: Sequence[int | str]) -> None:
-        """Keep admitted groups that are wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
+        """Preserve admitted groups that are required and not evicted. Admit more up to the quota (R-KQ-20, 60)."""
         out = self.evicted | self.finished
         self.admitted = {index for index in self.admitted if index in wanted and index not in out}
         for index in wanted:
@@ -118,7 +118,7 @@ class Kueue:
                 await self._start(pod)
 
     def _count(self, pods: list[JSONObject], size: int) -> None:
-        """Note a group with more live pods than it has members: the real one would finish it for good (R-KQ-44)."""
+        """Record a group with more live pods than members, which Kueue would finish permanently (R-KQ-44)."""
         live: dict[str, int] = {}
         for pod in pods:
             if meta.is_deleting(pod) and not meta.spec(pod).get("nodeName"):
@@ -181,7 +181,7 @@ def _index(pod: JSONObject) -> int | str:
 
 
 def _keys(pods: Sequence[JSONObject]) -> list[int | str]:
-    """Return the keys of groups whose leaders stay, the oldest first."""
+    """Return the keys of groups whose leaders remain, the oldest first."""
     leaders = [pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == "0" and not meta.is_deleting(pod)]
     return [
         _index(pod) for pod in sorted(leaders, key=lambda pod: (pod["metadata"]["creationTimestamp"], meta.name(pod)))
@@ -189,7 +189,7 @@ def _keys(pods: Sequence[JSONObject]) -> list[int | str]:
 
 
 def _groups(lws: JSONObject) -> int:
-    """Return how many groups may be admitted: surge groups count while an update runs, by number only (R-KQ-21)."""
+    """Return the number of groups that may be admitted. During an update, surge groups count (R-KQ-21)."""
     spec, status = meta.spec(lws), meta.status(lws)
     replicas = int(spec["replicas"])
     surge = spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"]

@@ -1,4 +1,4 @@
-"""The rejections by Kueue of a LeaderWorkerSet in a queue, on creation and update (R-KQ-15, R-KQ-55)."""
+"""Validates a LeaderWorkerSet in a queue on creation and update, as Kueue does (R-KQ-15, R-KQ-55)."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
 
 
 def check(lws: JSONObject, queue: str) -> None:
-    """Raise `DeniedError` for a set that can never be admitted."""
+    """Raise `DeniedError` for a LeaderWorkerSet that can never be admitted."""
     template = meta.spec(lws)["leaderWorkerTemplate"]
     if names.dns_1123_subdomain(queue):
         raise DeniedError(f"metadata.labels[queue-name]: Invalid value: {queue!r}: must be a DNS subdomain")
@@ -46,7 +46,7 @@ def _check_topology(path: str, annotations: dict[str, str], count: int) -> None:
 
 
 def _check_together(templates: list[dict[str, str]], counts: list[int]) -> None:
-    """Check pod sets that want one domain for both."""
+    """Check pod sets that require the same domain."""
     grouped = [one for one in templates if TOGETHER in one]
     if not grouped:
         return

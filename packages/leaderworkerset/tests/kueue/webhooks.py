@@ -1,4 +1,4 @@
-"""Admission by the stand-in of Kueue: changes of LeaderWorkerSets and pods, and rejections."""
+"""Simulates admission by Kueue: changes to LeaderWorkerSets and pods, and rejections."""
 
 from typing import Any, Final
 
@@ -57,7 +57,7 @@ def gate_pod(review: Review) -> JSONObject:
 
 
 def check_leaderworkerset(review: Review) -> JSONObject:
-    """Reject sets that are never admitted, and changes of admitted fields (R-KQ-5, R-KQ-15 to R-KQ-19)."""
+    """Reject workloads that are never admitted, and changes to admitted fields (R-KQ-5, R-KQ-15 to R-KQ-19)."""
     old, new = review.old, review.object
     queue = meta.labels(new).get(QUEUE)
     if queue and not meta.is_deleting(new):
@@ -114,7 +114,7 @@ WEBHOOKS: Final = (
 
 
 def build_configurations(at: ClientConfig) -> Objects:
-    """Build the configurations by which an API server knows these webhooks; ours come after them, by name."""
+    """Build webhook configurations whose names precede those of the manager, so that they are called first."""
     return [
         (
             resource,

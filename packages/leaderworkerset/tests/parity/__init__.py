@@ -1,1 +1,1 @@
-"""A package, so that its cluster ends with the last of its tests."""
+"""Makes this directory a package, so that pytest stops its cluster after its last test."""

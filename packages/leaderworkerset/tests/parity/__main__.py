@@ -17,7 +17,7 @@ from leaderworkerset.manager.managerlog import LogSettings
 
 
 async def compare(name: str) -> int:
-    """Replay all cases on one cluster and print the differences; return how many there are."""
+    """Replay all cases on one cluster and print the differences. Return their number."""
     with tempfile.TemporaryDirectory(prefix="lws-parity-") as directory:
         async with CLUSTERS[name](Path(directory)) as cluster, cluster.manager():
             cases = load()

@@ -1,4 +1,4 @@
-"""The two clusters of the parity tests: the embedded cluster in this process, and real Kubernetes with kwok nodes.
+"""Runs the two clusters for parity tests: the embedded cluster in this process, and real Kubernetes with kwok nodes.
 
 Both have 64 nodes with the labels of the recording, our admission webhooks and the CRD. `manager` runs our controllers
 next to them.
@@ -44,14 +44,14 @@ NAMESPACE: Final = "default"
 NODE_COUNT: Final = 64
 ZONE: Final = "topology.kubernetes.io/zone"
 START: Final = 60.0
-"""Seconds in which a cluster must come up."""
+"""The timeout for the start of a cluster, in seconds."""
 
 USER_AGENT: Final = "lws/test"
 """The API server derives the field manager `lws` from it (R-MGR-7)."""
 
 
 class Agent:
-    """A transport with a name, which counts its writes except events."""
+    """A transport with a name, which counts its writes except for events."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -72,7 +72,7 @@ class Agent:
 
 @dataclass
 class ParityCluster:
-    """The cluster of a test: a client for the test, and controllers that the test starts."""
+    """The cluster of a test, with a client for the test, and controllers that the test starts."""
 
     client: Client
     agent: Agent
@@ -81,7 +81,7 @@ class ParityCluster:
 
     @asynccontextmanager
     async def manager(self) -> AsyncIterator[None]:
-        """Run our controllers while the context is entered."""
+        """Run the controllers until the context exits."""
         async with lwsmanager.controllers(Client(self.agent), self.clock, kinds=self.kinds):
             yield
 

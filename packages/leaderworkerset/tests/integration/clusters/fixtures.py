@@ -27,7 +27,7 @@ from kuberuntime.client.client import Client
 T = TypeVar("T")
 
 Manage: TypeAlias = Callable[[ClusterBackend, Path], AbstractAsyncContextManager[Manager]]
-"""Runs a manager on a cluster; it may write into the directory."""
+"""Runs a manager on a cluster. It may write to the directory."""
 
 LIMIT = 240.0
 """Seconds for one test, besides the limits of its waits."""
@@ -35,7 +35,7 @@ LIMIT = 240.0
 
 @dataclass
 class Running:
-    """A cluster with LeaderWorkerSets, and a client of its administrator."""
+    """A cluster with LeaderWorkerSets, and a client with administrator permissions."""
 
     cluster: ClusterBackend
     manager: Manager
@@ -46,7 +46,7 @@ class Running:
 
 @pytest.fixture(scope="package")
 def runner() -> Iterator[asyncio.Runner]:
-    """Run everything of the session in one event loop; a failed test shows errors only."""
+    """Run all tests of the session in one event loop. A failed test shows only errors."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with asyncio.Runner() as runner:
         yield runner
@@ -135,7 +135,7 @@ def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.Fixture
 
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context and leave it at the end; the loop also runs the tests in between."""
+    """Enter an async context, and exit it at the end. The loop also runs the tests in between."""
     keeper = runner.run(OpenContext.enter(context))
     try:
         yield runner.run(keeper.value())

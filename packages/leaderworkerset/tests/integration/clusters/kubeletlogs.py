@@ -1,4 +1,4 @@
-"""The logs of pods on a node that kwok simulates: the answers that kube-apiserver requests from a kubelet."""
+"""Serves pod logs for a node that kwok simulates, as a kubelet serves them to kube-apiserver."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

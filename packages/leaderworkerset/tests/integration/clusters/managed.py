@@ -1,4 +1,4 @@
-"""The manager of LeaderWorkerSets on a cluster, in the process of the tests, and the definitions that it needs.
+"""Runs the LeaderWorkerSet manager in the test process, with its CRDs.
 
 With `POD_ADMISSION=Policy` in the environment, kube-apiserver admits pods by a policy; the embedded cluster serves none.
 """
@@ -46,7 +46,7 @@ async def set_up(cluster: KubernetesCluster) -> None:
 
 @dataclass
 class LocalManager:
-    """The manager of `lws up`, in this process: implements `Manager` for its controllers; its webhooks stay."""
+    """Implements `Manager` with the manager of `lws up` in this process. Its webhooks are not stopped."""
 
     recording: RecordingTransport
     kinds: Registry
@@ -62,12 +62,12 @@ class LocalManager:
         await self._controllers.kill()
 
     async def start(self) -> None:
-        """Start the controllers and wait until they know the cluster."""
+        """Start the controllers, and wait until their caches are filled."""
         self._controllers = OpenContext(lwsmanager.controllers(Client(self.recording), self.clock, kinds=self.kinds))
         await self._controllers.value()
 
     def check(self) -> None:
-        """Raise the error that ended the controllers, if there was one."""
+        """Raise the error that stopped the controllers, if there is one."""
         self._controllers.check()
 
 

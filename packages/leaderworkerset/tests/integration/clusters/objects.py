@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import leaderworkerset
 
 GATE: Final = "tests.example.com/released"
-"""The readiness gate of pods that become ready only when a test says so."""
+"""The readiness gate of pods that become ready only on a test's request."""
 
 
 START_DELAY_ANNOTATION: Final = "tests.example.com/start-delay"
@@ -18,7 +18,7 @@ END_DELAY_ANNOTATION: Final = "tests.example.com/end-delay"
 
 
 def slow_template(seconds: int) -> JSONObject:
-    """Return a pod template whose image takes the given time to pull."""
+    """Return a pod template with an image that needs the given time to pull."""
     source = {"fieldRef": {"fieldPath": f"metadata.annotations['{START_DELAY_ANNOTATION}']"}}
     template = pod_template()
     (container,) = template["spec"]["containers"]
@@ -28,7 +28,10 @@ def slow_template(seconds: int) -> JSONObject:
 
 
 def restarting_template(*, gated: bool = False) -> JSONObject:
-    """Return a pod template of two containers: when the first one ends with `RESTART_ALL`, both restart in place."""
+    """Return a pod template with two containers.
+
+    When the first one exits with `RESTART_ALL`, both restart in place.
+    """
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [RESTART_ALL]}}
     template = pod_template(gated=gated)
     (container,) = template["spec"]["containers"]
@@ -37,7 +40,7 @@ def restarting_template(*, gated: bool = False) -> JSONObject:
 
 
 def pod_template(image: str = "app:1", *, name: str = "main", gated: bool = False, **fields: Any) -> JSONObject:
-    """Return a pod template with one container; `fields` go into the pod's spec."""
+    """Return a pod template with one container. `fields` contains pod spec fields."""
     container = {"name": name, "image": image, "command": ["sleep", "infinity"]}
     gates = {"readinessGates": [{"conditionType": GATE}]} if gated else {}
     return {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]} | gates | fields}
@@ -55,7 +58,7 @@ def lws(
     annotations: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet; `template` adds to `leaderWorkerTemplate`, further fields to the spec."""
+    """Return a LeaderWorkerSet. `template` extends `leaderWorkerTemplate`, and further fields extend the spec."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": dict(rollout)} if rollout is not None else None
     return {
         "apiVersion": leaderworkerset.API_VERSION,

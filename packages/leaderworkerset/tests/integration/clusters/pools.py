@@ -1,4 +1,4 @@
-"""Nodes for the pods of one test, so that they are scarce: a pool is named after the test's namespace."""
+"""Creates a small pool of nodes for the pods of one test. The pool has the name of the test's namespace."""
 
 from typing import Final
 
@@ -33,5 +33,5 @@ def is_bound(pod: JSONObject) -> bool:
 
 
 def bound(state: State, replicas: int) -> list[int]:
-    """Return how many pods of each group of `web` have a node."""
+    """Return the number of scheduled pods of each group in `web`."""
     return [sum(map(is_bound, state.group("web", index).values())) for index in range(replicas)]

@@ -1,4 +1,4 @@
-"""A separate namespace for each test: its actions, its objects, and the conditions to wait for."""
+"""Runs a test in a separate namespace: its actions, its objects, and the conditions that it waits for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ from .objects import GATE
 from .state import State, assert_settled
 
 LIMIT: Final = 60.0
-"""Seconds in which a condition must become true; usually a fraction of one is enough.
+"""The timeout of a condition in seconds. Usually a fraction of a second is enough.
 
 If a StatefulSet follows another of the same name immediately, its first sync sometimes fails, as a ControllerRevision
 or pod of the old one is about to be deleted, and no event triggers the next sync.
@@ -55,10 +55,10 @@ T = TypeVar("T")
 Expectation: TypeAlias = Callable[[State], None]
 
 MAKING_PODS: Final = (DISAGGREGATED_SETS, LEADERWORKERSETS, DEPLOYMENTS, STATEFULSETS, PODS, PERSISTENT_VOLUME_CLAIMS)
-"""The kinds that are deleted after each test, in this order: owners first."""
+"""The kinds that are deleted after each test, in this order, with owners first."""
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
-"""The label of revisions that StatefulSets keep."""
+"""The label of StatefulSet revisions."""
 
 FOLLOWED: Final = (
     DISAGGREGATED_SETS,
@@ -113,7 +113,7 @@ class LiveScenario(Scenario):
         )
 
     async def until(self, expectation: Expectation, *, limit: float = LIMIT) -> State:
-        """Wait until the expectation holds; return the state in which it did."""
+        """Wait until the condition is true. Return the state at this time."""
         last: AssertionError | KeyError | None = None
         try:
             async with asyncio.timeout(limit):
@@ -135,7 +135,7 @@ class LiveScenario(Scenario):
         return state
 
     async def settled(self, name: str = "web", *, limit: float = LIMIT) -> State:
-        """Wait until the LeaderWorkerSet, in its last written version, is at rest."""
+        """Wait until the latest version of the LeaderWorkerSet is fully reconciled."""
 
         def is_settled(state: State) -> None:
             assert meta.generation(state.leaderworkersets[name]) >= self._generations.get(name, 0)
@@ -146,7 +146,7 @@ class LiveScenario(Scenario):
     async def eventually(
         self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
     ) -> T:
-        """Read an object that is not watched until it satisfies the condition; return it.
+        """Read an object that is not watched until it satisfies the condition. Return it.
 
         Use it rarely if a read starts a process.
         """
@@ -159,11 +159,11 @@ class LiveScenario(Scenario):
         return found
 
     def always(self, invariant: Expectation) -> None:
-        """Check an expectation at every change of a pod from now on; `until` fails if it was broken."""
+        """Check a condition at each pod change after this call. `until` fails if it was violated."""
         self._invariants.append(invariant)
 
     async def bring_up(self, lws: JSONObject) -> State:
-        """Create a LeaderWorkerSet, and wait until it is at rest."""
+        """Create a LeaderWorkerSet, and wait until it is fully reconciled."""
         await self.create(lws)
         return await self.settled(meta.name(lws))
 
@@ -192,7 +192,7 @@ class LiveScenario(Scenario):
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     async def restart_container(self, pod: str) -> None:
-        """Make the first container of a running pod end and start again."""
+        """Make the first container of a running pod exit and restart."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
     async def restart_all(self, pod: str) -> None:
@@ -200,11 +200,11 @@ class LiveScenario(Scenario):
         await self.cluster.restart_all(self.client, await self.get(PODS, pod))
 
     async def complete_container(self, pod: str) -> None:
-        """Make the only container of a running pod exit with 0 and start again."""
+        """Make the only container of a running pod exit with code 0 and restart."""
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))
 
     async def end_kept(self, pod: str) -> None:
-        """Make the node report the end of a deleted pod that a finalizer keeps."""
+        """Make the node report the termination of a deleted pod that has a finalizer."""
         await self.cluster.end_kept(self.client, await self.get(PODS, pod))
 
     async def end_pod(self, pod: str, code: int) -> None:
@@ -246,7 +246,7 @@ class LiveScenario(Scenario):
         await self._set_gates(pods, "False")
 
     async def versions(self) -> dict[str, str]:
-        """Read the version of every object of the namespace, events left out."""
+        """Read the version of each object in the namespace, except events."""
         followed = [resource for resource in FOLLOWED if resource is not EVENTS]
         found = [(resource, await self.client.list(resource, namespace=self.namespace)) for resource in followed]
         return {
@@ -257,7 +257,7 @@ class LiveScenario(Scenario):
 
     @asynccontextmanager
     async def second_manager(self) -> AsyncIterator[None]:
-        """Run another set of controllers next to those of the cluster."""
+        """Run another set of controllers in parallel to those of the cluster."""
         client = Client(self.cluster.transport("lws"))
         async with lwsmanager.controllers(client, self.cluster.clock):
             yield
@@ -319,7 +319,7 @@ def _pod_line(pod: JSONObject) -> str:
 
 @asynccontextmanager
 async def space_of(cluster: ClusterBackend, manager: Manager, client: Client) -> AsyncIterator[LiveScenario]:
-    """Make a namespace, follow it, and clear it at the end."""
+    """Create a namespace, watch it, and finally delete its objects."""
     created = await client.create(
         NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
     )
@@ -343,7 +343,7 @@ async def space_of(cluster: ClusterBackend, manager: Manager, client: Client) ->
 
 
 async def _clear(client: Client, namespace: str) -> None:
-    """Delete the owners of pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
+    """Delete the owners of pods, all pods, and the events. An embedded cluster stores 5,000 events in total.
 
     The namespace stays: its deletion would take two requests for each kind of the cluster.
     """

@@ -1,4 +1,4 @@
-"""The content of a namespace at one moment, and the expected state of a LeaderWorkerSet at rest.
+"""Reads the content of a namespace, and defines the expected state of a LeaderWorkerSet after reconciliation.
 
 Expectations are plain assertions, so that a test can wait for the same function, and the function reports what is
 missing.
@@ -16,7 +16,7 @@ Objects = Mapping[str, JSONObject]
 
 @dataclass(frozen=True)
 class State:
-    """The objects of a namespace by name; `revisions` are those of LeaderWorkerSets."""
+    """The objects in a namespace by name. `revisions` contains those of LeaderWorkerSets."""
 
     leaderworkersets: Objects
     statefulsets: Objects
@@ -61,7 +61,7 @@ def shows(read: Callable[[State], object], expected: object) -> Callable[[State]
 
 
 def pod_names(name: str, replicas: int, size: int) -> set[str]:
-    """Return the names of the pods of so many groups.
+    """Return the pod names of this number of groups.
 
     >>> sorted(pod_names("web", 1, 2))
     ['web-0', 'web-0-1']
@@ -87,13 +87,13 @@ def conditions(obj: JSONObject) -> dict[str, str]:
 
 
 def assert_pods(state: State, name: str, *, replicas: int, size: int) -> None:
-    """Assert that all pods of these groups are ready, and that there are no others."""
+    """Check that all pods of these groups are ready, and that no others exist."""
     assert state.of(name).keys() == pod_names(name, replicas, size)
     assert {pod for pod, obj in state.of(name).items() if not is_ready(obj)} == set()
 
 
 def assert_settled(state: State, name: str) -> None:
-    """The LeaderWorkerSet is at rest, with everything that its spec asks for and nothing else.
+    """Check that the LeaderWorkerSet is fully reconciled, with exactly the objects that its spec requires.
 
     R-ARC-2, R-ROLL-11, R-REV-14, R-SVC-1, R-SVC-2, R-STAT-1, R-STAT-6 to R-STAT-9, R-STAT-15.
     """
@@ -110,7 +110,7 @@ def assert_settled(state: State, name: str) -> None:
 
 
 def assert_statefulsets(state: State, name: str, *, replicas: int, size: int) -> None:
-    """Assert that there is the leader StatefulSet at rest, and a worker StatefulSet for each leader pod."""
+    """Check that the reconciled leader StatefulSet exists, and a worker StatefulSet for each leader pod."""
     workers = {f"{name}-{index}" for index in range(replicas)} if size > 1 else set()
     found = {key: one for key, one in state.statefulsets.items() if meta.labels(one).get(labels.NAME) == name}
     assert found.keys() == {name} | workers
@@ -120,7 +120,7 @@ def assert_statefulsets(state: State, name: str, *, replicas: int, size: int) ->
 
 
 def assert_services(state: State, name: str) -> None:
-    """Assert that there is one headless service, or one per leader pod."""
+    """Check that one headless Service exists, or one for each leader pod."""
     policy = state.leaderworkersets[name]["spec"]["networkConfig"]["subdomainPolicy"]
     found = {key: one for key, one in state.services.items() if meta.labels(one).get(labels.NAME) == name}
     if policy == "Shared":

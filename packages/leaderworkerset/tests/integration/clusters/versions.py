@@ -1,4 +1,4 @@
-"""The Kubernetes version of a test, and tests of features that not every version has."""
+"""Selects the Kubernetes version of a test, and skips tests of unsupported features."""
 
 import pytest
 from tests.controlplane import build

@@ -1,4 +1,4 @@
-"""The simulated cluster as a back end of scenarios: virtual time, no network and no faults."""
+"""Runs scenarios on the simulated cluster: virtual time, no network and no faults."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ class VirtualCluster(ModeledPods):
 
     @property
     def kubeconfig(self) -> Path:
-        """Raise an error: only tests in this process reach the cluster."""
+        """Raise an error, because only tests in this process can use the cluster."""
         raise NotImplementedError("a simulated cluster accepts no connections; name the clusters of this test")
 
     @property

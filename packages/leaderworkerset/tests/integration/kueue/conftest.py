@@ -1,4 +1,4 @@
-"""Both clusters, with the webhooks of a stand-in of Kueue, and its reconciler in the namespace of a test."""
+"""Runs both clusters with simulated Kueue webhooks, and a simulated Kueue controller in the test's namespace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -26,7 +26,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @pytest.fixture(scope="package")
 def admission(runner: asyncio.Runner, running: Running) -> Iterator[None]:
-    """Serve the webhooks of the stand-in, in configurations that are asked before ours."""
+    """Serve the simulated webhooks, with configurations that are called before those of the manager."""
     keeper = runner.run(OpenContext.enter(serving(running)))
     runner.run(keeper.value())
     yield
@@ -50,7 +50,7 @@ async def serving(running: Running) -> AsyncIterator[None]:
 
 @pytest.fixture
 def kueue(runner: asyncio.Runner, space: LiveScenario, admission: None) -> Iterator[Kueue]:
-    """Run the reconciler without quota, and check its invariants at the end."""
+    """Run the controller without quota, and finally check its invariants."""
     del admission
     racks = [[f"node-{rack * NODES_PER_RACK + number}" for number in range(NODES_PER_RACK)] for rack in (0, 1)]
     one = Kueue(space.client, space.namespace, quota=0, domains=racks)
@@ -66,7 +66,7 @@ async def started(one: Kueue) -> "asyncio.Task[None]":
 
 
 async def ended(task: "asyncio.Task[None]") -> None:
-    """End the reconciler; raise its error, if there was one."""
+    """Stop the controller. Raise its error, if there is one."""
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled():

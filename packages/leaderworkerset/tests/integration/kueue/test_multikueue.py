@@ -1,4 +1,6 @@
-"""Both sides of MultiKueue, each an ordinary cluster to the manager: one where groups never start, and one where their copy runs.
+"""Tests both sides of MultiKueue, which are ordinary clusters for the manager.
+
+On one cluster, groups never start, and on the other cluster, their copies run.
 
 Kueue copies a LeaderWorkerSet to another cluster, and keeps its pods at home gated for good. A LeaderWorkerSet has no
 field that would say so: the manager reconciles both, and all that it must not do is to take the waiting for a failure.
@@ -30,7 +32,7 @@ def copied(obj: JSONObject) -> JSONObject:
 
 
 async def test_managed_set_writes_nothing_while_its_groups_wait(space: LiveScenario, kueue: Kueue) -> None:
-    """No group is ready, none is recreated, and a restarted manager has nothing to do (R-KQ-68)."""
+    """No group is ready or recreated, and a restarted manager does not act (R-KQ-68)."""
     kueue.quota = 0
     await space.create(queued(replicas=2))
 

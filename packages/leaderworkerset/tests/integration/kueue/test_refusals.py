@@ -1,4 +1,4 @@
-"""Rejections by Kueue reach the user unchanged, and our webhooks do not change what Kueue accepts."""
+"""Rejections by Kueue reach the user unchanged, and the manager's webhooks do not change what Kueue accepts."""
 
 from typing import Any, Final
 
@@ -65,7 +65,7 @@ async def test_replicas_above_the_limit_of_kueue_are_invalid(space: LiveScenario
 
 
 async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: LiveScenario, kueue: Kueue) -> None:
-    """The API server accepts the label, which may be longer than the name of any queue (R-KQ-15)."""
+    """The API server accepts the label, which may be longer than any queue name (R-KQ-15)."""
     obj = queued(replicas=1)
     obj["metadata"]["labels"] = {QUEUE: "Team_A"}
     with pytest.raises(ForbiddenError, match="DNS subdomain"):
@@ -74,7 +74,7 @@ async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: LiveScenario
 
 
 async def test_leader_and_workers_share_one_topology_domain(space: LiveScenario, kueue: Kueue) -> None:
-    """Leader and workers are two pod sets with the annotations of their pods (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
+    """Leader and workers are two pod sets with their pods' annotations (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
     state = await space.bring_up(queued(replicas=1, size=4, template=both))

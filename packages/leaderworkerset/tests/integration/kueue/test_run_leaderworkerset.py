@@ -1,4 +1,4 @@
-"""The scenario of Kueue's page "Run LeaderWorkerSet" on both clusters: quota by group, up and down, topology."""
+"""Tests the scenario of Kueue's page "Run LeaderWorkerSet" on both clusters: quota by group, scaling, topology."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def queued(**spec: Any) -> JSONObject:
 
 
 def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
-    """Expect that these groups run completely, and that all pods of the other groups exist and wait."""
+    """Check that these groups run completely, and that all pods of the other groups exist and wait."""
     found = {index: state.group("web", index) for index in range(replicas)}
     assert len(state.of("web")) == replicas * size
     for index, pods in found.items():
@@ -67,7 +67,7 @@ async def test_groups_within_the_quota_are_admitted_while_scaling(space: LiveSce
 
 
 def run_leader_only(state: State) -> None:
-    """Expect that the first of two groups runs."""
+    """Check that the first of two groups runs."""
     run(state, 0, replicas=2)
 
 
@@ -90,7 +90,7 @@ async def test_evicted_group_waits_and_returns(space: LiveScenario, kueue: Kueue
 
 
 async def test_completed_group_returns_its_quota(space: LiveScenario, kueue: Kueue) -> None:
-    """The waiting group runs when the other one is complete, and its Workload finished (R-KQ-12, R-KQ-34)."""
+    """The waiting group starts after the other one is complete, and its Workload is finished (R-KQ-12, R-KQ-34)."""
     kueue.quota = 1
     await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
     await space.until(run_leader_only)
@@ -110,12 +110,12 @@ async def test_completed_group_returns_its_quota(space: LiveScenario, kueue: Kue
 
 
 def complete(state: State) -> None:
-    """Expect that all groups are complete."""
+    """Check that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
 async def test_update_starts_no_pod_without_quota(space: LiveScenario, kueue: Kueue) -> None:
-    """The waiting group first gets the new template (R-KQ-47, R-KQ-61)."""
+    """The waiting group receives the new template first (R-KQ-47, R-KQ-61)."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)
@@ -135,7 +135,7 @@ async def test_update_starts_no_pod_without_quota(space: LiveScenario, kueue: Ku
 
 
 async def test_groups_with_random_keys_run_up_to_the_quota(space: LiveScenario, kueue: Kueue) -> None:
-    """The two gates of a leader are opened by their owners. A replacement group waits for quota like all others."""
+    """The owners of the two scheduling gates open them. A replacement group waits for quota like all others."""
     kueue.quota = 1
     await space.create(queued(replicas=2, **HASH))
 
@@ -165,7 +165,7 @@ def image(pod: JSONObject) -> str:
 
 
 async def test_each_group_gets_a_domain_and_hosts_by_rank(space: LiveScenario, kueue: Kueue) -> None:
-    """Each group gets a domain and hosts by rank (R-KQ-50 to R-KQ-54, R-KQ-56)."""
+    """Each group receives a domain, and its ranks receive hosts (R-KQ-50 to R-KQ-54, R-KQ-56)."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}
     await space.bring_up(queued(replicas=2, size=4, template={"workerTemplate": template}))

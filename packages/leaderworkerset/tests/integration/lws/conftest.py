@@ -1,4 +1,4 @@
-"""Scenarios of LeaderWorkerSets in virtual time and on Kubernetes; those with processes or connections name others."""
+"""Selects where scenarios run: in virtual time and on Kubernetes, unless they need processes or connections."""
 
 import pytest
 from tests.integration.clusters.fixtures import manage, pytest_pyfunc_call, run, runner, space

@@ -1,4 +1,4 @@
-"""A small metrics API behind the aggregation layer: the usage of pods, and numbers from outside the cluster.
+"""Serves a small metrics API behind the aggregation layer: the usage of pods, and external metrics.
 
 It answers what `metrics-server` and the adapter of an event-driven autoscaler answer, with the load that a test sets.
 """
@@ -35,13 +35,13 @@ Load: TypeAlias = Callable[[JSONObject], int]
 
 @dataclass
 class MetricsAPI:
-    """The served metrics: millicores of a pod, and numbers by name of the metric and value of its label."""
+    """The served metrics: millicores of a pod, and numbers by metric name and label value."""
 
     client: Client
     load: Load = lambda _pod: 0
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     selectors: set[str] = field(default_factory=set)
-    """The selectors by which pods were asked for."""
+    """The selectors in requests for pods."""
 
     def application(self) -> web.Application:
         """Return the HTTP application."""

@@ -8,7 +8,7 @@ from leaderworkerset.api import labels
 
 
 def created_leaders(space: LiveScenario, name: str = "web") -> list[str]:
-    """Return the names of the leader pods of a set that were created, once per creation."""
+    """Return the names of the created leader pods, once for each creation."""
     wanted = {labels.NAME: name, labels.WORKER_INDEX: "0"}
     return [
         meta.name(change.object)
@@ -18,7 +18,7 @@ def created_leaders(space: LiveScenario, name: str = "web") -> list[str]:
 
 
 async def replaced(space: LiveScenario, before: State, *names: str, name: str = "web", limit: float = LIMIT) -> State:
-    """Wait until the set is at rest and exactly these pods were replaced; return the state."""
+    """Wait until reconciliation finishes and exactly these pods were replaced. Return the state."""
     old = before.uids(name)
 
     def are_replaced(state: State) -> None:

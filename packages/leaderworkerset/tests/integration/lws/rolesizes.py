@@ -1,4 +1,4 @@
-"""The number of groups of the roles of a DisaggregatedSet during a rollout, compared with the contract."""
+"""Compares the number of groups of a DisaggregatedSet's roles during a rollout with the contract."""
 
 from tests.integration.clusters.space import LiveScenario
 
@@ -14,7 +14,7 @@ Counts = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Sizes:
-    """The sizes of the roles' LeaderWorkerSets after every change of one."""
+    """The sizes of the roles' LeaderWorkerSets after each change."""
 
     def __init__(self, old_revision: str) -> None:
         self.seen: list[Counts] = []

@@ -1,4 +1,4 @@
-"""The variables by which pods with TPUs know each other (contract 7.4)."""
+"""Tests the variables with which pods with TPUs find each other (contract 7.4)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
@@ -24,12 +24,12 @@ def told(pod: JSONObject) -> dict[str, str]:
 
 
 def are_there(state: State) -> None:
-    """Expect that all pods exist; no node has TPUs, so they stay pending."""
+    """Check that all pods exist. Because no node has TPUs, they remain pending."""
     assert state.pods.keys() == {"web-0", "web-0-1", "web-0-2", "web-0-3"}
 
 
 async def test_every_rank_knows_the_hosts_and_its_number(space: LiveScenario) -> None:
-    """The TPU variables follow those of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
+    """The TPU variables come after those of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()}))
     state = await space.until(are_there)
     hosts = ["web-0.web", "web-0-1.web", "web-0-2.web", "web-0-3.web"]
@@ -50,7 +50,7 @@ async def test_every_rank_knows_the_hosts_and_its_number(space: LiveScenario) ->
 
 
 async def test_leader_without_tpus_is_not_counted(space: LiveScenario) -> None:
-    """The numbers begin with the first worker (R-TPU-3, R-WSTS-3)."""
+    """The numbers start with the first worker (R-TPU-3, R-WSTS-3)."""
     template = {"leaderTemplate": pod_template(), "workerTemplate": with_tpus()}
     await space.create(lws(replicas=1, size=4, template=template))
     state = await space.until(are_there)

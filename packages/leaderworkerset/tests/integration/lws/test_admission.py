@@ -1,4 +1,4 @@
-"""Every rejection of contract section 10 as a user reads it: each rule as a request."""
+"""Tests each rejection in contract section 10 with a request, as a user sees it."""
 
 import copy
 from typing import Any
@@ -127,14 +127,14 @@ BY_SCHEMA = [
 
 @pytest.mark.parametrize(("obj", "paths"), BY_SCHEMA)
 async def test_schema_rejects_invalid_fields(space: LiveScenario, obj: JSONObject, paths: set[str]) -> None:
-    """The error is a 422 that lists every field that the definition forbids (R-API-2, R-VAL-3, R-VAL-4)."""
+    """The response is a 422 error that lists each field that the CRD rejects (R-API-2, R-VAL-3, R-VAL-4)."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (422, "Invalid")
     assert {path for path in paths if f"{path}: " in error.message} == paths
 
 
 async def test_webhook_rejects_a_string_for_a_number(space: LiveScenario) -> None:
-    """The error is a 400, because fields of a wrong type cannot be given defaults (R-DEF-7)."""
+    """The response is a 400 error, because fields with an incorrect type cannot have defaults (R-DEF-7)."""
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
     denied = 'admission webhook "mleaderworkerset.kb.io" denied the request: '
@@ -165,7 +165,7 @@ async def test_valid_fields_are_accepted(space: LiveScenario, obj: JSONObject) -
 
 
 async def test_webhook_rejects_invalid_updates(space: LiveScenario) -> None:
-    """The response lists every error (R-VAL-22, Q-7)."""
+    """The response lists each error (R-VAL-22, Q-7)."""
     await space.create(subgroups(2) | {"spec": subgroups(2)["spec"] | {"replicas": 0}})
     spec = copy.deepcopy((await space.get(LEADERWORKERSETS, "web"))["spec"])
     spec["leaderWorkerTemplate"]["subGroupPolicy"]["subGroupSize"] = 4
@@ -180,7 +180,7 @@ async def test_webhook_rejects_invalid_updates(space: LiveScenario) -> None:
 
 
 async def test_null_subdomain_policy_gets_the_default(space: LiveScenario) -> None:
-    """The value is valid, because the default is filled in before validation (R-DEF-4, R-VAL-25)."""
+    """The value is valid, because the default is set before validation (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}
@@ -210,7 +210,7 @@ async def test_pod_without_a_size_is_rejected(space: LiveScenario) -> None:
 
 
 async def refusal(space: LiveScenario, obj: JSONObject) -> APIError:
-    """Create an object that must be rejected; return the error."""
+    """Create an object that must be rejected. Return the error."""
     with pytest.raises(APIError) as caught:
         await space.create(obj)
     return caught.value

@@ -75,7 +75,7 @@ def of_queue(each: int, owner: str) -> JSONObject:
 
 
 def at_rest(replicas: int) -> Callable[[State], None]:
-    """Expect the given number of groups, all complete."""
+    """Check that this number of complete groups exists."""
 
     def expectation(state: State) -> None:
         assert meta.spec(state.leaderworkersets["web"])["replicas"] == replicas
@@ -90,7 +90,7 @@ async def scaler_conditions(space: LiveScenario, name: str) -> dict[str, tuple[s
 
 
 async def test_autoscaler_measures_leaders_only(space: LiveScenario, metrics: MetricsAPI) -> None:
-    """The selector of `/scale` finds leaders only, so the usage of workers does not count (R-STAT-4).
+    """The selector of `/scale` matches only leaders, so the usage of workers does not count (R-STAT-4).
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
     """
@@ -133,7 +133,7 @@ async def test_autoscaler_scales_groups_with_random_keys(space: LiveScenario, me
 
 
 async def test_rollout_proceeds_when_percentages_round_to_zero(space: LiveScenario, metrics: MetricsAPI) -> None:
-    """25 % of 4 groups is one; after scaling to 2 it is zero, and the rollout proceeds (Q-28).
+    """25 % of 4 groups is one. After scaling to 2, it is zero, and the rollout continues (Q-28).
 
     The stored percentage blocks no later change of the template (docs/adr/0029).
     """
@@ -180,13 +180,16 @@ def _rolled(state: State, before: dict[str, str]) -> None:
 
 
 def _one_group_at_a_time(state: State) -> None:
-    """Expect that one leader is ready during any replacement."""
+    """Check that one leader is ready during any replacement."""
     leaders = [pod for pod in state.of("web").values() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
     assert any(is_ready(pod) for pod in leaders)
 
 
 async def test_keda_scales_to_zero_and_back(space: LiveScenario, metrics: MetricsAPI) -> None:
-    """KEDA removes the last group and creates the first one by PUT of `/scale`; at zero groups its autoscaler is inactive."""
+    """KEDA removes the last group and creates the first one with PUT requests to `/scale`.
+
+    Its autoscaler is inactive at zero groups.
+    """
     key = (QUEUE, "scaledobject.keda.sh/name=zero")
     metrics.numbers[key] = 15
     await space.bring_up(lws(replicas=1, size=2))
@@ -210,7 +213,7 @@ async def test_keda_scales_to_zero_and_back(space: LiveScenario, metrics: Metric
 
 
 async def put_scale(space: LiveScenario, replicas: int) -> dict[str, Any]:
-    """Write `/scale` as scale clients do: read it, change it, and put it with its resourceVersion."""
+    """Update `/scale` as scale clients do: get it, change it, and put it with its resourceVersion."""
 
     async def read() -> dict[str, Any]:
         return dict(await space.get(LEADERWORKERSETS, "web", subresource="scale"))

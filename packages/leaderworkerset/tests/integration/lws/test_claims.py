@@ -1,4 +1,4 @@
-"""Volumes of groups: claim templates for leaders and workers, and the retention of the claims (K-622)."""
+"""Tests the volumes of groups: claim templates for leaders and workers, and the retention of claims (K-622)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
@@ -26,7 +26,7 @@ def with_claims(**template: object) -> JSONObject:
 
 
 async def test_every_pod_gets_its_own_claim(space: LiveScenario) -> None:
-    """Claims belong to the leader StatefulSet or the worker StatefulSet; other templates are dropped (R-LSTS-5, R-WSTS-3)."""
+    """Claims belong to the leader or the worker StatefulSet. Other templates are dropped (R-LSTS-5, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     state = await space.bring_up(with_claims())
     assert state.claims.keys() == {"data-web-0", "data-web-0-1", "data-web-1", "data-web-1-1"}

@@ -1,4 +1,4 @@
-"""The exact objects of one LeaderWorkerSet."""
+"""Tests the exact objects of one LeaderWorkerSet."""
 
 import hashlib
 from datetime import datetime
@@ -35,7 +35,7 @@ async def test_groups_start_and_the_status_reports_them(space: LiveScenario) -> 
 
 
 async def test_template_of_a_running_pod_creates_new_groups(space: LiveScenario) -> None:
-    """`kubectl get pod -o yaml` shows labels and annotations that only the controllers set (ADR 29)."""
+    """`kubectl get pod -o yaml` shows labels and annotations that only the controllers may set (ADR 29)."""
     (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
     template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
     state = await space.bring_up(lws(replicas=3, size=2, template={"workerTemplate": template}))
@@ -110,7 +110,7 @@ async def test_pods_have_labels_and_variables_of_their_group(space: LiveScenario
 
 
 async def test_injected_variables_override_those_of_the_user(space: LiveScenario) -> None:
-    """The injected variables are the first ones of every container and init container (R-ENV-1, R-ENV-3)."""
+    """The injected variables are first in each container and init container (R-ENV-1, R-ENV-3)."""
     own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
     template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
     template["spec"]["containers"][0]["env"] = own
@@ -137,7 +137,7 @@ async def test_leaders_have_their_own_template(space: LiveScenario) -> None:
 
 
 async def test_shared_service_has_the_expected_fields(space: LiveScenario) -> None:
-    """The shared service has the expected fields (R-SVC-1, R-SVC-3, R-SVC-7)."""
+    """The shared Service has the expected fields (R-SVC-1, R-SVC-3, R-SVC-7)."""
     created = await space.create(lws())
     state = await space.settled()
     assert state.services.keys() == {"web"}
@@ -154,7 +154,7 @@ async def test_shared_service_has_the_expected_fields(space: LiveScenario) -> No
 
 
 async def test_deleted_shared_service_is_recreated(space: LiveScenario) -> None:
-    """A deleted shared service is recreated (R-SVC-5)."""
+    """A deleted shared Service is recreated (R-SVC-5)."""
     before = await space.bring_up(lws())
     await space.delete("web", SERVICES)
 
@@ -194,7 +194,7 @@ async def test_equal_templates_have_equal_revision_keys(space: LiveScenario) -> 
 
 
 async def test_group_of_one_has_no_worker_statefulset(space: LiveScenario) -> None:
-    """A group of one has no worker StatefulSet (R-WSTS-8, R-STAT-6)."""
+    """A group of one pod does not have a worker StatefulSet (R-WSTS-8, R-STAT-6)."""
     state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
@@ -254,7 +254,7 @@ async def test_workers_start_with_their_leader_by_default(space: LiveScenario) -
 
 
 async def test_defaults_are_filled_in(space: LiveScenario) -> None:
-    """The definition fills in defaults (R-DEF-1 to R-DEF-5, R-API-2)."""
+    """The CRD sets defaults (R-DEF-1 to R-DEF-5, R-API-2)."""
     minimal = lws(replicas=1)
     del minimal["spec"]["replicas"], minimal["spec"]["leaderWorkerTemplate"]["size"]
     spec = (await space.create(minimal))["spec"]
@@ -277,12 +277,12 @@ def image_of(pod: JSONObject) -> str:
 
 
 def assert_created(state: State, *names: str) -> None:
-    """Expect that exactly these pods exist."""
+    """Check that exactly these pods exist."""
     assert state.pods.keys() == set(names)
 
 
 def assert_progressing(state: State, *names: str) -> None:
-    """Expect that exactly these pods run, and that the status reports progress."""
+    """Check that exactly these pods run, and that the status reports progress."""
     assert_created(state, *names)
     found = {one["type"]: one["status"] for one in meta.status(state.leaderworkersets["web"])["conditions"]}
     assert found == {"Progressing": "True", "Degraded": "False"}

@@ -1,4 +1,4 @@
-"""The parts of a LeaderWorkerSet when it is deleted."""
+"""Tests the deletion of a LeaderWorkerSet with its dependents."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,21 +18,21 @@ from leaderworkerset.webhooks.configurations import at_url, build_configurations
 
 
 def assert_nothing(state: State) -> None:
-    """Expect that nothing is left."""
+    """Check that no object remains."""
     kinds = (state.leaderworkersets, state.statefulsets, state.pods, state.services, state.revisions)
     assert [sorted(kind) for kind in kinds] == [[]] * 5
 
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
 async def test_deletion_removes_all_parts(space: LiveScenario, propagation: Propagation | None) -> None:
-    """The garbage collector deletes all parts by their owners; no finalizer is needed (R-ARC-5, R-WSTS-7)."""
+    """The garbage collector deletes all dependents, and no finalizer is needed (R-ARC-5, R-WSTS-7)."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
 
 
 async def test_foreground_deletion_removes_the_owner_last(space: LiveScenario) -> None:
-    """The owner exists, with a deletion timestamp, until all of its parts are deleted (R-ARC-5)."""
+    """The owner exists with a deletion timestamp until all of its dependents are deleted (R-ARC-5)."""
     await space.bring_up(lws(replicas=2, size=3))
 
     def owner_remains(state: State) -> None:
@@ -44,7 +44,7 @@ async def test_foreground_deletion_removes_the_owner_last(space: LiveScenario) -
 
 
 async def test_differs_from_upstream_foreground_delete_is_unaided(space: LiveScenario) -> None:
-    """Further webhooks, declared as ours and without a server, stand for managers that are unavailable (ADR 29)."""
+    """Simulates unavailable managers with additional webhooks that do not have a server (ADR 29)."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
         await space.delete("web", propagation="Foreground")
@@ -53,7 +53,7 @@ async def test_differs_from_upstream_foreground_delete_is_unaided(space: LiveSce
 
 @asynccontextmanager
 async def unreachable_webhooks(space: LiveScenario) -> AsyncIterator[None]:
-    """Declare the webhooks of the product again, for this namespace, at an address without a listener."""
+    """Register the product's webhooks again for this namespace, with an address without a listener."""
     name, selector = f"unreachable-{space.namespace}", {"kubernetes.io/metadata.name": space.namespace}
     declared = build_configurations(MANAGED.webhooks, at_url("https://127.0.0.1:1", b""))
     built = [(resource, obj | {"metadata": {"name": name}}) for resource, obj in declared]
@@ -77,7 +77,10 @@ async def unreachable_webhooks(space: LiveScenario) -> AsyncIterator[None]:
 
 
 async def test_orphaned_pods_are_adopted_by_a_successor(space: LiveScenario) -> None:
-    """Pods outlive a deletion with orphans; the same set again adopts them untouched (R-ARC-5, R-LSTS-4, R-REV-10)."""
+    """Pods survive an orphaning deletion.
+
+    The recreated LeaderWorkerSet adopts them unchanged (R-ARC-5, R-LSTS-4, R-REV-10).
+    """
     before = (await space.bring_up(lws(replicas=2, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
 
@@ -92,7 +95,7 @@ async def test_orphaned_pods_are_adopted_by_a_successor(space: LiveScenario) -> 
 
 
 async def test_successor_of_the_same_name_starts_without_history(space: LiveScenario) -> None:
-    """Revisions of a deleted set do not count (R-REV-15)."""
+    """Revisions of a deleted LeaderWorkerSet are ignored (R-REV-15)."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web")
     await space.until(assert_nothing)
@@ -101,7 +104,7 @@ async def test_successor_of_the_same_name_starts_without_history(space: LiveScen
 
 
 async def test_deleted_worker_statefulset_returns_with_its_group(space: LiveScenario) -> None:
-    """A deleted worker StatefulSet returns with its group (R-WSTS-5, R-POD-5)."""
+    """A deleted worker StatefulSet is recreated with its group (R-WSTS-5, R-POD-5)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
     await space.delete("web-1", STATEFULSETS)
 

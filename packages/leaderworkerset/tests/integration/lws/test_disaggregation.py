@@ -1,4 +1,4 @@
-"""DisaggregatedSets: roles are created, rolled, scaled and deleted together."""
+"""Tests that the roles of a DisaggregatedSet are created, updated, scaled and deleted together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ def the_set(space: LiveScenario) -> JSONObject:
 
 
 async def available(space: LiveScenario) -> State:
-    """Wait until the last version of the set is available, and nothing of old revisions is left."""
+    """Wait until the latest version is available, and no object with an old revision remains."""
 
     def is_available(state: State) -> None:
         found = the_set(space)
@@ -77,7 +77,7 @@ def revision_of(state: State) -> str:
 
 
 async def rolled(space: LiveScenario, before: list[JSONObject], after: list[JSONObject]) -> Sizes:
-    """Roll a set with these roles out to those with another image; return the sizes that it went through."""
+    """Update these roles to another image. Return the sizes during the rollout."""
     await create(space, before)
     sizes = followed_sizes(space, revision_of(await available(space)))
     await edit(space, with_image(disaggregatedset_object(after), "app:2"))
@@ -199,7 +199,7 @@ async def test_new_groups_added_by_hand_start_no_rollout(space: LiveScenario) ->
 async def test_scaling_to_or_from_zero_takes_one_step(
     space: LiveScenario, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """Scaling takes one step, also together with another template (R-DS-31, contract 10 W11)."""
+    """Scaling happens in one step, also together with another template (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
@@ -209,7 +209,7 @@ async def test_scaling_to_or_from_zero_takes_one_step(
 
 
 async def test_autoscaler_scales_one_role_during_a_rollout(space: LiveScenario) -> None:
-    """The autoscaler uses `/scale` from the beginning of the rollout (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
+    """The autoscaler uses `/scale` from the start of the rollout (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
     key = space.key("split-prefill")
@@ -235,7 +235,7 @@ def assert_scaler(space: LiveScenario) -> None:
 
 
 async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: LiveScenario) -> None:
-    """The LeaderWorkerSets of the roles and their pods do not change, also with copied budgets (R-DS-24, Q-11)."""
+    """The roles' LeaderWorkerSets and pods do not change, also with copied budgets (R-DS-24, Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
     obj = await create(space, roles)
@@ -303,7 +303,7 @@ def identity(obj: JSONObject) -> tuple[str, int, JSONObject]:
 
 
 async def define_as_the_go_controller(space: LiveScenario) -> None:
-    """Make the definition be owned by another installer, as Helm leaves it; ours takes it over as `lws install` does."""
+    """Assign the CRD to another installer, as Helm leaves it. Then take it over as `lws install` does."""
     key = ObjectKey("", DISAGGREGATED_SETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
     kept = {name: installed[name] for name in ("apiVersion", "kind")}
@@ -315,7 +315,7 @@ async def define_as_the_go_controller(space: LiveScenario) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: LiveScenario) -> None:
-    """The LeaderWorkerSet gets the policies of the role, and nothing else changes (N-DS-1, N-DS-2, N-AT-9, N-PT-5)."""
+    """The LeaderWorkerSet has the policies of the role, and no other change (N-DS-1, N-DS-2, N-AT-9, N-PT-5)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -372,7 +372,7 @@ async def test_invalid_disaggregated_sets_are_rejected(space: LiveScenario) -> N
 
 
 async def test_deleting_a_disaggregated_set_leaves_nothing(space: LiveScenario) -> None:
-    """Deleting a DisaggregatedSet leaves nothing (R-DS-103)."""
+    """After the deletion of a DisaggregatedSet, no object remains (R-DS-103)."""
     await create(space, [role("prefill", None, external=True), role("decode")])
     await available(space)
     await space.delete("split", DISAGGREGATED_SETS)

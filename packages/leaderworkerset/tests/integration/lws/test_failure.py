@@ -12,7 +12,7 @@ GROUP = ("web-1", "web-1-1", "web-1-2")
 
 
 def mortal() -> JSONObject:
-    """Return a pod template whose container is not started again, although the policy of its pod is Always.
+    """Return a pod template whose container is not restarted, although the restart policy of the pod is Always.
 
     Pods of StatefulSets can say nothing else; kubelets fail them for lack of memory or disk in the same way.
     """
@@ -36,7 +36,7 @@ def mortal() -> JSONObject:
 async def test_terminated_pod_counts_once_it_is_deleted(
     space: LiveScenario, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
 ) -> None:
-    """The failure counts when the StatefulSet deletes the pod, not by its phase.
+    """The failure counts when the StatefulSet deletes the pod, and does not depend on its phase.
 
     Rules R-POD-3 to R-POD-5, R-POD-9, R-POD-10.
 

@@ -1,4 +1,4 @@
-"""Groups with random keys: a Deployment has their leaders (contract-newest, sections 5 to 7)."""
+"""Tests groups with random keys, whose leaders belong to a Deployment (contract-newest, sections 5 to 7)."""
 
 from typing import Any
 
@@ -22,7 +22,10 @@ def leaders(state: State) -> list[str]:
 
 
 def assert_settled(state: State, replicas: int, size: int) -> None:
-    """All groups are whole, ready and of one revision, named after their leaders' hosts, and there is nothing else."""
+    """Check that all groups are complete, ready, of one revision, and named after their leaders.
+
+    No other object exists.
+    """
     obj = state.leaderworkersets["web"]
     assert meta.status(obj).get("observedGeneration") == meta.generation(obj)
     assert conditions(obj)["Available"] == "True"
@@ -93,7 +96,7 @@ async def test_new_template_replaces_all_groups(space: LiveScenario) -> None:
 
 
 async def test_group_of_one_pod_rolls_and_is_replaced(space: LiveScenario) -> None:
-    """The leader has no readiness gate, because it has no workers (N-HASH-25)."""
+    """The leader does not have a readiness gate, because it has no workers (N-HASH-25)."""
     await space.create(lws(replicas=2, size=1, **HASH))
     state = await settled(space, 2, 1)
     await space.delete(leaders(state)[0], PODS)
@@ -103,7 +106,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: LiveScenario) -> No
 
 
 async def test_failed_worker_or_deleted_leader_replaces_the_group(space: LiveScenario) -> None:
-    """A new group replaces it, and is scheduled when the old group is deleted (N-HASH-6, R-POD-5)."""
+    """A new group replaces it, and is scheduled after the old group is deleted (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))
@@ -114,7 +117,7 @@ async def test_failed_worker_or_deleted_leader_replaces_the_group(space: LiveSce
 
 
 async def test_groups_with_random_keys_get_their_own_services(space: LiveScenario) -> None:
-    """Groups of an older revision keep their service (N-HASH-23, N-AT-8)."""
+    """Groups with an older revision retain their Service (N-HASH-23, N-AT-8)."""
     own: dict[str, Any] = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     await space.create(lws(replicas=2, size=2, **HASH, **own))
     state = await settled(space, 2, 2)
@@ -124,7 +127,7 @@ async def test_groups_with_random_keys_get_their_own_services(space: LiveScenari
 
 
 async def test_workers_wait_for_the_containers_of_their_leader(space: LiveScenario) -> None:
-    """The leader pod becomes ready when its workers are ready (N-HASH-8)."""
+    """The leader pod becomes ready after its workers (N-HASH-8)."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
 
@@ -166,7 +169,7 @@ async def test_longest_names_are_supported(space: LiveScenario, length: int, siz
 
 
 async def replaced(space: LiveScenario, before: State, groups: int, *, size: int = 2) -> State:
-    """Wait until so many groups were replaced, and the others are untouched."""
+    """Wait until `count` groups were replaced, and the others did not change."""
     replicas = len(leaders(before))
 
     def are_replaced(state: State) -> None:
@@ -177,7 +180,7 @@ async def replaced(space: LiveScenario, before: State, groups: int, *, size: int
 
 
 def assert_bounded(state: State, most: int) -> None:
-    """Assert that no more groups hold capacity than are allowed at a time."""
+    """Check that at most the permitted number of groups uses capacity at the same time."""
     holding = {group_of(pod) for pod in state.of("web").values() if "schedulingGates" not in meta.spec(pod)}
     assert len(holding) <= most, holding
 

@@ -1,4 +1,4 @@
-"""Groups with random keys and what goes by the key of a group: exclusive placement, subgroups, TPUs (contract-newest)."""
+"""Tests features that use the group key with random keys: exclusive placement, subgroups, TPUs (contract-newest)."""
 
 import pytest
 from testkit.clusters.cluster import RACK
@@ -25,7 +25,7 @@ def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
 
 
 async def test_each_group_with_a_random_key_has_its_own_rack(space: LiveScenario) -> None:
-    """A replacement group also has its own rack (N-ADM-6, N-AT-3)."""
+    """A replacement group also has a separate rack (N-ADM-6, N-AT-3)."""
     await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}, **HASH))
     before = await settled(space, 3, 3)
     await assert_racks(space, before)
@@ -65,7 +65,7 @@ async def test_subgroup_keys_derive_from_the_group_key(space: LiveScenario) -> N
 
 @pytest.mark.parametrize("slices", ["whole", "subgroups", "without the leader"])
 async def test_ranks_with_tpus_know_the_hosts_of_their_group(space: LiveScenario, slices: str) -> None:
-    """No node has TPUs, so the pods stay pending (N-AT-2, N-ADM-10)."""
+    """No node has TPUs, so the pods remain pending (N-AT-2, N-ADM-10)."""
     template: JSONObject = {"workerTemplate": with_tpus()}
     size, members = 4, [[0, 1, 2, 3]]
     if slices == "subgroups":

@@ -25,14 +25,17 @@ SPARE: Final = "node-62"
 NODES: Final = (LOST, OTHER, SPARE)
 
 COLLECTION: Final = 150.0
-"""Seconds that kube-controller-manager may take to notice pods of a deleted node: it waits for 40, and looks every 20."""
+"""The time until kube-controller-manager notices pods on a deleted node, in seconds.
+
+It waits for 40, and checks every 20.
+"""
 
 POLICIES: Final = {"pod-restart": "RecreateGroupOnPodRestart", "after-start": "RecreateGroupAfterStart", "none": "None"}
 
 
 @dataclass(frozen=True)
 class Victim:
-    """A LeaderWorkerSet, and the pod that it has on the node that is lost."""
+    """A LeaderWorkerSet, with its pod on the lost node."""
 
     name: str
     pod: str
@@ -51,13 +54,13 @@ class Victim:
 
     @property
     def hit(self) -> tuple[str, ...]:
-        """Return the recreated pods: a leader takes its workers along under any policy (R-ARC-4)."""
+        """Return the recreated pods. A recreated leader includes its workers under any policy (R-ARC-4)."""
         is_alone = self.is_worker and self.name.startswith("none")
         return (self.pod,) if is_alone else (self.leader, f"{self.leader}-1")
 
     @property
     def notes(self) -> list[str]:
-        """Return the event of a recreation, None where the leader itself is deleted (R-POD-5 step 4)."""
+        """Return the event of a recreation, or None if the leader itself is deleted (R-POD-5 step 4)."""
         if len(self.hit) == 1 or not self.is_worker:
             return []
         index = self.leader.rsplit("-", 1)[1]
@@ -65,7 +68,7 @@ class Victim:
 
 
 async def test_groups_on_a_deleted_node_are_recreated_once(space: LiveScenario) -> None:
-    """Their pods are deleted before any kubelet could end them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
+    """Their pods are deleted before a kubelet could terminate them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
         for victim in victims:
@@ -88,7 +91,10 @@ async def test_groups_on_a_hanging_node_wait_for_its_pods(space: LiveScenario, r
 
 
 async def settle(space: LiveScenario) -> tuple[State, list[Victim]]:
-    """Create the sets, and free the spare node when the sets are at rest; return the state and the affected pods."""
+    """Create the workloads, and permit the spare node after reconciliation.
+
+    Return the state and the affected pods.
+    """
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
     for node in NODES:
         await await_rest(space.client, node)
@@ -106,7 +112,7 @@ async def settle(space: LiveScenario) -> tuple[State, list[Victim]]:
 
 
 def exposed(name: str) -> JSONObject:
-    """Return a set of two pairs whose leaders, or workers, are spread over the nodes of this test."""
+    """Return a LeaderWorkerSet of two pairs whose leaders, or workers, are spread over the test's nodes."""
     short, role = name.rsplit("-", 1)
     templates = {
         "leaderTemplate": template(name, is_exposed=role == "leader"),
@@ -146,7 +152,7 @@ def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
 
 
 def created_leaders_of(space: LiveScenario, victims: Iterable[Victim]) -> list[str]:
-    """Return the leaders of all these sets that were created."""
+    """Return all created leaders of these LeaderWorkerSets."""
     return [leader for victim in victims for leader in created_leaders(space, victim.name)]
 
 

@@ -1,4 +1,7 @@
-"""Nodes of a set are closed and emptied one after another: groups are recreated as a whole, at once, and nothing is counted."""
+"""Tests nodes that are drained one after another.
+
+Groups are immediately recreated as a whole, and no failure is counted.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,7 +19,7 @@ from leaderworkerset.core.restarts import missingworkers
 
 TAINTS = [{"key": "maintenance", "effect": "NoExecute"}]
 WORKERS = ("web-0-1", "web-1-2", "web-2-1")
-"""The pods whose nodes are emptied."""
+"""The pods whose nodes are drained."""
 
 Step = Callable[[LiveScenario, str], Awaitable[None]]
 
@@ -35,7 +38,7 @@ async def taint(space: LiveScenario, node: str) -> None:
 
 
 async def remain(_space: LiveScenario) -> None:
-    """Change nothing meanwhile."""
+    """Do not change any object in the meantime."""
 
 
 async def roll_with_surge(space: LiveScenario) -> None:
@@ -87,7 +90,7 @@ def _assert_gone(uids: set[str], gone: set[str]) -> None:
 
 
 async def test_worker_evicted_soon_without_a_manager_is_noticed(space: LiveScenario) -> None:
-    """The set is Available for some seconds only (docs/adr/0014)."""
+    """The LeaderWorkerSet is Available only for some seconds (docs/adr/0014)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": slow_template(2)}))
 
     async def written_before() -> float:

@@ -1,4 +1,4 @@
-"""Controllers at rest write nothing, and can stop at any moment."""
+"""Tests that idle controllers do not write, and can stop at any time."""
 
 import pytest
 from testkit.clusters.recording import RecordingTransport
@@ -22,7 +22,7 @@ def creations(space: LiveScenario) -> list[str]:
 
 
 async def test_restarted_controllers_change_nothing(space: LiveScenario) -> None:
-    """Every object at rest is unchanged, including leader StatefulSets (R-STAT-3, R-ARC-6)."""
+    """After reconciliation, no object changes, including leader StatefulSets (R-STAT-3, R-ARC-6)."""
     await space.create(lws("web", replicas=3, size=3))
     await space.create(lws("other", replicas=2, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     await space.settled("web")
@@ -57,7 +57,7 @@ async def test_interrupted_scale_up_is_completed(space: LiveScenario, end: str) 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 async def test_interrupted_rollout_is_completed(space: LiveScenario, at: int) -> None:
-    """Each group is replaced once, and no extra revision is left (R-ROLL-7, Q-6, Q-32)."""
+    """Each group is replaced once, and no additional revision remains (R-ROLL-7, Q-6, Q-32)."""
     before = await space.bring_up(lws(replicas=4, size=2))
     space.changes.clear()
     await space.edit_template(workerTemplate=pod_template("app:2"))
@@ -77,7 +77,7 @@ async def test_interrupted_rollout_is_completed(space: LiveScenario, at: int) ->
 
 @pytest.mark.parametrize("step", range(1, 8))
 async def test_interrupted_creation_is_completed(space: LiveScenario, step: int) -> None:
-    """Existing objects are found, and not created again (R-STAT-2, R-SVC-4, R-REV-10)."""
+    """Existing objects are found and not recreated (R-STAT-2, R-SVC-4, R-REV-10)."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
     reached = recording(space).write_number(step)
@@ -91,7 +91,7 @@ async def test_interrupted_creation_is_completed(space: LiveScenario, step: int)
 
 
 async def test_restart_during_an_outage_recreates_the_group_later(space: LiveScenario) -> None:
-    """Restart counts are kept, so that controllers see them after an outage (R-POD-4)."""
+    """Restart counts are preserved, so that controllers can read them after an outage (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.manager.stop()
     await space.restart_container("web-1-1")

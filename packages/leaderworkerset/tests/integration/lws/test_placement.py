@@ -23,7 +23,7 @@ async def domains(space: LiveScenario, state: State, key: str) -> dict[str, str]
 
 
 async def test_each_group_has_its_own_rack(space: LiveScenario) -> None:
-    """Each group has its own rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
+    """Each group has a separate rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
     state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
     by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(6)]
@@ -38,7 +38,7 @@ async def test_each_group_has_its_own_rack(space: LiveScenario) -> None:
 
 
 async def test_group_without_a_free_domain_stays_pending(space: LiveScenario) -> None:
-    """There are four zones; the fifth group waits until one is free (R-WSTS-6, R-ADM-14)."""
+    """There are four zones. The fifth group waits until one is available (R-WSTS-6, R-ADM-14)."""
     await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
 
     def one_waits(state: State) -> None:
@@ -144,7 +144,7 @@ def subgroups_of(state: State) -> dict[str, str]:
 
 
 def exclusive_terms(pod: JSONObject, key: str) -> tuple[str, str]:
-    """Check the pair of terms that makes a place exclusive (R-ADM-14); return label and value."""
+    """Check the two affinity terms for exclusive placement (R-ADM-14). Return label and value."""
     affinity = pod["spec"]["affinity"]
     (near,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     (far,) = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]

@@ -36,7 +36,7 @@ def preferences(pod: JSONObject) -> list[tuple[str, str]]:
 
 
 async def fail(space: LiveScenario, pod: str) -> State:
-    """Make a container of a pod restart; return the state in which its whole group is replaced and ready."""
+    """Make a container of a pod restart. Return the state in which its whole group is replaced and ready."""
     before = space.state.uids("web")
     group = {name for name in before if name.startswith(pod.rpartition("-")[0] if pod.count("-") > 1 else pod)}
     await space.restart_container(pod)
@@ -93,7 +93,7 @@ async def recorded(space: LiveScenario, state: State) -> None:
 
 
 async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: LiveScenario) -> None:
-    """It is only a preference: the group starts elsewhere instead of waiting."""
+    """It is only a preference. The group starts on another node instead of waiting."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=STAYING))
     await recorded(space, before)
     await space.replace_worker_template(pod_template("app:2"))
@@ -110,7 +110,7 @@ async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: LiveSc
 
 
 async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: LiveScenario) -> None:
-    """The leader gets the nodes by the patch that opens its gate (N-GATE-6)."""
+    """The patch that opens the leader's gate assigns the nodes (N-GATE-6)."""
     await space.create(lws(replicas=1, size=2, annotations=STAYING, groupIdentity="Hash"))
     before = await keyed.settled(space, 1, 2)
     await recorded(space, before)
@@ -127,7 +127,10 @@ async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Liv
 
 
 async def test_same_nodes_annotation_alone_replaces_no_group(space: LiveScenario) -> None:
-    """Leaders with an index get the gate with the next revision, and workers return to their nodes from the next failure on."""
+    """Leaders with an index have the gate from the next revision.
+
+    Workers return to their nodes after the next failure.
+    """
     before = await space.bring_up(lws(replicas=1, size=2))
     await space.patch({"metadata": {"annotations": STAYING}})
     await recorded(space, before)

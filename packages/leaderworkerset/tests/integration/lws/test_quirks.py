@@ -1,4 +1,4 @@
-"""Oddities of the Go controller that clients rely on are kept, on both clusters."""
+"""Tests that quirks of the Go controller on which clients rely are preserved, on both clusters."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -14,14 +14,14 @@ NOTE = "example.com/note"
 
 
 def is_available(state: State) -> None:
-    """Expect that the LeaderWorkerSet is available in its last generation."""
+    """Check that the LeaderWorkerSet is available in its latest generation."""
     obj = state.leaderworkersets["web"]
     assert meta.status(obj)["observedGeneration"] == meta.generation(obj)
     assert meta.is_condition_true(obj, "Available")
 
 
 async def test_annotations_reach_leader_set_and_new_worker_sets(space: LiveScenario) -> None:
-    """The leader StatefulSet follows; worker StatefulSets keep the annotations of their creation.
+    """The leader StatefulSet is updated. Worker StatefulSets retain the annotations from their creation.
 
     Rules Q-21, R-LSTS-2, R-WSTS-3.
     """
@@ -33,7 +33,7 @@ async def test_annotations_reach_leader_set_and_new_worker_sets(space: LiveScena
 
 
 async def test_special_characters_in_annotations_reach_statefulsets(space: LiveScenario) -> None:
-    """API servers read an apply as YAML, which refuses some characters that JSON has, and folds lines at others."""
+    """API servers parse an apply as YAML, which rejects some JSON characters, and wraps lines at others."""
     text = "a\x7f b\x85 c\x9b d\u2028 e\ufeff f\uffff é😀"
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: text}))
     assert meta.annotations(space.state.statefulsets["web"])[NOTE] == text
@@ -41,7 +41,7 @@ async def test_special_characters_in_annotations_reach_statefulsets(space: LiveS
 
 
 async def test_service_of_the_user_is_not_changed(space: LiveScenario) -> None:
-    """The Service is used because of its name, and is neither adopted nor changed (Q-27, R-SVC-4)."""
+    """The Service is used because of its name. It is neither adopted nor changed (Q-27, R-SVC-4)."""
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -57,7 +57,7 @@ async def test_service_of_the_user_is_not_changed(space: LiveScenario) -> None:
 
 
 async def test_current_restart_policy_applies_to_older_revisions(space: LiveScenario) -> None:
-    """A group held back by the partition is not recreated once the policy is None (Q-14)."""
+    """A group that the partition blocks is not recreated after the policy changes to None (Q-14)."""
     await space.create(lws(replicas=1, size=2, rollout={"partition": 1}))
     await space.until(is_available)
     edited = await space.edit_template(restartPolicy="None")

@@ -1,4 +1,4 @@
-"""Recipes that platforms publish for their users: their pods, names, addresses and counts."""
+"""Tests recipes that platforms publish for their users: their pods, names, addresses and counts."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ TABLE: Final = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 @asynccontextmanager
 async def equipped(space: LiveScenario, count: int, **resources: str) -> AsyncIterator[None]:
-    """Make the first nodes offer devices until the context is left."""
+    """Add devices to the first nodes until the context exits."""
     names = [f"node-{index}" for index in range(count)]
 
     async def offer(amounts: Mapping[str, str | None]) -> None:
@@ -57,7 +57,7 @@ def trainer(role: str, **resources: str) -> JSONObject:
 
 
 def distributed_training() -> JSONObject:
-    """Return the recipe's training set: two groups of five pods."""
+    """Return the recipe's training workload: two groups of five pods."""
     templates = {
         "restartPolicy": "RecreateGroupOnPodRestart",
         "leaderTemplate": trainer("leader", **{GPU: "8"}),
@@ -132,7 +132,7 @@ def _recreated(state: State, name: str, before: Mapping[str, str]) -> None:
 
 
 async def test_storage_and_rdma_reach_every_rank(space: LiveScenario) -> None:
-    """Node selector, claims, memory and devices of the template are the pods', leader and workers alike.
+    """Pods of leaders and workers have the node selector, claims, memory and devices of the template.
 
     Rules R-OP-60, AT-000-4.
     """
@@ -233,7 +233,7 @@ async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: LiveS
 
 
 async def test_recreated_group_keeps_its_names_and_address(space: LiveScenario) -> None:
-    """The DNS name of a leader or a rank resolves to the next pod of that name (R-OP-68, AT-003-4, AT-003-5)."""
+    """The DNS name of a leader or a rank resolves to its successor pod (R-OP-68, AT-003-4, AT-003-5)."""
 
     def identities(state: State) -> dict[str, tuple[str, str, str]]:
         return {

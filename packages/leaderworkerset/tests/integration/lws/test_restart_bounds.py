@@ -1,4 +1,4 @@
-"""The bounds of recreations: delays, and the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
+"""Tests the limits of recreations: delays, and the removal of lost pods (docs/adr/0003-recreation-backoff.md)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ GROUP: Final = ("web-0", "web-0-1")
 
 
 def record(space: LiveScenario, leader: str = "web-0") -> dict[str, str]:
-    """Return the annotations of the record of a group, empty where there is none."""
+    """Return the annotations of a group's record, or an empty result."""
     found = space.informers[CONTROLLER_REVISIONS].store.get(space.key(f"{leader}-recreations"))
     return {} if found is None else meta.annotations(found)
 
@@ -49,7 +49,7 @@ async def test_backoff_annotations_delay_recreations(space: LiveScenario) -> Non
 
 
 async def test_group_that_waits_for_its_recreation_is_not_ready(space: LiveScenario) -> None:
-    """Its pods are Ready: the kubelet has restarted the container (case: a failed group that waits)."""
+    """Its pods are Ready, because the kubelet has restarted the container (case: a failed group that waits)."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, state)
     await space.restart_container("web-0-1")
@@ -67,7 +67,7 @@ async def test_group_that_waits_for_its_recreation_is_not_ready(space: LiveScena
 
 
 async def test_groups_are_recreated_immediately_without_backoff(space: LiveScenario) -> None:
-    """Like the Go controller, ours recreates without a delay (R-POD-5)."""
+    """As in the Go controller, the group is recreated without a delay (R-POD-5)."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_BACKOFF: "off"}))
     for _ in range(3):
         state = await fail_again(space, state)
@@ -76,7 +76,7 @@ async def test_groups_are_recreated_immediately_without_backoff(space: LiveScena
 
 
 async def test_leader_replaced_by_others_is_not_a_recreation(space: LiveScenario) -> None:
-    """Only a recreation for a failure counts, whoever else deletes pods meanwhile."""
+    """Only a recreation because of a failure counts, even if other writers delete pods."""
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
     for _ in range(4):
@@ -90,7 +90,7 @@ async def test_leader_replaced_by_others_is_not_a_recreation(space: LiveScenario
 
 
 def assert_condemned(space: LiveScenario, state: State) -> None:
-    """Expect that the record of the group is about its current leader."""
+    """Check that the record of the group refers to its current leader."""
     assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
 
 
@@ -120,14 +120,14 @@ async def test_pods_of_a_lost_node_are_deleted_by_force(space: LiveScenario) -> 
 
 
 def assert_held_up(state: State, name: str, leader: str) -> None:
-    """Expect that the leader is being deleted, and that the LeaderWorkerSet reports what it waits for."""
+    """Check that the leader is being deleted, and that the LeaderWorkerSet reports the reason for the delay."""
     assert meta.is_deleting(state.pods[leader])
     (note,) = state.notes("LostPod", name)
     assert note.endswith(f"a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}")
 
 
 async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:
-    """Create sets that release lost pods; return the state and the pod of each that is on the node to be lost."""
+    """Create workloads that remove lost pods. Return the state and the pod of each on the node that will be lost."""
     for node in NODES:
         await await_rest(space.client, node)
     await space.cordon(SPARE)

@@ -1,4 +1,4 @@
-"""Pods that restart all their containers in place, if the set tolerates it, and if it does not (ADR 27)."""
+"""Tests pods that restart all their containers in place, if this is permitted, and if it is not (ADR 27)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, restarting_template
@@ -21,14 +21,14 @@ def rule(request: pytest.FixtureRequest) -> None:
 
 
 def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:
-    """Return a LeaderWorkerSet of two groups whose pods may restart in place, and have so long to be ready again."""
+    """Return a LeaderWorkerSet of two groups whose pods may restart in place, with this time to become ready."""
     annotations = {labels.IN_PLACE_RESTARTS: deadline} if deadline else None
     template = {"workerTemplate": restarting_template(gated=gated)}
     return lws(replicas=2, size=2, annotations=annotations, template=template)
 
 
 def has_restarted(state: State, pod: str, times: int) -> None:
-    """Assert that all containers of the pod were restarted so often, and that the pod is ready again and reports it."""
+    """Check that all containers of the pod were restarted `count` times, and that the pod is ready."""
     found = state.pods[pod]
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}
@@ -49,7 +49,7 @@ async def test_group_continues_when_pods_restart_in_place(space: LiveScenario) -
 
 
 async def test_restart_of_one_container_recreates_the_group(space: LiveScenario) -> None:
-    """A restart of one container recreates the group (R-POD-4)."""
+    """A restart of a single container recreates the group (R-POD-4)."""
     before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
     await space.until(lambda state: has_restarted(state, "web-1-1", 1))
@@ -65,7 +65,7 @@ async def test_restart_in_place_recreates_without_the_annotation(space: LiveScen
 
 
 async def test_pod_that_exceeds_its_restart_time_has_failed(space: LiveScenario) -> None:
-    """The pod has the time of its restart, so that a manager that starts later knows it."""
+    """The pod has the time of its restart, for managers that start later."""
     await space.create(restarting("3s", gated=True))
     async with space.releasing():
         before = await space.settled()

@@ -1,4 +1,4 @@
-"""Rolling updates: which groups change, in which order, and how many at a time (contract section 5)."""
+"""Tests rolling updates: which groups change, in which order, and how many at the same time (contract section 5)."""
 
 from functools import partial
 
@@ -77,7 +77,7 @@ def names_of(groups: set[int], size: int) -> set[str]:
 async def test_rollout_keeps_the_minimum_of_available_groups(
     space: LiveScenario, rollout: JSONObject, replicas: int, available: int
 ) -> None:
-    """The bounds hold at every change of a pod (R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8).
+    """The limits hold at each pod change (R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8).
 
     The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows; in 1.36 it replaces one
     (docs/adr/0004).
@@ -93,7 +93,10 @@ async def test_rollout_keeps_the_minimum_of_available_groups(
 @pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
 async def test_broken_old_group_does_not_block_a_rollout(space: LiveScenario, broken: str) -> None:
-    """The Go controller keeps partition 3 forever; here the broken group is replaced first (docs/adr/0030)."""
+    """In the Go controller, partition 3 remains forever.
+
+    This controller replaces the broken group first (docs/adr/0030).
+    """
     await space.create(lws(replicas=3, size=2, gated=True))
     async with space.releasing():
         await space.settled()
@@ -107,7 +110,7 @@ async def test_broken_old_group_does_not_block_a_rollout(space: LiveScenario, br
 
 @pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 async def test_rollout_keeps_the_last_ready_group(space: LiveScenario) -> None:
-    """The new template never gets ready; the broken group has it, and the ready one stays (docs/adr/0030)."""
+    """The new template never becomes ready. The broken group has it, and the ready one remains (docs/adr/0030)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     async with space.releasing():
         await space.settled()
@@ -139,14 +142,17 @@ def _assert_ready(state: State, groups: set[int]) -> None:
 async def test_statefulsets_have_max_unavailable_when_supported(
     space: LiveScenario, request: pytest.FixtureRequest
 ) -> None:
-    """With the field, the StatefulSet controller replaces all leaders; without it, ours helps (docs/adr/0004)."""
+    """With the field, the StatefulSet controller replaces all leaders.
+
+    Without it, this controller helps (docs/adr/0004).
+    """
     state = await space.bring_up(lws(replicas=1, size=1))
     rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
     assert ("maxUnavailable" in rolling) == has(request, kubernetesfeatures.MAX_UNAVAILABLE)
 
 
 async def test_rollout_proceeds_from_the_last_group_to_the_first(space: LiveScenario) -> None:
-    """A rollout proceeds from the last group to the first (R-ROLL-7, R-LSTS-7, W-1)."""
+    """A rollout continues from the last group to the first (R-ROLL-7, R-LSTS-7, W-1)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     for index in (2, 1, 0):
@@ -268,7 +274,7 @@ async def test_surge_groups_are_created_first_and_deleted_last(space: LiveScenar
 
 
 async def test_scaling_works_during_an_update(space: LiveScenario) -> None:
-    """New groups are of the new revision; fewer groups end the update earlier (R-ROLL-5, W-5, W-6)."""
+    """New groups have the new revision. Fewer groups complete the update earlier (R-ROLL-5, W-5, W-6)."""
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, {2}))
@@ -282,7 +288,7 @@ async def test_scaling_works_during_an_update(space: LiveScenario) -> None:
 
 
 async def test_reverting_works_during_an_update(space: LiveScenario) -> None:
-    """The old revision is used again, and groups that were not updated do not change (R-ROLL-10, R-REV-11, Q-5, W-19)."""
+    """The old revision is reused, and groups that were not updated do not change (R-ROLL-10, R-REV-11, Q-5, W-19)."""
     before = await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker("app:broken", gated=True))
 
@@ -300,7 +306,7 @@ async def test_reverting_works_during_an_update(space: LiveScenario) -> None:
 
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
 async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: int) -> None:
-    """A size change rolls, up and down, to groups of one and from them (R-REV-16, R-WSTS-4, Q-12)."""
+    """A size change causes a rollout, up and down, also to and from groups of one (R-REV-16, R-WSTS-4, Q-12)."""
     before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
     after = await space.settled()
@@ -309,7 +315,7 @@ async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: 
 
 
 async def test_differs_from_upstream_service_account_is_removed(space: LiveScenario) -> None:
-    """A server-side apply alone does not: nobody owns the alias `serviceAccount`, which restores it (docs/adr/0030)."""
+    """Server-side apply alone is not enough. The unowned alias `serviceAccount` restores it (docs/adr/0030)."""
     await space.create(SERVICE_ACCOUNTS.type_meta | {"metadata": {"name": "team"}}, SERVICE_ACCOUNTS)
     named = {"workerTemplate": pod_template(serviceAccountName="team")}
     assert accounts(await space.bring_up(lws(replicas=1, size=2, template=named))) == {"team"}
@@ -366,7 +372,7 @@ async def test_metadata_changes_replace_no_pod(space: LiveScenario) -> None:
 
 
 async def test_restart_policy_change_replaces_groups(space: LiveScenario) -> None:
-    """A restart policy change replaces groups (R-REV-16)."""
+    """A change to the restart policy replaces groups (R-REV-16)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(restartPolicy="None")
     after = await space.settled()

@@ -22,7 +22,7 @@ TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 async def test_table_has_the_columns_of_kubectl(space: LiveScenario) -> None:
-    """The columns of kubectl get (R-API-1, R-API-3)."""
+    """Tests the columns of kubectl get (R-API-1, R-API-3)."""
     await space.bring_up(lws(replicas=2, size=1))
     path = LEADERWORKERSETS.path(space.namespace)
     answer = await space.client.send(Request("GET", path, headers=TABLE))
@@ -39,7 +39,7 @@ async def test_table_has_the_columns_of_kubectl(space: LiveScenario) -> None:
 
 
 async def test_templates_get_defaults_of_ports_and_references_only(space: LiveScenario) -> None:
-    """Ports get a protocol and references a name; no other field of a pod is filled in (R-API-7, R-API-5)."""
+    """Ports receive a protocol, and references a name. No other pod field is set (R-API-7, R-API-5)."""
     template = pod_template()
     container = template["spec"]["containers"][0]
     container["ports"] = [{"containerPort": 80}]
@@ -70,7 +70,7 @@ async def test_template_without_containers_is_rejected(space: LiveScenario) -> N
 
 
 async def test_name_of_maximum_length_has_workers(space: LiveScenario) -> None:
-    """A label of worker pods has the name, the group's index and a hash (R-VAL-28)."""
+    """A worker pod label contains the name, the group index and a hash (R-VAL-28)."""
     await space.create(lws("a" * 50, replicas=1, size=2))
     await space.settled("a" * 50)
 
@@ -124,7 +124,7 @@ async def test_invalid_metadata_is_rejected(space: LiveScenario) -> None:
 
 
 async def test_status_has_no_other_fields(space: LiveScenario) -> None:
-    """The status has no other fields (R-API-9, R-API-10)."""
+    """The status does not contain other fields (R-API-9, R-API-10)."""
     state = await space.bring_up(lws(replicas=1, size=1))
     assert meta.status(state.leaderworkersets["web"]).keys() == {
         "conditions",
@@ -150,7 +150,7 @@ async def test_equivalent_values_start_no_rollout(space: LiveScenario) -> None:
 
 
 async def test_controller_corrects_the_leader_statefulset_only(space: LiveScenario) -> None:
-    """The controller corrects the leader StatefulSet only (Q-26, R-ARC-3)."""
+    """The controller corrects only the leader StatefulSet (Q-26, R-ARC-3)."""
     await space.bring_up(lws(replicas=2, size=2))
     note = {"metadata": {"annotations": {labels.REPLICAS: "7"}}}
     await space.patch(note, "web", resource=STATEFULSETS)
@@ -165,14 +165,14 @@ async def test_controller_corrects_the_leader_statefulset_only(space: LiveScenar
 
 
 async def test_pod_update_is_always_allowed(space: LiveScenario) -> None:
-    """A pod update is always allowed (R-ADM-16)."""
+    """A pod update is always permitted (R-ADM-16)."""
     await space.bring_up(lws(replicas=1, size=1))
     patched = await space.patch({"metadata": {"annotations": {"note": "mine"}}}, "web-0", resource=PODS)
     assert meta.annotations(patched)["note"] == "mine"
 
 
 async def test_differs_from_upstream_template_leader_name_is_ignored(space: LiveScenario) -> None:
-    """A template that was copied from a worker pod names the leader of that pod (R-POD-6, ADR 29)."""
+    """A template that was copied from a worker pod contains the leader name of that pod (R-POD-6, ADR 29)."""
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
@@ -181,7 +181,7 @@ async def test_differs_from_upstream_template_leader_name_is_ignored(space: Live
 
 
 async def test_topology_change_replaces_leaders_of_the_same_revision(space: LiveScenario) -> None:
-    """The annotation belongs to the template of the leaders, not to the revision (Q-8)."""
+    """The annotation belongs to the leader template and not to the revision (Q-8)."""
     before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
     await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
 
@@ -195,7 +195,7 @@ async def test_topology_change_replaces_leaders_of_the_same_revision(space: Live
 
 
 async def refused(space: LiveScenario, obj: JSONObject) -> APIError:
-    """Create an object that must be refused; return the error."""
+    """Create an object that must be rejected. Return the error."""
     with pytest.raises(APIError) as caught:
         await space.create(obj)
     return caught.value

@@ -1,4 +1,4 @@
-"""The amount that all objects of this process hold, by the attribute that holds it.
+"""The number of items in all objects of this process, by attribute.
 
 The collector's own list is not enough: it does not track a dict of texts and numbers, which is what most caches are. So
 the attributes of our objects are read, tracked or not.
@@ -14,7 +14,7 @@ HOLDERS: Final = (dict, list, set, deque)
 
 
 def held() -> Counter[str]:
-    """Return the number of things held by each attribute of our types, summed over all objects of the type."""
+    """Return the number of items in each attribute of the project's types, for all objects of the type."""
     sizes: Counter[str] = Counter()
     for owner in _ours():
         for attribute, value in _attributes(owner):
@@ -26,7 +26,7 @@ def held() -> Counter[str]:
 
 
 def types() -> Counter[str]:
-    """Return how many objects of each type of ours there are."""
+    """Return the number of objects of each of the project's types."""
     return Counter(_name(one) for one in _ours())
 
 

@@ -1,4 +1,4 @@
-"""A cluster keeps no memory of LeaderWorkerSets that were created and deleted for days."""
+"""Tests that a cluster does not retain memory of LeaderWorkerSets that were created and deleted for days."""
 
 import asyncio
 import logging
@@ -38,13 +38,13 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 pytestmark = pytest.mark.slow
 
 BETWEEN: Final = 240.0
-"""Seconds from one cycle to the next: an hour, the lifetime of events, has 15."""
+"""The interval between two cycles in seconds. An hour, which is the lifetime of events, has 15 cycles."""
 
 WARM: Final = 20
 CYCLES: Final = 40
 REVISIONS: Final = 500
 TOLERATED: Final = CYCLES // 2
-"""The permitted growth after the given number of cycles: less than one object for each."""
+"""The permitted growth after the given number of cycles, which is less than one object for each cycle."""
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
@@ -58,7 +58,7 @@ BOUNDS: Final = {
 
 @dataclass
 class SoakedCluster:
-    """A cluster with its controllers and ours, and the measurements of a test."""
+    """A cluster with all controllers, and the measurements of a test."""
 
     cluster: Cluster
     sets: Informer
@@ -66,7 +66,7 @@ class SoakedCluster:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def cycle(self, number: int) -> None:
-        """Create one group of two in a namespace of its own, and delete both when it is ready."""
+        """Create one group of two in a separate namespace. Delete both after the group is ready."""
         client, key = self.cluster.client("user"), ObjectKey(f"team-{number}", f"web-{number}")
         await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}})
         await client.create(LEADERWORKERSETS, group_of_two(key))
@@ -76,7 +76,7 @@ class SoakedCluster:
         await asyncio.sleep(BETWEEN)
 
     async def until(self, holds: Any) -> None:
-        """Wait until a condition holds."""
+        """Wait until a condition is true."""
         async with asyncio.timeout(600):
             while not holds():
                 self.changed.clear()

@@ -28,7 +28,10 @@ STATES: Final[tuple[type[Enum], ...]] = (
     RecreationState,
     SchedulingLevel,
 )
-"""States of ours and parts of decisions: code asks about one of them. All other enums of `api`, `core` and `capabilities` are values that users choose."""
+"""Enums that are states of the controllers or parts of decisions.
+
+All other enums in `api`, `core` and `capabilities` are user settings.
+"""
 
 
 def policies() -> dict[str, set[str]]:

@@ -16,7 +16,7 @@ SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 
 
 def at(path: str, schema: dict[str, Any] = SCHEMA) -> dict[str, Any]:
-    """Follow property names; `*` stands for the items of a list or the values of a map."""
+    """Follow property names. `*` represents the items of a list or the values of a map."""
     for name in path.split("."):
         schema = (schema.get("items") or schema["additionalProperties"]) if name == "*" else schema["properties"][name]
     return schema
@@ -32,7 +32,7 @@ def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str
 
 
 def test_definition_has_names_scope_and_version() -> None:
-    """Names, scope, version; no categories (R-API-1)."""
+    """The CRD has these names, this scope and this version, and no categories (R-API-1)."""
     assert CRD["metadata"]["name"] == "leaderworkersets.leaderworkerset.x-k8s.io"
     assert CRD["metadata"]["annotations"] == {"controller-gen.kubebuilder.io/version": "v0.17.2"}
     assert {name: value for name, value in CRD["spec"].items() if name != "versions"} == {
@@ -51,7 +51,7 @@ def test_definition_has_names_scope_and_version() -> None:
 
 
 def test_definition_has_status_and_scale_subresources() -> None:
-    """The definition has status and scale subresources (R-API-2)."""
+    """The CRD has status and scale subresources (R-API-2)."""
     assert VERSION["subresources"] == {
         "status": {},
         "scale": {
@@ -63,7 +63,7 @@ def test_definition_has_status_and_scale_subresources() -> None:
 
 
 def test_definition_has_no_validation_rules() -> None:
-    """The definition has no validation rules (N-API-6)."""
+    """The CRD has no validation rules (N-API-6)."""
     assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
 
 
@@ -183,7 +183,7 @@ def test_pod_templates_have_defaults(path: str, default: Any) -> None:
 
 
 def test_pod_templates_have_no_other_defaults() -> None:
-    """Templates get no imagePullPolicy, dnsPolicy or similar (R-API-7)."""
+    """Templates have no default for imagePullPolicy, dnsPolicy and similar fields (R-API-7)."""
     names = {path.rsplit(".", 1)[1] for path, schema in walk(schema_of("PodTemplateSpec")) if "default" in schema}
     assert names == {
         *("protocol", "name", "optional", "service", "fsType", "readOnly", "iscsiInterface"),

@@ -1,4 +1,4 @@
-"""The full version of the definition equals the slim one with descriptions."""
+"""The full version of the CRD equals the slim one with descriptions."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SLIM = leaderworkerset_crd()
 FULL = described(SLIM, DOCUMENT)
 
 WORDLESS = {"labels", "annotations", "finalizers", "name", "namespace"}
-"""Fields of embedded metadata, whose shape is a table of its own (R-API-5)."""
+"""Fields of embedded metadata, which have a separate table (R-API-5)."""
 
 
 def root(crd: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_every_field_is_described() -> None:
 
 
 def test_metadata_of_the_object_has_no_description() -> None:
-    """An API server refuses a definition with a description there."""
+    """An API server rejects a CRD with a description in this place."""
     assert root(FULL)["properties"]["metadata"] == {"type": "object"}
 
 

@@ -1,4 +1,4 @@
-"""The definitions of DisaggregatedSets and their role scalers (R-DS-1 to R-DS-6)."""
+"""Tests the CRDs of DisaggregatedSets and their role scalers (R-DS-1 to R-DS-6)."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def version(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def at(definition: dict[str, Any], path: str) -> dict[str, Any]:
-    """Follow property names; `*` stands for the items of a list."""
+    """Follow property names. `*` represents the items of a list."""
     found: dict[str, Any] = version(definition)["schema"]["openAPIV3Schema"]
     for name in path.split("."):
         found = found["items"] if name == "*" else found["properties"][name]
@@ -62,7 +62,7 @@ def test_role_scaler_has_a_scale_subresource() -> None:
 
 
 def test_roles_have_bounds_and_a_map_key() -> None:
-    """A set has two to ten roles of different names, and each has the spec of a LeaderWorkerSet (R-DS-3)."""
+    """A DisaggregatedSet has two to ten roles with different names and LeaderWorkerSet specs (R-DS-3)."""
     roles = at(SETS, "spec.roles")
     assert (roles["minItems"], roles["maxItems"]) == (2, 10)
     assert (roles["x-kubernetes-list-type"], roles["x-kubernetes-list-map-keys"]) == ("map", ["name"])
@@ -81,7 +81,7 @@ def test_slices_and_placement_have_bounds_and_values() -> None:
 
 
 def test_replicas_rule_rejects_zeros_of_some_roles_only() -> None:
-    """The replicas rule rejects zeros of some roles only (R-DS-4)."""
+    """The replicas rule rejects zeros in only some roles (R-DS-4)."""
     (rule,) = at(SETS, "spec")["x-kubernetes-validations"]
     assert "zero for all" in rule["message"]
 

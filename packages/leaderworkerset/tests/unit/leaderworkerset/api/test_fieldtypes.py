@@ -1,4 +1,4 @@
-"""The Go types of LeaderWorkerSets: golden revisions of the Go controller, and the recorded types (R-REV-6)."""
+"""Tests the Go types of LeaderWorkerSets with golden revisions of the Go controller and recorded types (R-REV-6)."""
 
 import json
 from pathlib import Path

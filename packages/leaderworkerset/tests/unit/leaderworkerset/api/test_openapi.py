@@ -1,4 +1,7 @@
-"""The shapes of the field tables against the OpenAPI document of a real API server: equal, but for what is named here."""
+"""Compares the field tables with the OpenAPI document of a real API server.
+
+Only the listed differences are permitted.
+"""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +45,7 @@ def resolved(field: JSONObject) -> JSONObject:
 
 
 def pairs() -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
-    """Yield every field: its type, its name, our schema, the document's."""
+    """Yield each field with its type, its name, and the schemas of the project and the document."""
     for struct in STRUCTS:
         ours, theirs = schema.schema_of(struct), DEFINITIONS[struct]
         for name, field in ours["properties"].items():
@@ -62,7 +65,7 @@ def test_types_have_the_same_fields() -> None:
 
 
 def kind_of(field: JSONObject) -> tuple[Any, ...]:
-    """Return the type of a field; numbers-or-texts are written in two ways."""
+    """Return the type of a field. Int-or-string fields have two notations."""
     if field.get("x-kubernetes-int-or-string") or "oneOf" in field:
         return ("int-or-string",)
     keys = ("type", "format", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
@@ -88,6 +91,6 @@ def test_defaults_equal_the_document_except_zero_values() -> None:
 
 
 def test_closed_sets_are_left_to_the_api_server() -> None:
-    """Upstream's definition accepts any text, and the API server refuses it when the pod is created (contract 1.2)."""
+    """Upstream's CRD accepts any string, and the API server rejects it when the pod is created (contract 1.2)."""
     ours = {(struct, name) for struct, name, field, _ in pairs() if "enum" in field}
     assert ours <= BY_MARKER

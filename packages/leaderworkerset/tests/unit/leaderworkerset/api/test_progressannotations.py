@@ -1,4 +1,4 @@
-"""Lines of programs and annotations about progress and hangs: the values that are read, also from hostile text."""
+"""Tests container output and annotations about progress and hangs: the parsed values, also from hostile strings."""
 
 from datetime import UTC, datetime, timedelta
 

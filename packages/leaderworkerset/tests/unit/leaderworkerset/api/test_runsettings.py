@@ -1,4 +1,4 @@
-"""The settings of a LeaderWorkerSet for progress and completion are read, and rejected if invalid."""
+"""Tests that the LeaderWorkerSet settings for progress and completion are parsed, and rejected if invalid."""
 
 from collections.abc import Mapping
 from datetime import timedelta

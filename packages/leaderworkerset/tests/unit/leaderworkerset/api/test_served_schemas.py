@@ -1,4 +1,4 @@
-"""The schema of LeaderWorkerSets that a local API server publishes."""
+"""Tests the LeaderWorkerSet schema that a local API server publishes."""
 
 from tests.unit.localkube.apiserver.routing.test_openapi_schemas import LWS, registry, schemas
 

@@ -1,4 +1,4 @@
-"""The structs, the table of Go types and the definitions have the same fields, and the same closed sets of values.
+"""Tests that the structs, the Go types and the CRDs have the same fields and the same enumerations.
 
 The definition of LeaderWorkerSets is built from the table, so that what one of the three lacks shows against the other.
 """
@@ -23,10 +23,10 @@ from leaderworkerset.api.disaggregatedset_crd import disaggregatedset_crd
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, RolloutStrategy
 
 PARTIAL = {DisaggregatedSet, RoleMetadata, RoleSpec, RoleRolloutStrategy, RoleRollingUpdate}
-"""The structs that only read some of the fields."""
+"""The structs that contain only a part of the fields."""
 
 OPEN = {(RolloutStrategy, "type"), (RoleRolloutStrategy, "type"), (Condition, "status")}
-"""Closed sets that stay texts: clients leave the type of the strategy empty (R-KQ-10), conditions are of Kubernetes."""
+"""Enumerations that remain strings. Clients omit the strategy type (R-KQ-10), and conditions belong to Kubernetes."""
 
 SCALARS = {"integer": int, "string": str, "boolean": bool, "object": dict}
 

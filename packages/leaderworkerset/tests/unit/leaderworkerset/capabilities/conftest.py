@@ -1,4 +1,4 @@
-"""Decisions of capabilities are repeated with the fields that caches keep, like those of the core."""
+"""Repeats decisions of capabilities with the cached fields, as for decisions of the core."""
 
 from tests.unit.leaderworkerset.core.conftest import _decide_again
 

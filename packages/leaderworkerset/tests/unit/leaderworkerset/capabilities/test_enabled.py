@@ -1,4 +1,4 @@
-"""The table of capabilities: each folder has its row, and other imports of a folder are counted."""
+"""Tests the table of capabilities. Each directory has a row, and other imports of a directory are counted."""
 
 import ast
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ EXAMPLE: Final = Capability(
 
 
 def importers() -> set[tuple[str, str]]:
-    """Return the modules outside a capability that import its folder, with its name; the table is for that."""
+    """Return the modules outside a capability that import its directory instead of using the table."""
     found = set()
     for path in SOURCE.rglob("*.py"):
         own = path.relative_to(SOURCE).parts
@@ -106,7 +106,7 @@ def test_exclusive_hook_is_refused_to_two_capabilities() -> None:
 
 
 def test_every_attribute_of_a_capability_is_combined() -> None:
-    """Every place is used by a capability, and the table combines all of them."""
+    """Each extension point is used by a capability, and the table combines all capabilities."""
     combined = {name for name in Extensions.__struct_fields__ if getattr(EXTENSIONS, name) != getattr(UPSTREAM, name)}
 
     assert combined == set(Extensions.__struct_fields__)
@@ -133,7 +133,7 @@ def test_example_capability_is_added_and_removed() -> None:
 
 @pytest.mark.parametrize("capability", ENABLED, ids=lambda capability: capability.name)
 def test_setting_that_decides_about_groups_wakes_them(capability: Capability) -> None:
-    """Otherwise a change takes effect only after the next change of each group."""
+    """Otherwise, a change has an effect only after the next change to each group."""
     ends = [step for step in capability.group_steps if step.place is not GroupPlace.COMPLETE]
     decides = ends or capability.fault_finders or capability.restarts is not upstream_restarts
     assert set(capability.settings) <= set(WAKING_GROUPS) or not decides

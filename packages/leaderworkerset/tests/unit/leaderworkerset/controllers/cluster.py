@@ -1,4 +1,4 @@
-"""A cluster in one process and virtual time: the embedded API server and controllers, ours, and a simulated kubelet.
+"""Runs a cluster in one process and virtual time: API server, controllers, manager, and a simulated kubelet.
 
 Pods are never bound to a node, so a deletion takes effect immediately, which is hardest to notice.
 """
@@ -74,7 +74,7 @@ class CountingTransport:
 
 
 class NodelessCluster(Scenario):
-    """The actions and queries of a test. Use `running()`; `further` kinds are also served."""
+    """The actions and queries of a test. Use `running()`. The kinds in `further` are also served."""
 
     namespace = NAMESPACE
 
@@ -89,7 +89,7 @@ class NodelessCluster(Scenario):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["NodelessCluster"]:
-        """Run the cluster without our controllers."""
+        """Run the cluster without the manager's controllers."""
         await self.server.start()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in (self._run_workloads(), self._collect(), self._run_pods())]
@@ -100,7 +100,7 @@ class NodelessCluster(Scenario):
 
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
-        """Run our controllers."""
+        """Run the manager's controllers."""
         async with product.controllers(Client(self.transport), self.clock, self.instruments, self.kinds):
             yield
 
@@ -114,7 +114,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def notes(self) -> list[str]:
-        """Return the texts of all events."""
+        """Return the messages of all events."""
         return [str(event.get("note")) for event in await self.objects(EVENTS)]
 
     async def revision_keys(self) -> list[str]:
@@ -132,7 +132,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def live_with_random_keys(self) -> None:
-        """Create a LeaderWorkerSet whose groups have random keys; let one fail twice, and all be replaced."""
+        """Create a LeaderWorkerSet with random keys. Let one group fail twice, and replace all groups."""
         spec = {"groupIdentity": "Hash"}
         await self.bring_up(builders.leaderworkerset_object("random", spec=spec))
         for _ in range(2):
@@ -148,7 +148,10 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def exhaust_and_recover(self) -> None:
-        """Create a LeaderWorkerSet whose only group has no restart; let it fail, recover it, and delete the set."""
+        """Create a LeaderWorkerSet whose only group has no remaining restart.
+
+        Let it fail, recover it, and delete all.
+        """
         await self.bring_up(builders.leaderworkerset_object("limited", replicas=1, template={"maxGroupRestarts": 0}))
         await self.restart_container("limited-0-1")
         await self.settle()
@@ -162,7 +165,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def end_together(self) -> None:
-        """Create a LeaderWorkerSet whose workers end with their leader, and scale it down slowly."""
+        """Create a LeaderWorkerSet whose workers terminate with their leader, and scale it down slowly."""
         metadata = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
         await self.bring_up(builders.leaderworkerset_object("ending", metadata=metadata))
         lws = ObjectKey(NAMESPACE, "ending")
@@ -184,7 +187,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def come_back(self) -> None:
-        """Create a LeaderWorkerSet whose groups return to their nodes, let its only group fail, and delete the set."""
+        """Create a LeaderWorkerSet whose groups return to their nodes, let its only group fail, and delete all."""
         metadata = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
         own = {"weight": 1, "preference": {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}}
         pods = builders.pod_template()
@@ -302,7 +305,7 @@ class _Silence:
 
 @lru_cache(maxsize=1)
 def served_kinds() -> list[Kind]:
-    """Return the served kinds; the webhook's function admits pods."""
+    """Return the served kinds. The webhook function admits pods."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
     return [*served, *map(kind_from_crd, MANAGED.definitions())]
 

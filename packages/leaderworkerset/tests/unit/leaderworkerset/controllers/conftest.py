@@ -8,5 +8,5 @@ from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 
 @pytest.fixture
 def cluster() -> AbstractAsyncContextManager[NodelessCluster]:
-    """Return a running cluster without our controllers."""
+    """Return a running cluster without the manager's controllers."""
     return NodelessCluster().running()

@@ -1,4 +1,4 @@
-"""The caches keep exactly the fields of foreign objects that the controllers read."""
+"""Tests that the caches contain exactly the fields of foreign objects that the controllers read."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
 @pytest.fixture(name="reads", scope="module")
 def _reads() -> list[Reads]:
-    """Make caches keep everything while a cluster runs, and record all fields that are read."""
+    """Make caches store all fields while a cluster runs, and record all fields that are read."""
     reads: list[Reads] = []
 
     def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:
@@ -145,7 +145,7 @@ ENDS: tuple[JSONObject, ...] = (
     {"reason": "NodeLost"},
     {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
 )
-"""The ends of pods, in all the ways in which a failure is reported."""
+"""Tests terminated pods with each way to report a failure."""
 
 
 def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
@@ -226,7 +226,7 @@ def test_undeclared_read_is_detected(
 
 
 def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
-    """The StatefulSet of another owner with the same name is not changed, and is reported (docs/adr/0030)."""
+    """A StatefulSet of another owner with the same name is not changed, and is reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, keeper=workers)

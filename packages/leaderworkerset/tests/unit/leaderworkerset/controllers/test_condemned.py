@@ -1,4 +1,4 @@
-"""A group that failed is not ready, from the failure of its pod to its recreation, whatever its pods report."""
+"""Tests that a failed group is not ready until its recreation, regardless of the pod status."""
 
 import pytest
 from tests import builders
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
 async def counted(cluster: NodelessCluster) -> tuple[int, bool]:
-    """Return the number of ready groups, and whether the set is Available."""
+    """Return the number of ready groups, and whether the LeaderWorkerSet is Available."""
     lws = await cluster.get(LEADERWORKERSETS, "web")
     return int(meta.status(lws).get("readyReplicas") or 0), meta.is_condition_true(lws, "Available")
 
@@ -25,7 +25,7 @@ async def fail_twice(cluster: NodelessCluster) -> None:
 
 
 async def test_group_that_waits_for_its_recreation_is_not_ready(cluster: NodelessCluster) -> None:
-    """All pods are Ready again: the kubelet restarted the container."""
+    """All pods are Ready again, because the kubelet restarted the container."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         assert await counted(cluster) == (2, True)

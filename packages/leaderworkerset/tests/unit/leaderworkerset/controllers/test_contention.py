@@ -1,4 +1,4 @@
-"""Another writer that takes back a field of the leaders' StatefulSet does not cause writes without end."""
+"""Tests that another writer of a leader StatefulSet field does not cause endless writes."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ class Adversary:
 
 
 async def test_field_that_is_taken_back_is_written_rarely(cluster: NodelessCluster) -> None:
-    """One Warning event names the field and both writers; a rollout of other content is not delayed."""
+    """One Warning event contains the field and both writers. A rollout of other content is not delayed."""
     async with cluster.managed(), asyncio.TaskGroup() as group:
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=2, size=1))
         label = min(set(meta.labels(await cluster.get(STATEFULSETS, "web"))) - {labels.NAME})

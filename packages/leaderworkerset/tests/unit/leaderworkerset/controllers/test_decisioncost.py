@@ -51,7 +51,7 @@ def test_facts_add_to_the_weight_of_documents() -> None:
 
 
 def test_weighing_stops_at_the_limit() -> None:
-    """The first document that is too large is enough; reading others would take time."""
+    """The first document that is too large is sufficient, because reading others would take time."""
     documents = iter([{"a": "x" * LIMIT}, {}, {}])
     assert is_large(documents)
     assert len(list(documents)) <= 1
@@ -114,7 +114,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_loop_continues_while_a_large_object_is_decided() -> None:
-    """Decisions about large sets are made in a thread, so that one LeaderWorkerSet does not stop all."""
+    """Tests that decisions for large workloads run in a thread, so that one workload does not block the others."""
     whole, one = asyncio.run(drivers_of(12_000))
 
     assert whole > 0

@@ -1,4 +1,4 @@
-"""The controller of disruption budgets: its triggers, its cached fields, and its permissions."""
+"""Tests the controller of disruption budgets: its triggers, its cached fields, and its permissions."""
 
 from contextlib import closing
 from typing import Any
@@ -31,7 +31,7 @@ SET = ObjectKey(builders.NAMESPACE, "web")
 
 
 def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
-    """Return a pod of group 0; the pod with index 0 is the leader."""
+    """Return a pod of group 0. The pod with index 0 is the leader."""
     own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(index)}
     fields = {"name": f"web-0-{index}", "namespace": builders.NAMESPACE, "uid": "u", "labels": own} | metadata
     return {"kind": "Pod", "metadata": fields, "spec": {"nodeName": node}}

@@ -1,4 +1,4 @@
-"""A busy namespace does not delay others: the controllers on the embedded API server, with a quota of requests."""
+"""Tests that a busy namespace does not delay others, on the embedded API server with a quota of requests."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 RATE = 10
 LATENCY = 0.02
 BUSY = 40
-"""LeaderWorkerSets of the busy namespace, whose writes take the quota for a quarter of a minute."""
+"""The number of LeaderWorkerSets in the busy namespace, whose writes use the quota for a quarter of a minute."""
 
 EDITS = 3
 
@@ -30,7 +30,7 @@ def now() -> float:
 
 
 class Slow(LimitedTransport):
-    """Limits and delays requests, and records the first write of each set."""
+    """Limits and delays requests, and records the first write for each LeaderWorkerSet."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, TokenBucket(RATE, RATE), clock)
@@ -46,7 +46,7 @@ class Slow(LimitedTransport):
 
 
 async def create(cluster: NodelessCluster, namespace: str, name: str) -> None:
-    """Create a set that needs a revision, a StatefulSet, a Service and a status."""
+    """Create a LeaderWorkerSet that needs a revision, a StatefulSet, a Service and a status."""
     made = builders.leaderworkerset_object(name=name)
     of_set = {"metadata": {"name": name, "namespace": namespace}, "spec": made["spec"] | {"replicas": 0}}
     await cluster.client.create(LEADERWORKERSETS, made | of_set)

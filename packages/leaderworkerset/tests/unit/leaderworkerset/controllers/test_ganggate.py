@@ -1,4 +1,4 @@
-"""The controller of the built-in gate: its sums, its cached fields, and its triggers."""
+"""Tests the controller of the built-in gate: its sums, its cached fields, and its triggers."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_pod_counts_from_its_binding_with_its_current_requests() -> None:
 
 
 def test_caches_keep_only_the_fields_that_are_read() -> None:
-    """Every cached field of all pods of a cluster costs memory."""
+    """Each cached field of all pods in a cluster needs memory."""
     reads: list[Reads] = []
 
     def tracked(obj: JSONObject, projection: Projection) -> JSONObject:

@@ -1,4 +1,4 @@
-"""The content of one object cannot harm others: the controllers on the embedded API server."""
+"""Tests that the content of one object cannot affect others, on the embedded API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Verbatim(CountingTransport):
-    """Sends the text of `data` as kube-apiserver does: unchanged, byte for byte."""
+    """Sends `data` byte for byte as kube-apiserver does."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
@@ -33,7 +33,7 @@ async def _verbatim(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def comes_up(cluster: NodelessCluster, name: str) -> bool:
-    """Create a set and return whether it becomes available."""
+    """Create a LeaderWorkerSet. Return whether it becomes available."""
     await cluster.bring_up(builders.leaderworkerset_object(name=name))
     return meta.is_condition_true(await cluster.get(LEADERWORKERSETS, name), "Available")
 

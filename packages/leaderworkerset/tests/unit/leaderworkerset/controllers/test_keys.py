@@ -1,4 +1,4 @@
-"""The keys that a change enqueues."""
+"""Tests the keys that a change enqueues."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_statefulset_enqueues_the_owner_in_its_name(change: Change, keys: set[Ob
 
 
 def test_new_or_deleted_revision_enqueues_its_leaderworkerset() -> None:
-    """A revision that is observed late may be unneeded. The record of a group's recreations enqueues nothing."""
+    """A revision that is observed late may be unused. The record of a group's recreations does not enqueue a key."""
     revision = builders.revision(LWS)
     record = revision | {"metadata": revision["metadata"] | {"labels": {labels.NAME: "web"}}}
 
@@ -121,7 +121,7 @@ def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
     ],
 )
 def test_leader_of_a_foreign_controller_is_not_ours(kind: str, name: str, *, is_ours: bool) -> None:
-    """The manager deletes outdated leaders, so the labels of a pod are not enough (docs/adr/0030)."""
+    """The manager deletes outdated leaders, so the pod labels are not sufficient (docs/adr/0030)."""
     owner = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "uid": "u"}}
     leader = owned_by(owner, LEADER)
     assert list(indexes.leader_values(leader)) == ["default/web"] * is_ours
@@ -129,7 +129,7 @@ def test_leader_of_a_foreign_controller_is_not_ours(kind: str, name: str, *, is_
 
 
 def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:
-    """Revisions of StatefulSets carry the labels of our pods (R-REV-3), records no key."""
+    """Revisions of StatefulSets have the labels of the pods (R-REV-3), and records have no key."""
     revision = builders.revision(LWS)
     bare = {name: value for name, value in revision["metadata"].items() if name != "ownerReferences"}
 

@@ -1,4 +1,4 @@
-"""An update begins with the API server's state of the leaders, even if the caches are late."""
+"""An update starts with the API server's state of the leaders, even if the caches are outdated."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,10 @@ pytestmark = pytest.mark.virtual_time
 
 
 class LateWatch(CountingTransport):
-    """Delivers no change of one kind until `on_time` is set; loses the answer of the next patch after `lost` was cleared."""
+    """Delays changes of one kind until `on_time` is set.
+
+    Loses the response to the next patch after `lost` is cleared.
+    """
 
     def __init__(self, cluster: NodelessCluster, late: Resource) -> None:
         super().__init__(cluster.server, "manager")

@@ -1,4 +1,4 @@
-"""The groups that have to leave nodes, by the cached objects."""
+"""Tests which groups must leave nodes, based on cached objects."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ CLOSED: JSONObject = {"metadata": {"name": "node-1"}, "spec": {"unschedulable": 
 
 
 def obj(kind: str, name: str, uid: str, owner: tuple[str, str, str], rank: int = 0) -> JSONObject:
-    """Return an object of group 0; a pod of a rank of its own."""
+    """Return an object of group 0. For a rank, it is the rank's pod."""
     named = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(rank)}
     reference = {"apiVersion": "v1", "kind": owner[0], "name": owner[1], "uid": owner[2], "controller": True}
     metadata = {"namespace": "default", "name": name, "uid": uid, "labels": named, "ownerReferences": [reference]}
@@ -57,6 +57,6 @@ def test_group_with_a_worker_on_a_closed_node_must_leave() -> None:
 
 
 def test_workers_of_an_earlier_leader_do_not_move_the_new_one() -> None:
-    """The workers will be deleted; before, the new leader was deleted again although it had no node."""
+    """The workers will be deleted. Previously, the new leader was deleted again although it was unscheduled."""
     assert leaving(LEADER, WORKERS, worker("before")) == {}
     assert leaving(LEADER, BEFORE, worker("before")) == {}

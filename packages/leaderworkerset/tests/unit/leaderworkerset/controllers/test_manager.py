@@ -1,4 +1,4 @@
-"""Both controllers together on the embedded API server, with its StatefulSet controller and garbage collector."""
+"""Tests both controllers on the embedded API server, with its StatefulSet controller and garbage collector."""
 
 import asyncio
 from functools import partial
@@ -22,7 +22,7 @@ async def status_of(cluster: NodelessCluster) -> JSONObject:
 
 
 async def test_groups_start_and_then_nothing_is_written(cluster: NodelessCluster) -> None:
-    """At rest there are no writes (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
+    """After reconciliation, there are no writes (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-0-2", "web-1", "web-1-1", "web-1-2"]
@@ -61,7 +61,7 @@ EDITS: dict[str, JSONObject] = {
 
 
 async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: NodelessCluster) -> None:
-    """Fields of other owners are kept (R-LSTS-1, Q-26)."""
+    """Fields of other owners do not change (R-LSTS-1, Q-26)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
         applied = await cluster.get(STATEFULSETS, "web")
@@ -79,7 +79,7 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Node
 
 
 async def test_groups_are_added_and_removed(cluster: NodelessCluster) -> None:
-    """The set is scaled from 2 to 5 to 1 groups, and remaining groups do not change (R-ROLL-3, R-ARC-5)."""
+    """The number of groups changes from 2 to 5 to 1, and remaining groups do not change (R-ROLL-3, R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         first = await cluster.uids()
@@ -94,7 +94,7 @@ async def test_groups_are_added_and_removed(cluster: NodelessCluster) -> None:
 
 
 async def test_template_is_rolled_out_group_by_group(cluster: NodelessCluster) -> None:
-    """Every group is replaced once, one at a time, and one revision remains (R-ROLL-10, R-REV-14)."""
+    """Each group is replaced once, one at a time, and one revision remains (R-ROLL-10, R-REV-14)."""
     unavailable: list[int] = []
 
     async def watch() -> None:
@@ -124,7 +124,7 @@ async def test_template_is_rolled_out_group_by_group(cluster: NodelessCluster) -
 
 @pytest.mark.slow
 async def test_reverted_template_creates_no_third_revision(cluster: NodelessCluster) -> None:
-    """A reverted template creates no third revision (Q-5)."""
+    """A reverted template does not create a third revision (Q-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
         (key,) = await cluster.revision_keys()
@@ -197,7 +197,7 @@ async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster
 
 
 async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluster) -> None:
-    """Five times within two minutes; the next waits, also under the next manager (docs/adr/0003)."""
+    """After five times within two minutes, the next one is delayed, also after a restart (docs/adr/0003)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         for _ in range(5):
@@ -219,7 +219,7 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluste
 
 
 async def test_worker_deleted_during_an_error_recreates_its_group(cluster: NodelessCluster) -> None:
-    """The counts of restarts are unreadable at that time, so the set is not Available until they are corrected."""
+    """The restart counts are unreadable at that time, so the condition Available is False until a correction."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1, template={"maxGroupRestarts": 3}))
         before = await cluster.uids()
@@ -289,7 +289,7 @@ async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: NodelessC
 
 
 async def test_each_group_can_have_its_own_service(cluster: NodelessCluster) -> None:
-    """Each group can have its own service (R-SVC-2, R-SVC-7)."""
+    """Each group can have a separate Service (R-SVC-2, R-SVC-7)."""
     own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(spec=own))
@@ -298,7 +298,7 @@ async def test_each_group_can_have_its_own_service(cluster: NodelessCluster) -> 
 
 
 async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -> None:
-    """A group whose worker StatefulSet was deleted keeps its leader (R-SVC-5, R-WSTS-5, R-ARC-7)."""
+    """A group whose worker StatefulSet was deleted retains its leader (R-SVC-5, R-WSTS-5, R-ARC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         leader = (await cluster.uids())["web-1"]
@@ -312,7 +312,7 @@ async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_deletion_leaves_nothing(cluster: NodelessCluster, propagation: Any) -> None:
-    """Deletion leaves nothing (R-ARC-5)."""
+    """After the deletion, no object remains (R-ARC-5)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
         await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)

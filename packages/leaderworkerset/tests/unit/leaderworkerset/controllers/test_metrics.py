@@ -1,4 +1,4 @@
-"""Metrics of LeaderWorkerSets: read from the cache on request, or counted at each change."""
+"""Tests the metrics of LeaderWorkerSets, which are read from the cache or counted at each change."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ async def test_metrics_cover_the_sets_of_a_cluster() -> None:
 
 
 async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
-    """A LeaderWorkerSet has one line, and none if its groups never failed."""
+    """A LeaderWorkerSet has one log line, or none if its groups never failed."""
     cluster, metrics = NodelessCluster(), Metrics()
     cluster.instruments = MANAGED.instruments(metrics)
     place = f'leaderworkerset="web",namespace="{NAMESPACE}"'

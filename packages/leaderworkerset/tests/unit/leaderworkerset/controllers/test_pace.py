@@ -1,4 +1,4 @@
-"""When a status is written: changes of counts wait, and nothing else waits with them (R-STAT-3)."""
+"""Tests when a status is written. Only count changes are delayed (R-STAT-3)."""
 
 import pytest
 from msgspec.structs import replace

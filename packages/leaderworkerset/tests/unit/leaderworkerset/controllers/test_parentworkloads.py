@@ -1,4 +1,4 @@
-"""The Workload of an owner is found through owner references, or there is a reason."""
+"""Tests that the Workload of an owner is found through owner references, or that there is a reason."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -28,7 +28,7 @@ APPROVED = {"api-approved.kubernetes.io": "unapproved, for tests"}
 
 
 class Guarded(InProcessTransport):
-    """A connection that gets an error for some paths."""
+    """A connection that receives an error for some paths."""
 
     errors: dict[str, Exception]
 
@@ -49,7 +49,7 @@ async def create(
 
 
 async def owned(client: Client, name: str, owner: JSONObject) -> JSONObject:
-    """Create a Workload that an owner controls and that names it."""
+    """Create a Workload that an owner controls and that refers to it."""
     group = owner["apiVersion"].rpartition("/")[0]
     reference = {"kind": owner["kind"], "name": meta.name(owner)} | ({"apiGroup": group} if group else {})
     return await create(client, WORKLOADS, name, owner, spec={"controllerRef": reference})

@@ -1,4 +1,4 @@
-"""The declared permissions are exactly the ones that the controllers use."""
+"""Tests that the declared permissions are exactly the used ones."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -66,7 +66,7 @@ async def live_through_everything(cluster: NodelessCluster) -> None:
 
 
 async def roll_roles(cluster: NodelessCluster) -> None:
-    """Cause all writes of the controller of DisaggregatedSets: roles, a scaler, services, a rollout."""
+    """Cause all writes of the DisaggregatedSet controller: roles, a scaler, Services, and a rollout."""
     external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
     metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
     await cluster.client.create(DISAGGREGATED_SETS, external | {"metadata": metadata})
@@ -80,7 +80,7 @@ async def roll_roles(cluster: NodelessCluster) -> None:
 
 
 async def needs_of_controllers(cluster: NodelessCluster, life: Life, *, is_old: bool) -> set[Need]:
-    """Run the controllers during some events; return the permissions that were needed."""
+    """Run the controllers during some events. Return the required permissions."""
     transport = RecordingTransport(InProcessTransport(cluster.server, "manager"), is_old=is_old)
     async with asyncio.TaskGroup() as tasks:
         running = Controllers(MANAGED, Client(transport), clock=cluster.clock, instance="test")
@@ -92,7 +92,10 @@ async def needs_of_controllers(cluster: NodelessCluster, life: Life, *, is_old: 
 
 @pytest.mark.slow
 async def test_controllers_use_exactly_the_declared_permissions() -> None:
-    """The permissions equal a subset of contract 12.5; older API servers are listed, newer ones stream their lists."""
+    """The permissions are a subset of contract 12.5.
+
+    Older API servers are listed, and newer ones stream their lists.
+    """
     async with NodelessCluster().running() as cluster:
         needs = await needs_of_controllers(cluster, live_through_everything, is_old=False)
         needs |= await needs_of_controllers(cluster, NodelessCluster.settle, is_old=True)

@@ -1,4 +1,4 @@
-"""A manager of an older role may not write the status of StatefulSets: broken groups then wait, and nothing fails."""
+"""Tests a manager with an older role, which may not write StatefulSet statuses. Broken groups wait."""
 
 import pytest
 from testkit.fakes import failure
@@ -37,7 +37,7 @@ async def images(cluster: NodelessCluster) -> dict[str, str]:
 
 
 async def test_rollout_waits_for_the_permission_without_failing(cluster: NodelessCluster) -> None:
-    """The partition keeps the broken group as with the Go controller; one Warning names the permission."""
+    """The partition blocks the broken group as in the Go controller. One Warning contains the missing permission."""
     cluster.transport = transport = OlderRole(cluster)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))

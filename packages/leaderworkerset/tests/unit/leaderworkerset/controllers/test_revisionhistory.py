@@ -1,4 +1,4 @@
-"""The history of revisions in a cluster: the kept revisions, and the ones that clients see."""
+"""Tests the revision history in a cluster: the preserved revisions, and the visible ones."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ def controllers_of(cluster: NodelessCluster, transport: Transport) -> Controller
 
 
 async def stop_in_the_middle(cluster: NodelessCluster, seconds: float) -> float:
-    """Request the stop when the first write has begun; return the seconds it took."""
+    """Request the stop after the first write has started. Return the duration in seconds."""
     transport = SlowTransport(cluster.transport, seconds)
     controllers = controllers_of(cluster, transport)
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Every decision of these tests is repeated with the fields that the caches keep, and must be the same."""
+"""Repeats each decision with the cached fields. The result must be the same."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Settings of recreations: valid annotations, and their effect."""
+"""Tests the settings of recreations: valid annotations, and their effect."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Groups that hang are recreated if their set requests it, as after any other failure."""
+"""Tests that hanging groups are recreated on request, as after any other failure."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""Groups that run to completion: how their end is seen, and that nothing follows it (docs/adr/0026-progress-and-completion.md)."""
+"""Tests groups that run to completion: how it is detected, and that no restart follows (docs/adr/0026)."""
 
 from datetime import timedelta
 from typing import Any
@@ -121,7 +121,7 @@ def test_group_that_runs_again_loses_its_finalizer() -> None:
     ],
 )
 def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any], *, has_failed: bool) -> None:
-    """For sets that run to completion, this differs from R-POD-4, where every restart is a failure."""
+    """For workloads that run to completion, this differs from R-POD-4, in which each restart is a failure."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
     members = builders.live_group(leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
     assert bool(failures.failed_pods(leaderworkerset.decode(LWS), members, [runtocompletion.excuses])) is has_failed

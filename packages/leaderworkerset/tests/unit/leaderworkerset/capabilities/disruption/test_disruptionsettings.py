@@ -1,4 +1,4 @@
-"""The limit of unavailable groups: the annotation of a LeaderWorkerSet, and the manager's setting."""
+"""Tests the limit of unavailable groups: the LeaderWorkerSet annotation, and the manager's setting."""
 
 from typing import Any
 
@@ -48,6 +48,6 @@ def test_manager_setting_applies_without_the_annotation() -> None:
 
 
 def test_surge_only_rollout_permits_one_eviction() -> None:
-    """Evictions get no surge groups, so with 0 no node could be drained."""
+    """Evictions do not create surge groups, so a limit of 0 would prevent any drain."""
     only_surge = spec(maxUnavailable=0, maxSurge=1)
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, only_surge) == 1

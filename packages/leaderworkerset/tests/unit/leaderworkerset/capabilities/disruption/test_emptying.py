@@ -1,4 +1,4 @@
-"""The nodes that are being drained, for each pod."""
+"""The nodes that are being drained, by pod."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The groups that are open for evictions, rule by rule (ADR 22)."""
+"""Tests each rule for the groups that may be evicted (ADR 22)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -49,7 +49,10 @@ def test_unavailable_group_uses_the_budget_and_stays_open() -> None:
 
 
 def test_failed_closed_group_replaces_an_open_one() -> None:
-    """The open group is closed first. The broken group is opened when no eviction is pending, as it serves nobody."""
+    """The open group is closed first.
+
+    The broken group is opened when no eviction is pending, as it does not serve.
+    """
     assert decide(opened("0"), group("1", healthy=1)) == ("0", "")
     assert decide(group("0"), group("1", healthy=1)) == ("", "1")
     assert decide(group("0", healthy=1), group("1", healthy=1)) == ("", "")
@@ -178,7 +181,7 @@ def test_window_never_exceeds_the_budget(
 def test_window_is_stable_and_opens_every_group_in_turn(
     groups: list[ProtectedGroup], limit: int, watches: bool
 ) -> None:
-    """The start is any state in which all groups are complete, and writes are observed immediately."""
+    """The initial state is any state with complete groups, and writes are observed immediately."""
     whole = [replace(one, is_present=True, budget=group(one.label).budget) for one in groups]
     settings = DisruptionSettings(watches_nodes=watches)
     seen: set[str] = set()

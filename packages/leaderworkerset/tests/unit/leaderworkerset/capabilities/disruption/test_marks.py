@@ -1,4 +1,4 @@
-"""The marks that keep autoscalers from evicting a group while it starts."""
+"""Tests the annotations with which autoscalers do not evict a starting group."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The budgets of a LeaderWorkerSet as writes (ADR 22): created, closed, opened, corrected and removed."""
+"""Tests the writes of a LeaderWorkerSet's budgets (ADR 22): created, closed, opened, corrected and removed."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ def plan(
 
 
 def told(found: Plan) -> list[str]:
-    """Return the writes, in words."""
+    """Return readable writes."""
     words = []
     for action in flat(found.actions):
         match action:
@@ -129,7 +129,7 @@ def test_terminating_leader_counts_as_absent_unless_replaced(going: dict[str, An
 
 
 def test_group_that_waits_for_its_recreation_counts_as_absent() -> None:
-    """Its pods may be Ready: no other group is opened meanwhile, and it has nothing left to protect."""
+    """Its pods may be Ready. No other group is opened in the meantime, and it has nothing left to protect."""
     obj = lws()
     failed = leader("1", uid="uid-of-web-1")
     annotations = {

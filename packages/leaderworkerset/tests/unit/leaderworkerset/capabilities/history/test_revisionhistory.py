@@ -16,7 +16,7 @@ KEY = builders.key_of(LWS)
 
 
 def revision(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
-    """Return a revision of its own content, or with the image of another revision."""
+    """Return a revision with its own content, or with the image of another revision."""
     made = builders.revision(builders.leaderworkerset_object(image=image or f"app:{number}-old"), number=number)
     return made if owned else made | {"metadata": meta.metadata(made) | {"ownerReferences": []}}
 
@@ -90,7 +90,7 @@ def test_newest_of_equal_revisions_is_kept() -> None:
 
 
 def test_orphaned_revisions_are_adopted_unless_owned_by_others() -> None:
-    """A LeaderWorkerSet that was recreated next to its old revisions can be undone to them."""
+    """Tests that a recreated LeaderWorkerSet with old revisions can be rolled back to them."""
     stranger = past(2)
     stranger["metadata"]["ownerReferences"] = [stranger["metadata"]["ownerReferences"][0] | {"uid": "another"}]
     orphans = [revision(4, owned=False), past(3, owned=False)]
@@ -118,7 +118,7 @@ def test_history_has_a_label_selector() -> None:
 
 @pytest.mark.parametrize(("count", "mebibytes", "expected"), [(9, 1, 3), (2, 5, 1), (9, 0, 9)])
 def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes: int, expected: int) -> None:
-    """The newest revision is always kept, so that an update can be undone."""
+    """The newest revision is always preserved, so that an update can be undone."""
     found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
     newest = revisionhistory.newest(found, KEY, 10)
     assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))

@@ -12,7 +12,7 @@ PATH = f"metadata.annotations.{labels.IN_PLACE}"
 
 
 def errors(way: str | None, stored: str | None = None, **fields: Any) -> list[str]:
-    """Return the errors of an annotation; with `stored`, of an update from that."""
+    """Return the errors of an annotation. With `stored`, return the errors of an update from that value."""
     old, new = (
         leaderworkerset.decode(
             builders.leaderworkerset_object(
@@ -35,13 +35,13 @@ def test_invalid_in_place_value_is_rejected_unless_stored() -> None:
 
 
 def test_in_place_update_rejects_random_keys() -> None:
-    """A ReplicaSet selects its pods by the hash of its template, so a pod cannot change to another revision."""
+    """A ReplicaSet selects its pods by the hash of its template, so a pod cannot change its revision."""
     text = "groups are updated in place with groupIdentity Ordinal only: remove this annotation"
     assert errors("Only", spec={"groupIdentity": "Hash"}) == [f'{PATH}: Invalid value: "Only": {text}']
 
 
 def restarts(text: str, policy: str = "RecreateGroupAfterStart", stored: str = "") -> list[str]:
-    """Return the errors of tolerated restarts with a restart policy; with `stored`, of an update from that policy."""
+    """Return the errors of tolerated restarts with a restart policy. With `stored`, return those of an update."""
     new, old = (
         leaderworkerset.decode(
             builders.leaderworkerset_object(

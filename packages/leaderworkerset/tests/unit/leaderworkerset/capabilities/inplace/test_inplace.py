@@ -50,7 +50,7 @@ def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
 
 
 def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed: int = 3) -> ObservedLeaderWorkerSet:
-    """Return a rollout whose leader StatefulSet holds the groups below the partition."""
+    """Return a rollout whose leader StatefulSet blocks the groups below the partition."""
     key = builders.key_of(obj)
     statefulset = cases.live(obj, partition=partition, replicas=4)
     statefulset["metadata"] |= {"generation": 3}
@@ -104,7 +104,7 @@ def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
 def test_rollout_marks_groups_in_order_before_the_partition(
     letters: str, partition: int, marks: list[str], written: list[int]
 ) -> None:
-    """As many groups are marked as the partition would have released (R-ROLL-6, R-ROLL-7)."""
+    """The number of marked groups equals the number that the partition would have released (R-ROLL-6, R-ROLL-7)."""
     observed = rolling(letters, partition=partition)
     assert (marked(observed), partitions(observed)) == (marks, written)
 
@@ -146,7 +146,7 @@ def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
 
 
 def test_partition_releases_groups_without_the_annotation() -> None:
-    """A value that no webhook has rejected is treated alike."""
+    """A value that no webhook has rejected has the same effect."""
     for way in ("", "Sometimes"):
         plain = rolling("OOOO", lws("app:2", way))
         assert (marked(plain), partitions(plain)) == ([], [3])
@@ -168,7 +168,7 @@ def test_only_policy_still_recreates_unready_groups() -> None:
 
 
 def test_group_between_revisions_is_recreated_immediately() -> None:
-    """The group is between two revisions, and a change of images alone cannot give it another size."""
+    """The group is between two revisions, and an image change alone cannot change its size."""
     for way in ("", "Only"):
         actions = flat(decide(rolling("OmOO", lws("app:2", way, size=3)), builders.NOW).plan.actions)
         assert [one.key.name for one in actions if isinstance(one, Delete)] == ["web-1"]
@@ -187,7 +187,7 @@ def test_group_between_revisions_is_recreated_immediately() -> None:
 def test_group_that_cannot_be_resized_gets_the_new_revision(
     way: str, partition: int, written: list[int], deleted: list[str]
 ) -> None:
-    """The partition moves below the group first, because an earlier deleted leader would return unchanged."""
+    """The partition first moves below the group, because an earlier deleted leader would return unchanged."""
     observed = rolling("OOOR", lws("app:2", way), partition=partition)
     actions = list(flat(decide(observed, builders.NOW).plan.actions))
     assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)

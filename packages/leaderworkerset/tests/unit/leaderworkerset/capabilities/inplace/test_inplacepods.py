@@ -1,4 +1,4 @@
-"""The record about the containers of a pod that is updated in place, and the restarts that are not failures."""
+"""Tests the record of the containers in a pod that is updated in place, and the restarts that are not failures."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ UNTIL = "2026-01-02T03:04:05Z"
 
 
 def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", image: str = "app:1") -> JSONObject:
-    """Return a leader whose only container runs; `before` is its record."""
+    """Return a leader whose only container runs. `before` is its record."""
     found = builders.leader_pod(
         builders.leaderworkerset_object(),
         annotations={labels.IN_PLACE_BEFORE: before} if before else {},
@@ -29,7 +29,10 @@ def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", ima
 
 
 def waiting(before: str, **facts: Any) -> JSONObject:
-    """Return a leader whose container ended and waits for its image; a kubelet reports the ID of the ended container."""
+    """Return a leader whose container terminated and waits for its image.
+
+    A kubelet reports the terminated container's ID.
+    """
     found = pod(before, **facts)
     found["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
     return found
@@ -61,7 +64,7 @@ def waiting(before: str, **facts: Any) -> JSONObject:
     ],
 )
 def test_record_has_the_restarts_that_the_change_causes(found: JSONObject, expected: str) -> None:
-    """A container that is already being ended is not counted twice; a container whose image is reverted continues."""
+    """A container that is already terminating is not counted twice. A container whose image is reverted continues."""
     assert inplacepods.record(found, {"main": "app:2"}, UNTIL) == expected
 
 
@@ -99,7 +102,7 @@ def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expect
     ids=["it continues", "ended twice", "once more", "much later"],
 )
 def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: str, expected: bool) -> None:
-    """The kubelet stopped the container and starts it again, with the reverted image or the first one."""
+    """The kubelet stopped the container and restarts it with the reverted or the first image."""
     found = pod(f"main=0==={UNTIL}", restarts=restarts)
     found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
     assert failures.has_failed(found, excuses=[inplacegroups.excuses]) is expected

@@ -1,4 +1,4 @@
-"""CPU and memory that change in place: the changes, their record, and the kubelet's reports (ADR 24)."""
+"""Tests in-place changes to CPU and memory: their record, and the kubelet's reports (ADR 24)."""
 
 from typing import Any
 

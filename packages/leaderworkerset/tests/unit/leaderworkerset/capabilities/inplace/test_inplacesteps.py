@@ -1,4 +1,4 @@
-"""The steps of a group that is updated in place, each from what is observed (docs/adr/0024-update-in-place.md)."""
+"""Tests the steps of a group that is updated in place, from the observed state (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def group(
     mark: str = AFTER,
     **ran: Any,
 ) -> LiveGroup:
-    """Return a marked group: which of its pods are of the new revision, and what the StatefulSet of its workers is of."""
+    """Return a marked group, with the revisions of its pods and of its worker StatefulSet."""
     led = pod(
         builders.leader_pod(OLD, annotations=MARK | {labels.IN_PLACE_REVISION: mark, labels.SIZE: "2"}),
         new=leader,
@@ -92,7 +92,10 @@ WALK = {
 
 
 def taken_back() -> LiveGroup:
-    """Return a group that goes back from an image that cannot be pulled: its container ended, and keeps its ID."""
+    """Return a group that is reverted from an image that cannot be pulled.
+
+    Its container terminated, and has its ID.
+    """
     found = group(worker=True, leader=True, key=BEFORE, mark=BEFORE)
     for one in found.objects.pods:
         one["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
@@ -187,7 +190,7 @@ def sized(image: str, cpu: str) -> JSONObject:
 
 
 def test_cpu_and_memory_are_resized_after_the_labels() -> None:
-    """The desired amounts are recorded with the labels, so that they are known after an interruption."""
+    """The target amounts are recorded with the labels, so that they are available after an interruption."""
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
     for one in (*observed.objects.pods, *observed.objects.statefulsets):

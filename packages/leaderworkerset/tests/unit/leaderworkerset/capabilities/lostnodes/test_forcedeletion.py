@@ -20,7 +20,7 @@ from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS, deleting=True, node="n1")
 WORKER = builders.worker_pod(LEADER, deleting=True, node="n1")
-"""Both are Terminating since a second ago."""
+"""Both have been terminating for a second."""
 
 
 def node(ready: str | None, *taints: str) -> JSONObject:
@@ -61,7 +61,7 @@ def test_worker_on_a_lost_node_is_released(found: JSONObject | None, why: str) -
 
 
 def test_worker_on_a_reporting_node_is_not_released() -> None:
-    """The program ends slowly, or a finalizer keeps the pod, so the manager does not delete it by force."""
+    """The container terminates slowly, or the pod has a finalizer, so the manager does not force its deletion."""
     assert forcedeletion.release(stuck(WORKER), {"n1": node("True")}) == PolicyDecision(actions=(), requeue_after=30.0)
 
 

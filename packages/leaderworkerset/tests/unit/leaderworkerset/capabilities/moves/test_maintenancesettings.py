@@ -1,4 +1,4 @@
-"""The groups that are moved off closed nodes (docs/adr/0023)."""
+"""Tests the groups that are moved from cordoned nodes (docs/adr/0023)."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""The groups that are moved now: within the rollout's budget, and none twice (docs/adr/0023)."""
+"""Tests which groups are moved now: within the rollout budget, and no group twice (docs/adr/0023)."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def reported(decision: Decision) -> list[tuple[str, str, str]]:
 def decided(
     obj: dict[str, Any], leaving: str, *, unready: str = "", ending: str = "", count: int = 4, made_of: str = "web-1"
 ) -> Decision:
-    """Decide about `count` groups; each text names groups by their indexes."""
+    """Decide for `count` groups. Each string contains group indexes."""
     typed = leaderworkerset.decode(obj)
     desired = statefulsets.build(
         obj,
@@ -104,7 +104,7 @@ def test_move_names_the_node_and_needs_fresh_leaders() -> None:
 
 
 def test_condition_names_nodes_until_no_group_must_leave() -> None:
-    """The condition is absent until the first group has to leave a node (ADR 23)."""
+    """The condition does not exist until the first group must leave a node (ADR 23)."""
     assert reported(decided(lws(), "")) == []
     assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups have to leave nodes: node-7")]
     (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
@@ -129,7 +129,7 @@ def test_surge_group_is_created_before_a_move() -> None:
 
 
 def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
-    """Decide about three groups with random keys; return the leaders that are deleted."""
+    """Decide for three groups with random keys. Return the leaders that are deleted."""
     obj = builders.hash_object()
     obj = obj | {"spec": obj["spec"] | {"replicas": 3}}
     leaders = [builders.hash_leader(obj, letter, ready=letter not in unready) for letter in "abc"]

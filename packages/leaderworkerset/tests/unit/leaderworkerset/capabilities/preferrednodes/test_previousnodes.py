@@ -1,4 +1,4 @@
-"""The previous nodes of a group: how they are recorded, which pods prefer them, and which node is avoided."""
+"""Tests the previous nodes of a group: how they are recorded, which pods prefer them, and which node is avoided."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEAD
 def record(
     nodes: str, *, leader: str = "before", failed: str = "before", count: int = 0, pod: str = "web-0-1"
 ) -> JSONObject:
-    """Return the nodes of the leader with this UID; with a count also the recreation of a `failed` pod."""
+    """Return the nodes of the leader with this UID. With a count, also return the recreation of a `failed` pod."""
     last = Recreation(
         leader=UID(failed), revision="", count=count, due=builders.NOW - timedelta(1), failure=Failure(pod=pod)
     )
@@ -57,7 +57,7 @@ def applied(observed: LiveGroup) -> list[JSONObject]:
 
 
 def test_nodes_are_recorded_when_all_pods_have_one() -> None:
-    """The nodes are in the record of the group's recreations, with their own field manager."""
+    """The record of the group's recreations contains the nodes, with a separate field manager."""
     (action,) = reconcile(group(WORKER)).actions
     assert isinstance(action, Apply)
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")
@@ -120,7 +120,7 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
 def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> None:
-    """Users who may write the annotation can write any text, and the API server would reject the pod."""
+    """Users who may write the annotation can write any string, and the API server would reject the pod."""
     assert previousnodes.of(LWS, record(text)).nodes == nodes
 
 
@@ -132,7 +132,7 @@ def test_each_rank_prefers_its_node_and_avoids_the_failed_one() -> None:
 
 
 def test_workers_get_their_preference_at_admission() -> None:
-    """A second admission changes nothing (N-AT-3)."""
+    """A second admission does not change the pod (N-AT-3)."""
     plan = reconcile(group(statefulsets=(), record=record("a,b", count=2)))
     (made,) = [one.object for one in plan.actions if isinstance(one, Create) and one.resource == STATEFULSETS]
     template = meta.spec(made)["template"]
@@ -182,7 +182,7 @@ def test_gated_leader_gets_its_preference_when_the_gate_opens() -> None:
 
 
 def test_leaders_are_marked_with_a_new_revision_only() -> None:
-    """The mark changes the template of the leaders, and would replace all groups."""
+    """The mark changes the leader template, and would replace all groups."""
 
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
         lws = leaderworkerset.decode(obj)

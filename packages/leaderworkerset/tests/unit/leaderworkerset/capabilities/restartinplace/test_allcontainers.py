@@ -1,4 +1,4 @@
-"""Restarts of all containers of a pod in place are tolerated if the set permits it, for the permitted time."""
+"""Tests that restarts of all containers in a pod are tolerated if permitted, for the permitted time."""
 
 from datetime import timedelta
 from typing import Any
@@ -56,7 +56,7 @@ def at(seconds: float) -> str:
 
 
 def test_restart_in_place_is_a_failure_without_the_annotation() -> None:
-    """A restart in place is a failure without the annotation (R-POD-4)."""
+    """Without the annotation, a restart in place is a failure (R-POD-4)."""
     plan = reconcile(group(restarted(), obj=builders.leaderworkerset_object()))
     assert recreates(plan)
     assert written(plan) == {}

@@ -1,4 +1,4 @@
-"""Every annotation with our prefix on a LeaderWorkerSet is read, refused, or warned about."""
+"""Tests that each annotation with the project's prefix is parsed, rejected, or causes a warning."""
 
 from typing import Final
 
@@ -16,10 +16,10 @@ OURS: Final = sorted(
     {value for value in vars(labels).values() if isinstance(value, str) and value.startswith(labels.PREFIX)}
     - {labels.PREFIX}
 )
-"""All names with our prefix; a label or a gate has no effect as an annotation either."""
+"""All names with the project's prefix. A label or a gate also has no effect as an annotation."""
 
 UNREADABLE: Final = "what is this? " * 40
-"""A text that is too long for a name, and neither a number nor a duration."""
+"""A string that is too long for a name, and is neither a number nor a duration."""
 
 READABLE: Final = {
     labels.GROUP_RESTART_COUNTS: '{"675d4d9bc9/0":2}',
@@ -31,7 +31,7 @@ READABLE: Final = {
 
 
 def told(name: str, text: str) -> list[str]:
-    """Return what admission says about an annotation: errors and warnings."""
+    """Return the admission errors and warnings for an annotation."""
     lws = builders.annotated({name: text})
     return [
         text for text in (*map(str, deciding.validate_leaderworkerset(lws)), *deciding.warnings(lws)) if name in text
@@ -39,7 +39,7 @@ def told(name: str, text: str) -> list[str]:
 
 
 def test_only_one_annotation_accepts_any_text_silently() -> None:
-    """The table of annotations is complete: its names are those of `labels`, not of this test."""
+    """The table of annotations is complete. Its names come from `labels`, and not from this test."""
     assert [name for name in OURS if not told(name, UNREADABLE)] == [labels.RECREATE_GROUP_AFTER_START]
 
 

@@ -47,7 +47,7 @@ def test_invalid_budgets_are_rejected(entry: JSONObject, path: str, words: str) 
 
 
 def test_differs_from_upstream_stored_role_blocks_no_update() -> None:
-    """A set that was stored without the webhook can be edited (ADR 29)."""
+    """A DisaggregatedSet that was stored without the webhook can be edited (ADR 29)."""
     stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
     edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
     worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
@@ -88,7 +88,7 @@ def test_unsupported_strategy_is_rejected() -> None:
     [(40, 1, True), (41, 1, False), (40, 10, True), (40, 11, False), (39, 100, True)],
 )
 def test_role_names_must_leave_space_for_service_names(length: int, slices: int, is_accepted: bool) -> None:
-    """Services have at most 63 characters, of which slice, revision and suffix take 16 or 17 (R-DS-9 f)."""
+    """Service names have at most 63 characters, of which slice, revision and suffix need 16 or 17 (R-DS-9 f)."""
     services = [text for text in errors_of(role("prefill", 4), name="s" * length, slices=slices) if "DNS-1035" in text]
     assert (services == []) is is_accepted
     assert all("spec.roles[0].name" in error for error in services[:1])
@@ -96,7 +96,7 @@ def test_role_names_must_leave_space_for_service_names(length: int, slices: int,
 
 @pytest.mark.parametrize(("size", "length"), [(1, 35), (2, 33)])
 def test_differs_from_upstream_role_names_leave_space_for_pods(size: int, length: int) -> None:
-    """`<set>-<slice>-<revision>-<role>-<group>-<hash>` is a label of worker pods, of at most 63 characters (ADR 29)."""
+    """`<set>-<slice>-<revision>-<role>-<group>-<hash>` is a worker pod label of at most 63 characters (ADR 29)."""
     (error,) = errors_of(role("prefill", 4, size=size), name="s" * (length + 1))
     assert error.startswith("spec.roles[0].name: Invalid value: ")
     assert "must be no more than" in error
@@ -123,7 +123,7 @@ def test_external_roles_require_one_slice() -> None:
 
 
 def test_all_roles_or_none_have_groups() -> None:
-    """The rule also holds on API servers that evaluate no expressions (R-DS-4)."""
+    """The rule also applies on API servers that do not evaluate expressions (R-DS-4)."""
     (error,) = errors_of(role("prefill", 0))
     assert "replicas must be zero for all non-External roles, or non-zero for all of them" in error
     assert errors_of(role("prefill", 0), second=role("decode", 0)) == []
@@ -165,7 +165,7 @@ def test_ignored_replicas_cause_a_warning() -> None:
 
 
 def test_name_that_no_leaderworkerset_can_have_causes_a_warning() -> None:
-    """The name is accepted as upstream does, but with a warning (R-DS-13)."""
+    """The name is accepted as in upstream, but with a warning (R-DS-13)."""
     (text,) = warnings(disaggregatedset_object(name="1st"))
     assert text.startswith("metadata.name: ")
 

@@ -40,7 +40,7 @@ def variables(admitted: dict[str, Any]) -> dict[str, str]:
 
 
 def test_leader_gets_a_random_key_and_a_host_name() -> None:
-    """A leader gets a random key and a host name (N-ADM-1 to N-ADM-3)."""
+    """A leader receives a random key and a host name (N-ADM-1 to N-ADM-3)."""
     admitted = admit_pod(pod(), request="one")
     key = meta.labels(admitted)[labels.GROUP_KEY]
 
@@ -53,7 +53,7 @@ def test_leader_gets_a_random_key_and_a_host_name() -> None:
 
 
 def test_leader_keeps_its_own_host_name() -> None:
-    """A leader keeps its own host name (N-ADM-3)."""
+    """A leader retains its host name (N-ADM-3)."""
     named = pod()
     named["spec"]["hostname"] = "head"
 
@@ -61,7 +61,7 @@ def test_leader_keeps_its_own_host_name() -> None:
 
 
 def test_group_service_has_the_host_name_as_subdomain() -> None:
-    """The group service has the host name as subdomain (N-ADM-3)."""
+    """The subdomain of the group Service is the host name (N-ADM-3)."""
     spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
     assert spec["subdomain"] == spec["hostname"]
@@ -77,7 +77,7 @@ def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
 
 
 def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
-    """Other gates are kept (N-ADM-4)."""
+    """Other gates remain (N-ADM-4)."""
     gated = pod()
     gated["spec"]["schedulingGates"] = [{"name": "other"}]
     admitted = admit_pod(gated, request="one")
@@ -89,7 +89,7 @@ def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
 
 
 def test_deletion_cost_of_the_user_is_kept() -> None:
-    """The deletion cost of the user is kept (N-ADM-4)."""
+    """The user's deletion cost remains (N-ADM-4)."""
     admitted = admit_pod(pod({labels.POD_DELETION_COST: "7"}), request="one")
 
     assert meta.annotations(admitted)[labels.POD_DELETION_COST] == "7"
@@ -110,7 +110,7 @@ def test_second_admission_changes_nothing(other: str) -> None:
 
 
 def test_workers_share_the_subgroup_key_of_their_leader() -> None:
-    """The key derives from the group's key, because leaders have no name at admission (N-ADM-5)."""
+    """The key derives from the group key, because leaders have no name at admission (N-ADM-5)."""
     halves = {labels.SUBGROUP_SIZE: "2"}
     leader = admit_pod(pod(halves), request="one")
     first, last = (admit_pod(worker(leader, index, halves)) for index in (1, 3))
@@ -121,7 +121,7 @@ def test_workers_share_the_subgroup_key_of_their_leader() -> None:
 
 
 def test_workers_get_key_and_address_from_their_template() -> None:
-    """Workers get no gate (N-ADM-7, N-KEY-1)."""
+    """Workers do not receive a gate (N-ADM-7, N-KEY-1)."""
     leader = admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one")
     admitted = admit_pod(worker(leader, 2), request="other")
     host = meta.spec(leader)["hostname"]
@@ -141,7 +141,7 @@ SLICES: list[tuple[dict[str, str], list[str]]] = [
 
 @pytest.mark.parametrize(("subgroups", "hosts"), SLICES, ids=["group", "subgroup"])
 def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], hosts: list[str]) -> None:
-    """The variables of both use the host name of the leader (N-AT-2, N-ADM-10)."""
+    """The variables of both use the leader's host name (N-AT-2, N-ADM-10)."""
     leader = admit_pod(pod(subgroups, container=TPU), request="one")
     second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
     host = meta.spec(leader)["hostname"]

@@ -121,13 +121,13 @@ def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_termination_policy_has_no_default_unless_it_is_given(empty: str | None) -> None:
-    """An absent field leaves the decision to the annotation (N-DEF-1)."""
+    """If the field is missing, the annotation decides (N-DEF-1)."""
     assert default_leaderworkerset(lws(podTerminationPolicy=empty))["spec"]["podTerminationPolicy"] == "Default"
     assert "podTerminationPolicy" not in default_leaderworkerset(lws())["spec"]
 
 
 def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
-    """A definition of v0.10 lacks the fields, and prunes the webhook's defaults (N-DEF-1)."""
+    """A v0.10 CRD does not contain the fields, and prunes the webhook's defaults (N-DEF-1)."""
     assert not {"groupIdentity", "groupReplacementPolicy"} & default_leaderworkerset(lws())["spec"].keys()
     fields = crd.leaderworkerset_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert {name: fields["properties"][name]["default"] for name in NEWER_DEFAULTS} == NEWER_DEFAULTS
@@ -322,7 +322,7 @@ def test_valid_object_is_accepted(obj: dict[str, Any]) -> None:
     ],
 )
 def test_invalid_object_is_rejected_on_create_and_update(obj: dict[str, Any], expected: list[str]) -> None:
-    """The errors are those of R-VAL-3 to R-VAL-21, N-VAL-10 and N-AT-24."""
+    """The errors are defined in R-VAL-3 to R-VAL-21, N-VAL-10 and N-AT-24."""
     assert errors(obj) == expected
     assert set(expected) <= set(errors(obj, lws()))
 
@@ -388,7 +388,7 @@ QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
     ],
 )
 def test_differs_from_upstream_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
-    """The scale subresource and clusters without the webhook store values that creation rejects (R-VAL) (ADR 29)."""
+    """The scale subresource and clusters without the webhook store values that creation rejects (R-VAL, ADR 29)."""
     edited = copy.deepcopy(stored)
     edited["metadata"] = {**stored["metadata"], "labels": {"team": "a"}, "finalizers": ["a.b/c"]}
     edited["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [{"name": "c", "image": "2"}]}}

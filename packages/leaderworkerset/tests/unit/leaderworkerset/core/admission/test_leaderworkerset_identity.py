@@ -57,7 +57,7 @@ def test_group_identity_is_immutable(new: dict[str, Any], old: dict[str, Any]) -
 
 
 def test_absent_group_identity_is_ordinal() -> None:
-    """An absent group identity is ordinal (N-VAL-1)."""
+    """The default group identity is ordinal (N-VAL-1)."""
     assert errors(lws(), lws(groupIdentity="Ordinal")) == []
     assert errors(lws(groupIdentity="Ordinal"), lws()) == []
 

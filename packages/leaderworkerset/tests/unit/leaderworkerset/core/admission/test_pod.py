@@ -92,7 +92,7 @@ def test_pod_without_a_worker_index_is_a_worker() -> None:
     ("name", "group_index"), [("test-7", "7"), ("a-1-0", "0"), ("a--1", "1"), ("test-sample-12", "12")]
 )
 def test_leader_gets_its_group_index_from_its_name(name: str, group_index: str) -> None:
-    """A leader gets its group index from its name (R-ADM-3, R-ADM-4)."""
+    """A leader's group index comes from its name (R-ADM-3, R-ADM-4)."""
     assert own_labels(admit_pod(pod(name, labels={"worker-index": "0"})))["group-index"] == group_index
 
 
@@ -105,13 +105,13 @@ def test_name_without_an_ordinal_is_denied(name: str, labels: dict[str, str]) ->
 
 
 def test_leader_keeps_its_group_index_and_gets_a_group_key() -> None:
-    """A leader keeps its group index and gets a group key (R-ADM-4, R-ADM-6)."""
+    """A leader retains its group index and receives a group key (R-ADM-4, R-ADM-6)."""
     found = own_labels(admit_pod(leader("test-sample")))
     assert (found["group-index"], found["group-key"]) == ("1", GROUP_KEY)
 
 
 def test_leader_keeps_its_group_key() -> None:
-    """A leader keeps its group key (R-ADM-6)."""
+    """A leader retains its group key (R-ADM-6)."""
     admitted = admit_pod(leader(labels={"group-key": "mine"}, annotations={"exclusive-topology": "rack"}))
     assert own_labels(admitted)["group-key"] == "mine"
     affinity = admitted["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -120,7 +120,7 @@ def test_leader_keeps_its_group_key() -> None:
 
 @pytest.mark.parametrize(("policy", "subdomain"), [("UniquePerReplica", "test-sample"), ("Shared", "test")])
 def test_leader_with_a_group_service_gets_a_subdomain(policy: str, subdomain: str) -> None:
-    """A leader with a group service gets a subdomain (R-ADM-5)."""
+    """A leader with a group Service receives a subdomain (R-ADM-5)."""
     admitted = admit_pod(leader(annotations={"subdomainPolicy": policy}))
     assert admitted["spec"]["subdomain"] == subdomain
     assert admitted["spec"]["containers"][0]["env"][0]["value"] == f"test-1.{subdomain}.default"
@@ -140,13 +140,13 @@ def exclusive(key: str, value: str, topology: str) -> dict[str, Any]:
 
 
 def test_leader_gets_an_exclusive_affinity() -> None:
-    """A leader gets an exclusive affinity (R-ADM-7, R-ADM-14)."""
+    """A leader receives an exclusive affinity (R-ADM-7, R-ADM-14)."""
     admitted = admit_pod(leader(annotations={"exclusive-topology": "rack"}))
     assert admitted["spec"]["affinity"] == exclusive("group-key", GROUP_KEY, "rack")
 
 
 def test_workers_get_no_group_affinity() -> None:
-    """Workers get no group affinity (R-ADM-13)."""
+    """Workers do not receive a group affinity (R-ADM-13)."""
     assert "affinity" not in admit_pod(worker(annotations={"exclusive-topology": "rack"}))["spec"]
 
 
@@ -177,13 +177,13 @@ def test_group_affinity_precedes_subgroup_affinity() -> None:
     ids=["excluded", "has one", "no subgroups"],
 )
 def test_excluded_leader_joins_no_subgroup(labels: dict[str, str], annotations: dict[str, str]) -> None:
-    """An excluded leader joins no subgroup (R-ADM-8)."""
+    """An excluded leader does not join a subgroup (R-ADM-8)."""
     admitted = admit_pod(leader(labels=labels, annotations=annotations))
     assert "subgroup-key" not in own_labels(admitted)
 
 
 def test_worker_gets_its_index_from_its_name() -> None:
-    """An existing index is overwritten; group index and key stay (R-ADM-10)."""
+    """An existing index is overwritten. Group index and key remain (R-ADM-10)."""
     found = own_labels(admit_pod(worker("test-1-3", labels={"worker-index": "9"})))
     assert (found["worker-index"], found["group-index"], found["group-key"]) == ("3", "1", "k")
 
@@ -206,7 +206,7 @@ def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
 
 
 def test_worker_keeps_its_subgroup() -> None:
-    """A worker keeps its subgroup (R-ADM-11)."""
+    """A worker retains its subgroup (R-ADM-11)."""
     admitted = admit_pod(worker(labels={"subgroup-index": "4"}, annotations={"subgroup-size": "2"}))
     assert "subgroup-key" not in own_labels(admitted)
 
@@ -239,7 +239,7 @@ def test_injected_variables_are_first_in_every_container() -> None:
 
 
 def test_injected_variables_override_those_of_the_user() -> None:
-    """If the user has equal names, the first one is kept (R-ENV-3)."""
+    """If the user has duplicate names, the first one is used (R-ENV-3)."""
     env = [
         {"name": "X", "value": "1"},
         {"name": "LWS_GROUP_SIZE", "value": "99"},

@@ -1,4 +1,4 @@
-"""The policy by which kube-apiserver admits pods: its parts, and the writes that keep it.
+"""Tests the pod admission policy: its parts, and the writes that maintain it.
 
 `tests/kubernetes/admission` compares the policy with the webhook.
 """

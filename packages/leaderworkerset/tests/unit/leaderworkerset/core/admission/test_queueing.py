@@ -1,4 +1,4 @@
-"""The warnings for users of Kueue."""
+"""Tests the warnings for users of Kueue."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def test_surge_percentage_that_kueue_never_admits_is_reported(
 
 @pytest.mark.parametrize(("own", "is_warned"), [({}, True), (QUEUE, False)])
 def test_queue_on_the_templates_only_causes_a_warning(own: dict[str, str], is_warned: bool) -> None:
-    """A queue on the templates only causes a warning (R-KQ-4)."""
+    """A queue only on the templates causes a warning (R-KQ-4)."""
     template = {"workerTemplate": builders.pod_template(labels=QUEUE)}
     lws = decode(builders.leaderworkerset_object(template=template, metadata={"labels": own}))
 

@@ -1,4 +1,7 @@
-"""Pods as the Go manager admitted them: `vectors/pod-admission.json` has one for each observed combination of features."""
+"""Tests pods that the Go manager admitted.
+
+`vectors/pod-admission.json` contains each observed combination of features.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Validation of `spec.scheduling`: each error with its field and text, and their order."""
+"""Tests the validation of `spec.scheduling`: each error with its field, its message and the order."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def templates(leader: JSONObject | None = None, worker: JSONObject | None = None
     ],
 )
 def test_every_scheduling_level_is_accepted(scheduling: JSONObject) -> None:
-    """The level is accepted under each name of the provider (N-API-10, N-API-13)."""
+    """The level is accepted with each name of the provider (N-API-10, N-API-13)."""
     for default in ("kubernetes", "native", AUTO):
         assert errors(lws(scheduling), gang=Gangs(default=default, served=SERVED, is_enabled=True)) == []
 
@@ -104,7 +104,7 @@ def test_scheduling_requires_the_gate_unless_stored(gang: Gang) -> None:
     ids=["no provider", "another provider", "no Workloads", "no PodGroups"],
 )
 def test_scheduling_requires_support_of_manager_and_cluster(gang: Gang, text: str) -> None:
-    """A stored object can still be changed in other fields (N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4)."""
+    """Other fields of a stored object can be changed (N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4)."""
     assert errors(lws(), gang=gang) == [f"spec.scheduling: {text}"]
     assert errors(lws(replicas=5), lws(), gang) == []
     assert f"spec.scheduling: {text}" in errors(lws({"replica": TOPOLOGY}), lws(), gang)
@@ -208,7 +208,7 @@ def test_priority_of_the_pods_is_immutable() -> None:
     ],
 )
 def test_immutable_fields_of_pod_groups_are_rejected(change: JSONObject, field: str) -> None:
-    """The change is rejected before the API of Workloads rejects it (N-SCH-VAL-21)."""
+    """The change is rejected before the Workload API rejects it (N-SCH-VAL-21)."""
     assert errors(lws(change), lws(GANG)) == [f"spec.scheduling.{field}: Forbidden: field is immutable"]
     assert errors(lws(GANG | {"disruptionMode": {"single": {}}}), lws(GANG)) == []
 
@@ -320,7 +320,7 @@ def test_exclusive_placement_conflicts_with_gangs_and_topology(scheduling: JSONO
 
 
 def test_all_pods_must_have_one_priority() -> None:
-    """All pods must have one priority (N-SCH-VAL-18, N-K8S-15)."""
+    """All pods must have the same priority (N-SCH-VAL-18, N-K8S-15)."""
     text = "all managed pod templates must use the same priorityClassName"
     found = errors(lws(template=templates({"priorityClassName": "high"}, {})))
 

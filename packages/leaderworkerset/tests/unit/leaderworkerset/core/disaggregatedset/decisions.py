@@ -27,7 +27,7 @@ def revision_of(obj: JSONObject) -> str:
 def lws(
     obj: JSONObject, name: str, replicas: int, *, ready: int | None = None, index: int = 0, **fields: Any
 ) -> JSONObject:
-    """Return the LeaderWorkerSet of a role; `initial`, `legacy` and `owner` have the meaning of their names."""
+    """Return the LeaderWorkerSet of a role. `initial`, `legacy` and `owner` set the fields with these meanings."""
     place = RolePlace(meta.name(obj), index, revision_of(obj), name)
     legacy, initial = fields.get("legacy", False), fields.get("initial")
     labels = {key: value for key, value in place.labels.items() if not (legacy and key == SLICE)}

@@ -1,4 +1,4 @@
-"""The old revisions whose groups are removed (R-DS-62, R-DS-63)."""
+"""Tests the old revisions whose groups are removed (R-DS-62, R-DS-63)."""
 
 import pytest
 
@@ -30,12 +30,12 @@ def pair(prefill: int, decode: int) -> dict[str, int]:
 def test_drain_follows_the_examples_of_the_contract(
     revisions: list[dict[str, int]], budget: dict[str, int], kept: list[dict[str, int]]
 ) -> None:
-    """The newest revision comes first (R-DS-63)."""
+    """The newest revision is first (R-DS-63)."""
     assert drain(revisions, budget, {}) == kept
 
 
 def test_revision_beyond_the_budget_drains_no_further() -> None:
-    """The Go controller would take another group of the older revision (Q-4)."""
+    """The Go controller would remove another group of the older revision (Q-4)."""
     assert drain([pair(3, 2), pair(5, 5)], pair(1, 2), {}) == [pair(0, 0), pair(5, 5)]
 
 
@@ -45,7 +45,7 @@ def test_drain_keeps_a_revision_above_the_floor() -> None:
 
 
 def test_role_without_groups_limits_no_other_role() -> None:
-    """An External role that is scaled to zero is an example (Q-5)."""
+    """For example, an External role that is scaled to zero (Q-5)."""
     assert drain([pair(4, 0)], pair(1, 0), {}) == [pair(3, 0)]
 
 

@@ -1,4 +1,4 @@
-"""A pass during a rollout while other parts change, and the order of its actions."""
+"""Tests a pass during a rollout while other parts change, and the order of its actions."""
 
 from collections.abc import Iterable
 
@@ -50,7 +50,7 @@ class TestOtherTemplates:
         }
 
     def test_second_template_without_groups_is_deleted_immediately(self) -> None:
-        """A second template without groups is deleted immediately (R-DS-65)."""
+        """A second template without groups is immediately deleted (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 4, 4, initial=4), *both(NEXT, 0, 0))
         assert "delete LeaderWorkerSet split-0-B-prefill" in lines
         assert "delete LeaderWorkerSet split-0-B-decode" in lines
@@ -66,7 +66,7 @@ class TestOtherSizes:
         assert lines == [f"scale {name}-prefill 2", f"scale {name}-decode 2"]
 
     def test_changed_budget_applies_without_starting_a_rollout(self) -> None:
-        """A changed budget applies without starting a rollout (R-DS-68)."""
+        """A changed budget has an effect without a new rollout (R-DS-68)."""
         budget = {"maxSurge": 2, "maxUnavailable": 0}
         roles = [role(name, 4, image="app:2", rollout=budget) for name in ("prefill", "decode")]
         wider = disaggregatedset_object(roles)
@@ -97,7 +97,7 @@ class TestSlices:
 
 class TestOrder:
     def test_pass_deletes_slices_then_reconciles_then_writes_status(self) -> None:
-        """A failing deletion ends the pass. The status is written although a slice failed (R-DS-29, R-DS-104)."""
+        """A failed deletion stops the pass. The status is written although a slice failed (R-DS-29, R-DS-104)."""
         plan = plan_for(SET, *both(SET, 3, 4, ready=0), *both(SET, 4, 4, index=1))
         *first, work = plan.actions
         assert all(isinstance(action, Delete) for action in first)
@@ -154,7 +154,7 @@ class TestLegacy:
 
 class TestPlacement:
     def test_placement_change_does_not_touch_existing_groups(self) -> None:
-        """The placement applies to objects that are created later (R-DS-91)."""
+        """The placement applies to new objects (R-DS-91)."""
         placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
         assert revision_of(placed) == revision_of(SET)
         assert scaled(decided(placed, *both(SET, 4, 4))) == []
@@ -162,13 +162,13 @@ class TestPlacement:
 
 class TestWire:
     def test_role_without_a_strategy_leaves_it_to_the_webhook(self) -> None:
-        """A role without a strategy leaves it to the webhook (R-DS-18)."""
+        """For a role without a strategy, the webhook sets the default (R-DS-18)."""
         created = [one.object for one in writes(plan_for(SET)) if isinstance(one, Create) and "roles" not in one.object]
         assert created
         assert all("rolloutStrategy" not in one.get("spec", {}) for one in created)
 
     def test_every_field_can_be_changed(self) -> None:
-        """Nothing is immutable; roles may be renamed, reordered, added and removed (R-DS-7)."""
+        """All fields are mutable. Roles may be renamed, reordered, added and removed (R-DS-7)."""
         reordered = SET | {"spec": {"roles": list(reversed(SET["spec"]["roles"]))}}
         renamed = disaggregatedset_object([role("first", 4), role("second", 4)])
         for obj in (reordered, renamed):
@@ -200,7 +200,7 @@ class TestWire:
     def test_events_have_types_reasons_and_actions_of_the_contract(
         self, event: Event, expected: tuple[str, str, str]
     ) -> None:
-        """The events regard the set, and have the name of its controller (R-DS-102)."""
+        """The events refer to the DisaggregatedSet, and have the name of its controller (R-DS-102)."""
         assert (event.type, event.reason, event.action) == expected
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of coordinated rollouts: the recorded rollouts of the Go controller, and our differences."""
+"""Tests the arithmetic of coordinated rollouts with recorded rollouts of the Go controller, and the differences."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -107,7 +107,7 @@ def test_rollouts_follow_the_worked_examples(state: State, steps: str) -> None:
 
 
 def test_groups_drain_only_after_their_successors_are_ready() -> None:
-    """The Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8 (R-DS-61)."""
+    """The Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8 groups (R-DS-61)."""
     state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
     assert upstream_step(state) == PlannerStep((0, 0), (8, 2))
     assert next_step(state) == PlannerStep((1, 1), (8, 2))
@@ -124,7 +124,7 @@ def test_groups_drain_only_after_their_successors_are_ready() -> None:
     ids=["a role without surge", "a lowered target", "nothing wanted, something left"],
 )
 def test_planner_has_no_dead_ends(state: State) -> None:
-    """The Go controller stops here permanently (Q-6)."""
+    """The Go controller stops permanently in this state (Q-6)."""
     assert upstream_step(state) is None
     for _ in range(10):
         step = next_step(state)
@@ -159,7 +159,7 @@ def test_number_of_batches_follows_from_sizes_and_budgets(
 
 
 def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
-    """A role without surge and space for a batch loses only as many groups as its floor permits."""
+    """A role without surge and capacity for a batch loses only as many groups as its minimum permits."""
     found = 0
     for new in range(10):
         for old in range(10):
@@ -180,6 +180,6 @@ def test_step_never_adds_old_groups() -> None:
 
 
 def test_role_below_its_floor_waits_while_another_drains() -> None:
-    """The batch has no space, so one group of the second role is removed, and none of the first (R-DS-61)."""
+    """The batch has no capacity, so one group of the second role is removed, and none of the first (R-DS-61)."""
     state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
     assert next_step(state) == PlannerStep((1, 1), (4, 1))

@@ -1,4 +1,4 @@
-"""The decisions of a pass about a DisaggregatedSet, on objects as the caches show them."""
+"""Tests the decisions in a pass for a DisaggregatedSet with cached objects."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregate
 
 
 def with_policy(obj: JSONObject, policy: str) -> JSONObject:
-    """Return a set whose roles have random keys and this replacement policy."""
+    """Return a DisaggregatedSet whose roles have random keys and this replacement policy."""
     own = {"groupIdentity": "Hash", "groupReplacementPolicy": policy}
     return obj | {"spec": obj["spec"] | {"roles": [one | {"spec": one["spec"] | own} for one in obj["spec"]["roles"]]}}
 
@@ -50,7 +50,7 @@ class TestReplacementPolicy:
         )
 
     def test_replacement_policy_reaches_every_revision_immediately(self) -> None:
-        """The replacement policy reaches every revision immediately (N-DS-2, N-AT-9)."""
+        """The replacement policy immediately applies to each revision (N-DS-2, N-AT-9)."""
         newer = with_policy(NEXT, "Immediate")
         old, new = hashed(self.WAITING, "PostTermination", 4, 4), hashed(newer, "PostTermination", 1, 1, ready=0)
 
@@ -98,12 +98,12 @@ class TestTerminationPolicy:
 
 class TestSizes:
     def test_new_set_gets_its_roles_at_full_size(self) -> None:
-        """A new set gets its roles at full size (R-DS-31)."""
+        """A new DisaggregatedSet has roles with their full size (R-DS-31)."""
         expected = ["create LeaderWorkerSet split-0-A-prefill 4", "create LeaderWorkerSet split-0-A-decode 4"]
         assert decided(SET) == expected
 
     def test_size_change_is_one_patch_without_an_event(self) -> None:
-        """The patch has one field, guarded by the observed object (R-DS-31, R-DS-19)."""
+        """The patch contains one field, with the observed object as the precondition (R-DS-31, R-DS-19)."""
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=both(SET, 2, 6, ready=0)), NOW)
         assert told(plan) == ["scale split-0-A-prefill 4", "scale split-0-A-decode 4"]
         patches = [action for action in writes(plan) if isinstance(action, Patch)]
@@ -118,11 +118,11 @@ class TestSizes:
         assert not reconcile(seen, NOW)
 
     def test_set_that_is_being_deleted_is_not_changed(self) -> None:
-        """A set that is being deleted is not changed (Q-16)."""
+        """A DisaggregatedSet that is being deleted is not changed (Q-16)."""
         assert decided(SET | {"metadata": SET["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}) == []
 
     def test_absent_size_means_one(self) -> None:
-        """An absent size means one (R-DS-25, R-DS-27)."""
+        """The default size is one (R-DS-25, R-DS-27)."""
         obj = disaggregatedset_object([role("prefill", None), role("decode", None)])
         assert [line.split()[-1] for line in decided(obj)] == ["1", "1"]
 
@@ -135,18 +135,18 @@ class TestSizes:
         assert "DisaggregatedSet default/split: spec.roles[0].spec.leaderWorkerTemplate.size" in plan.error
 
     def test_set_without_roles_creates_nothing(self) -> None:
-        """Another definition may have accepted the value."""
+        """Another CRD may have accepted the value."""
         assert decided({name: value for name, value in SET.items() if name != "spec"}) == []
 
     def test_leaderworkerset_of_another_owner_counts_as_absent(self) -> None:
-        """The creation fails, and nothing is adopted (R-DS-71, R-DS-72)."""
+        """The creation fails, and no object is adopted (R-DS-71, R-DS-72)."""
         foreign = lws(SET, "prefill", 4, owner=disaggregatedset_object(name="other"))
         assert decided(SET, foreign, lws(SET, "decode", 4)) == ["create LeaderWorkerSet split-0-A-prefill 4"]
 
 
 class TestRollout:
     def test_rollout_starts_with_records_and_empty_sets(self) -> None:
-        """A rollout starts with records and empty sets (R-DS-35)."""
+        """A rollout starts with records and empty LeaderWorkerSets (R-DS-35)."""
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 3)), NOW)
         assert told(plan) == [
             "record split-0-A-decode 3",
@@ -157,7 +157,7 @@ class TestRollout:
         assert reasons(plan) == ["RollingUpdateStarted"]
 
     def test_correct_record_is_not_written_again(self) -> None:
-        """A correct record is not written again (R-DS-35.2)."""
+        """A correct record is not rewritten (R-DS-35.2)."""
         lines = decided(NEXT, *both(SET, 4, 4, initial=4))
         assert lines == ["create LeaderWorkerSet split-0-B-prefill 0", "create LeaderWorkerSet split-0-B-decode 0"]
 
@@ -191,12 +191,12 @@ class TestRollout:
         assert reasons(plan) == ["LWSDeleted", "LWSDeleted", "RollingUpdateCompleted"]
 
     def test_revision_with_groups_keeps_all_its_objects(self) -> None:
-        """A revision with groups keeps all its objects (R-DS-32)."""
+        """A revision with groups retains all of its objects (R-DS-32)."""
         lines = decided(NEXT, *both(SET, 0, 1, initial=4), *both(NEXT, 4, 4, ready=3))
         assert not any(line.startswith("delete") for line in lines)
 
     def test_broken_revision_is_drained_first(self) -> None:
-        """The fleet is A(2,2) B(2,2) C(2,2), target 4 (R-DS-62, W13)."""
+        """The revisions are A(2,2) B(2,2) C(2,2), and the target is 4 (R-DS-62, W13)."""
         third = SET | {"spec": with_image(SET, "app:3")}
         first = both(SET, 2, 2, initial=2)
         second = both(NEXT, 2, 2, initial=2, created="2026-01-02T00:00:00Z")
@@ -218,7 +218,7 @@ class TestRollout:
         assert "scale split-0-A-prefill 0" in decided(renamed, *left, *new)
 
     def test_revert_reuses_the_existing_objects(self) -> None:
-        """The revert writes no record and no new object (R-DS-66)."""
+        """The revert does not write a record or a new object (R-DS-66)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4), *both(NEXT, 3, 3))
         assert [line for line in lines if line.startswith("scale")]
         assert not [line for line in lines if "LeaderWorkerSet" in line or line.startswith("record")]

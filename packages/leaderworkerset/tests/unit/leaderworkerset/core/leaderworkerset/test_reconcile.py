@@ -247,7 +247,7 @@ def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
 
 
 def test_deleted_shared_service_is_recreated() -> None:
-    """A deleted shared service is recreated (R-SVC-5)."""
+    """A deleted shared Service is recreated (R-SVC-5)."""
     plan = reconcile(replace(at_rest(), service=NO_SERVICE), builders.NOW)
 
     assert [action.resource for action in plan.actions if isinstance(action, Create)] == [SERVICES]
