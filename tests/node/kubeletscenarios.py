@@ -150,7 +150,7 @@ FAILS: Final = f"{BEGUN}; exit 1"
 
 GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
 
-LAST_LINES: Final = "a container that fails without a message gets the last lines of its log"
+LAST_LINES: Final = "a container that fails without a message has the last lines of its log as message"
 
 LIVES: Final[Mapping[str, Life]] = {
     "ends-well": Life(pod(container("exit 0"), restart="Never"), finished),
@@ -164,7 +164,7 @@ LIVES: Final[Mapping[str, Life]] = {
         lambda pod: finished(pod) or waiting("ProgramNotFound")(pod),
         dict.fromkeys(
             ("phase", "main state", "main resources", "events", *(f"condition {name}" for name in NOT_STARTED)),
-            "the program may be installed later: the container waits, and says what to do",
+            "the executable can be installed later, so the container waits, and its message describes the next step",
         ),
     ),
     "no-message": Life(
@@ -228,7 +228,7 @@ LIVES: Final[Mapping[str, Life]] = {
     "resized": Life(
         pod(container(WAIT)),
         has_memory,
-        {"events": "no event is written: nothing is enforced, so a resize takes no time"},
+        {"events": "there are no events, because resources are not enforced and a resize takes no time"},
         resized=GROWN,
     ),
     "deleted": Life(pod(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
