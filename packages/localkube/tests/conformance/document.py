@@ -12,45 +12,45 @@ the responses.
 
 | part | compared with | how |
 |---|---|---|
-| API server | kube-apiserver | the same requests to both: status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, the order of watch events; picked by hand, and generated |
-| StatefulSet controller, garbage collector, evictions by taints | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
-| both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
+| API server | kube-apiserver | the same requests to both, written by hand and generated; compares status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, and the order of watch events |
+| StatefulSet controller, garbage collector, taint-based evictions | kube-controller-manager | the same scenarios on both; compares all objects in a stable state, and the order of pods if it is defined |
+| both, with `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
 
 ```bash
 pytest packages/localkube/tests/conformance tests/kubernetes/kubectl    # LWS_CONTROLPLANE_ASSETS=FOLDER uses built binaries
 ```
 
-The comparison ignores UIDs, times, ages, continue tokens, generated suffixes and the order of causes. resourceVersions are compared by their
-rank.
+The comparison ignores UIDs, times, ages, continue tokens, generated suffixes and the order of causes. Values of resourceVersion are compared by their
+order.
 
-## What differs
+## Differences
 
-Each line is a pattern in `packages/localkube/tests/conformance/refused.py` or `refusedwords.py`; any other difference fails the tests.
+Each row is a pattern in `packages/localkube/tests/conformance/refused.py` or `refusedwords.py`. Any other difference fails the tests.
 
-| here | why |
+| embedded cluster | reason |
 |---|---|
 """
 
 TAIL = """
 ## Limits
 
-| of | here | there |
+| limit | embedded cluster | kube-apiserver |
 |---|---|---|
-| objects and lists in one another, in JSON and YAML | 100: all that descends into them is safe; the largest definitions in use have about 60 | 10,000 |
-| a field set in `managedFields` | 95 levels; what is deeper is owned as a whole, so that the object can be sent back | none |
-| `pattern` in a definition | the syntax of RE2 without scripts of Unicode (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | RE2 |
-| matching one value with a `pattern` | about a second: a value that takes longer is refused as too long | none |
+| nesting depth of JSON and YAML | 100, so that recursion is safe; the largest CRDs in use have about 60 | 10,000 |
+| a field set in `managedFields` | 95 levels; deeper fields are owned as a whole, so that clients can send the object | none |
+| `pattern` in a CRD | the syntax of RE2 without Unicode scripts (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | RE2 |
+| time to match one value with a `pattern` | about one second; otherwise the value is rejected as too long | none |
 
 ## kubectl
 
-| asked for | answer |
+| request | response |
 |---|---|
-| `kubectl port-forward` | served over WebSockets, as kubectl speaks since 1.31; also of a Service: its `targetPort` is followed, unless it is headless, as on any cluster |
-| `kubectl attach` | whole lines of output from then on; no standard input, as containers have none here |
-| `kubectl debug` | 501, with the name of what is not served |
-| `kubectl create` of a kind that is not read in protobuf (Deployment, Job, Role …) | 415 or 404 |
+| `kubectl port-forward` | served over WebSockets, which kubectl uses since 1.31; for a Service, kubectl uses its `targetPort` unless it is headless, as on any cluster |
+| `kubectl attach` | complete lines of new output; without standard input, because containers have none |
+| `kubectl debug` | 501, with the name of the unserved subresource |
+| `kubectl create` of a kind that is not supported in protobuf (Deployment, Job, Role …) | 415 or 404 |
 | `kubectl top` | there is no metrics API |
-| `kubectl explain` | LeaderWorkerSets and kinds of CRDs with the descriptions of their definitions; of built-in kinds and their types one line, and fields without descriptions |
+| `kubectl explain` | LeaderWorkerSets and custom resources with the descriptions in their CRDs; built-in kinds with one line per type, and fields without descriptions |
 """
 
 
