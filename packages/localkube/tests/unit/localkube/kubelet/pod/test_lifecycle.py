@@ -228,7 +228,7 @@ def test_completed_pod_releases_its_sandbox_and_stays() -> None:
 
 
 def test_pod_without_an_object_is_removed_without_grace() -> None:
-    gone = set_up(pod(), running(), gone=True)
+    gone = set_up(pod(), running(), is_deleted=True)
     assert steps(pod(), gone) == (RemoveSandbox(),)
     assert steps(pod(), replace(gone, has_sandbox=False)) == (Finish(),)
 

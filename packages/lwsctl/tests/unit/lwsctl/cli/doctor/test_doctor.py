@@ -170,7 +170,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(provider=UNREAD), "LWS-D801", Level.UNKNOWN, "forbidden"),
         (changed(provider="volcano"), "LWS-D802", Level.ERROR, "does not serve"),
         (changed(served={"volcano": True}), "LWS-D804", Level.NOTE, "volcano is available"),
-        (changed(elsewhere=["go"]), "LWS-D516", Level.ERROR, "managers are also installed in go"),
+        (changed(other_namespaces=["go"]), "LWS-D516", Level.ERROR, "managers are also installed in go"),
         (changed(queues=["web"]), "LWS-D901", Level.WARNING, "Kueue is not installed"),
         (changed(queues=["web"], served={"kueue": True}), "LWS-D902", Level.ERROR, "LocalQueue"),
     ],
