@@ -63,18 +63,23 @@ def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
     for change in changes[:FIELDS_SHOWN]:
         yield from (f"  {line}" for line in change.lines())
     if len(changes) > FIELDS_SHOWN:
-        yield f"  and {_counted(len(changes) - FIELDS_SHOWN, 'more field')}"
+        yield f"  and {counted(len(changes) - FIELDS_SHOWN, 'more field')}"
 
 
 def verdict(changes: Sequence[FieldChange], *, is_new: bool) -> str:
     """Return a short summary of the change."""
     if is_new:
         return "created"
-    return f"{_counted(len(changes), 'field')} would change" if changes else "unchanged"
+    return f"{counted(len(changes), 'field')} would change" if changes else "unchanged"
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "more rank"), counted(0, "group")
+    ('1 more rank', '0 groups')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _part(obj: JSONObject, part: str) -> JSON:
@@ -125,7 +130,7 @@ def _changed_lines(old: str, new: str) -> Iterator[str]:
     changed = [f"{line[0]} {line[1:]}" for line in islice(compared, 2, None) if not line.startswith("@@")]
     yield from changed[:LINES_SHOWN]
     if len(changed) > LINES_SHOWN:
-        yield f"and {_counted(len(changed) - LINES_SHOWN, 'more line')}"
+        yield f"and {counted(len(changed) - LINES_SHOWN, 'more line')}"
     yield from ends
 
 

@@ -6,7 +6,7 @@ kinds. Events are written under the upstream names of the controllers.
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -174,6 +174,51 @@ def _reporters(
     client: Client, informers: Informers, clock: Clock, root: Path
 ) -> tuple[tuple[str, tuple[Part, ...]], ...]:
     """Return the controllers by event reporter. Internal controllers do not write events."""
+    binder = VolumeBinder(
+        claims=informers.claims,
+        volumes=informers.volumes,
+        classes=informers.classes,
+        pods=informers.pods,
+        client=client,
+        root=root,
+    )
+    eviction = TaintEviction(pods=informers.pods, nodes=informers.nodes, clock=clock)
+    nodes = (
+        ("node-lifecycle", NodeTaints(nodes=informers.nodes, clock=clock), ONE),
+        ("taint-eviction", eviction, USUAL),
+        ("pod-garbage-collector", PodGarbageCollector(client, informers.pods, informers.nodes, clock), ONE),
+    )
+    budgets = DisruptionBudgets(
+        budgets=informers.budgets,
+        pods=informers.pods,
+        statefulsets=informers.statefulsets,
+        replicasets=informers.replicasets,
+        deployments=informers.deployments,
+        clock=clock,
+    )
+    internal = (
+        ("disruption", budgets, USUAL),
+        ("namespace", Namespaces(namespaces=informers.namespaces, client=client, clock=clock), USUAL),
+        (
+            "endpointslice",
+            EndpointSlices(services=informers.services, pods=informers.pods, slices=informers.slices, clock=clock),
+            USUAL,
+        ),
+    )
+    return (
+        *_workloads(client, informers, clock),
+        (scheduling.NAME, ()),
+        ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
+        (
+            "ephemeral-volume-controller",
+            (("ephemeral-volume", EphemeralClaims(informers.pods, informers.claims), USUAL),),
+        ),
+        ("taint-eviction-controller", nodes),
+        ("controller-manager", internal),
+    )
+
+
+def _workloads(client: Client, informers: Informers, clock: Clock) -> Iterator[tuple[str, tuple[Part, ...]]]:
     sets = StatefulSets(
         sets=informers.statefulsets,
         pods=informers.pods,
@@ -187,49 +232,10 @@ def _reporters(
         deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods, client=client, clock=clock
     )
     autoscalers = Autoscalers(autoscalers=informers.autoscalers, pods=informers.pods, client=client, clock=clock)
-    binder = VolumeBinder(
-        claims=informers.claims,
-        volumes=informers.volumes,
-        classes=informers.classes,
-        pods=informers.pods,
-        client=client,
-        root=root,
-    )
-    eviction = TaintEviction(pods=informers.pods, nodes=informers.nodes, clock=clock)
-    budgets = DisruptionBudgets(
-        budgets=informers.budgets,
-        pods=informers.pods,
-        statefulsets=informers.statefulsets,
-        replicasets=informers.replicasets,
-        deployments=informers.deployments,
-        clock=clock,
-    )
-    slices = EndpointSlices(services=informers.services, pods=informers.pods, slices=informers.slices, clock=clock)
-    namespaces = Namespaces(namespaces=informers.namespaces, client=client, clock=clock)
-    lost = (
-        ("node-lifecycle", NodeTaints(nodes=informers.nodes, clock=clock), ONE),
-        ("taint-eviction", eviction, USUAL),
-        ("pod-garbage-collector", PodGarbageCollector(client, informers.pods, informers.nodes, clock), ONE),
-    )
-    housekeeping = (
-        ("disruption", budgets, USUAL),
-        ("namespace", namespaces, USUAL),
-        ("endpointslice", slices, USUAL),
-    )
-    return (
-        ("statefulset-controller", (("statefulset", sets, MANY),)),
-        ("replicaset-controller", (("replicaset", replicas, MANY),)),
-        ("deployment-controller", (("deployment", deployments, MANY),)),
-        ("horizontal-pod-autoscaler", (("horizontalpodautoscaler", autoscalers, USUAL),)),
-        (scheduling.NAME, ()),
-        ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
-        (
-            "ephemeral-volume-controller",
-            (("ephemeral-volume", EphemeralClaims(informers.pods, informers.claims), USUAL),),
-        ),
-        ("taint-eviction-controller", lost),
-        ("controller-manager", housekeeping),
-    )
+    yield "statefulset-controller", (("statefulset", sets, MANY),)
+    yield "replicaset-controller", (("replicaset", replicas, MANY),)
+    yield "deployment-controller", (("deployment", deployments, MANY),)
+    yield "horizontal-pod-autoscaler", (("horizontalpodautoscaler", autoscalers, USUAL),)
 
 
 def _scheduler(informers: Informers, executor: Executor, recorder: EventRecorder, clock: Clock) -> Runnable:

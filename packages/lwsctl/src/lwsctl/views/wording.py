@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import ordinals
+from kuberuntime.texts.fieldchanges import counted as counted  # noqa: PLC0414 - texts of this package import it from here
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 
@@ -22,15 +23,6 @@ STEPS: Final = (  # below so many seconds: this unit, followed by this smaller o
     (float("inf"), "y", "d"),
 )
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "more rank"), counted(0, "group")
-    ('1 more rank', '0 groups')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def updated_groups(updated: int, desired: int, with_surge: int) -> str:

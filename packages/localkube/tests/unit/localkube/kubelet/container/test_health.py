@@ -64,7 +64,11 @@ NOWHERE = "; the pod listens on no port"
 @pytest.mark.parametrize(
     ("probe", "program", "text"),
     [
-        (HTTP, {"listens": {80: 0}, "http_status": 503}, "Readiness probe failed: HTTP probe failed with statuscode: 503"),
+        (
+            HTTP,
+            {"listens": {80: 0}, "http_status": 503},
+            "Readiness probe failed: HTTP probe failed with statuscode: 503",
+        ),
         (HTTP, {}, f"Readiness probe failed: http://10.88.0.3:80/healthz: Connection refused{NOWHERE}"),
         ({"tcpSocket": {"port": 81}}, {}, f"Readiness probe failed: 10.88.0.3:81: Connection refused{NOWHERE}"),
         ({"exec": {"command": ["check"]}}, {"commands": {("check",): (0, 4)}}, "Readiness probe failed: check"),
