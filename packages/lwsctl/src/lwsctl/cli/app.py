@@ -1,14 +1,15 @@
 """The command `lws`, and the only module that handles the errors of commands.
 
 Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) can be before or after the command, as in
-kubectl. They are moved to the front before click parses the arguments.
+kubectl.
 """
 
 import io
 import os
 import sys
+from functools import partial
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -18,10 +19,11 @@ from kuberuntime.errors import leaves
 from kuberuntime.standardstreams import PIPE_CLOSED
 from lwsctl.cli import errors, suggestions
 from lwsctl.cli.commandtable import COMMANDS, SECTIONS, Needs
-from lwsctl.cli.shell.argumentorder import LOCAL, hoist
+from lwsctl.cli.shell.kubectlparser import LOCAL, cluster_options, values
 from lwsctl.cli.shell.lazygroup import LazyGroup
 
 
+@partial(cluster_options, hidden=False)
 @click.group(
     cls=LazyGroup,
     table=COMMANDS,
@@ -29,30 +31,15 @@ from lwsctl.cli.shell.lazygroup import LazyGroup
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 success, 1 failure, 2 usage error, 124 timeout, 130 interrupted, 141 broken pipe.",
 )
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace. Defaults to the namespace of the context.")
-@click.option(
-    "--context",
-    "context_name",
-    metavar="NAME",
-    help="Name of the kubeconfig context to use. Defaults to the current context.",
-)
-@click.option(
-    "--kubeconfig", metavar="FILE", help="Path to the kubeconfig file. Defaults to $KUBECONFIG or ~/.kube/config."
-)
-@click.option(
-    LOCAL,
-    metavar="[=NAME]",
-    help="Use a local cluster. NAME defaults to `default`.",
-)
 @click.version_option(lwsctl.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
 @click.pass_context
-def lws(ctx: click.Context, /, **options: Any) -> None:
+def lws(ctx: click.Context) -> None:
     """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
     if Needs.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
         return
     from lwsctl.cli.cluster.target import Target
 
-    ctx.obj = Target(**options)
+    ctx.obj = Target(**values(ctx))  # type: ignore[arg-type]  # the options are texts
 
 
 def main(words: list[str] | None = None) -> NoReturn:
@@ -72,7 +59,7 @@ def main(words: list[str] | None = None) -> NoReturn:
 def run(words: list[str]) -> int:
     """Run the command line. Each expected error is printed as one message and returned as an exit code."""
     try:
-        result = lws.main(hoist(words, lws), prog_name=program(), standalone_mode=False)
+        result = lws.main(words, prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):

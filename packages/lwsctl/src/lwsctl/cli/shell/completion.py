@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lwsctl.cli.shell.argumentorder import LOCAL, hoist
+from lwsctl.cli.shell.kubectlparser import LOCAL, where
 
 __all__ = ["LOCAL", "MOST", "PATIENCE", "matching", "names", "places", "typed", "where"]
 
@@ -57,24 +57,6 @@ def typed() -> list[str]:
         return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
     except ValueError:
         return []
-
-
-def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
-    """Return the options that select a cluster, at any position of the line.
-
-    >>> from lwsctl.cli.app import lws
-    >>> where(["get", "-nprod", "--local=gpus", "we"], lws)
-    {'namespace': 'prod', 'local': 'gpus'}
-    """
-    options = {word: str(param.name) for param in root.params if param.expose_value for word in param.opts}
-    values: dict[str, str] = {}
-    rest = iter(hoist(words, root))
-    for word in rest:
-        name, _, value = word.partition("=")
-        if name not in options:
-            break
-        values[options[name]] = value or next(rest, "")
-    return values
 
 
 async def _names(session: "Session", incomplete: str) -> list[str]:

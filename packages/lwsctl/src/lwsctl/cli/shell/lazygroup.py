@@ -12,6 +12,7 @@ from lwsctl.cli import suggestions
 from lwsctl.cli.commandtable import Command, Needs
 from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.shell import hostplatform
+from lwsctl.cli.shell.kubectlparser import cluster_options
 
 CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
 INSTEAD: Final = {
@@ -60,7 +61,7 @@ class LazyGroup(click.Group):
         module, attribute = entry.place
         command: click.Command = getattr(import_module(module), attribute)
         command.epilog = entry.epilog  # `restart` is also a verb of `rollout`, with other examples
-        return command
+        return cluster_options(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the options, or the commands that start with the typed text, without imports."""

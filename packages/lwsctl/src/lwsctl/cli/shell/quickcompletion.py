@@ -15,8 +15,8 @@ from click.shell_completion import CompletionItem, ShellComplete
 
 from leaderworkerset.api.conditions import WAIT_WORDS
 from lwsctl.cli.faultnames import FAULTS, FaultTarget
-from lwsctl.cli.shell import completion
 from lwsctl.cli.shell.completion import matching
+from lwsctl.cli.shell.kubectlparser import LOCAL, OPTIONS, where
 
 NAMED: Final = frozenset({
     "delete", "describe", "events", "exec", "explain", "get", "history", "logs", "move", "port-forward", "recover",
@@ -54,22 +54,22 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
     """Return the suggestions for the last word, or None if click provides them."""
     option, start = _option(args, incomplete)
     what = ""
-    if option == completion.LOCAL or (not option and _command(args, root) in OF_CLUSTERS):
+    if option == LOCAL or (not option and _command(args) in OF_CLUSTERS):
         from lwsctl.cli.cluster import clusterdirectories
 
         return matching([place.name for place in clusterdirectories.all_places()], start)
-    if option == "--for" and _command(args, root) == "wait":
+    if option == "--for" and _command(args) == "wait":
         return matching(CONDITIONS, start)
     if option in {"-n", "--namespace"}:
         what = "namespaces"
     elif not option and not start.startswith("-") and "--" not in args:
-        command = _command(args, root)
+        command = _command(args)
         what = "names" if command in NAMED else "nodes" if command in OF_NODES else ""
     if not what:
         return None
     from lwsctl.cli.shell import clusternames
 
-    return clusternames.ask(what, completion.where(args, root), start)
+    return clusternames.ask(what, where(args, root), start)
 
 
 def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
@@ -86,19 +86,19 @@ def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
     if len(args) > 1 and args[-1] == "=":
         return args[-2], incomplete
     last = args[-1] if args else ""
-    is_open = last.startswith("-") and "=" not in last and last != completion.LOCAL
+    is_open = last.startswith("-") and "=" not in last and last != LOCAL
     return (last if is_open else ""), incomplete
 
 
-def _command(args: Sequence[str], root: click.Command) -> str:
+def _command(args: Sequence[str]) -> str:
     """Return the command in the arguments, with its subcommand, or nothing if it is not complete."""
-    words = [word for word in _without_options(args, root) if not word.startswith("-")]
+    words = [word for word in _without_options(args) if not word.startswith("-")]
     return " ".join(words[: 2 if words[:1] and words[0] in VERBS else 1])
 
 
-def _without_options(args: Sequence[str], root: click.Command) -> list[str]:
+def _without_options(args: Sequence[str]) -> list[str]:
     """Return the arguments without the options that select a cluster, and their values."""
-    options = {word for param in root.params if param.expose_value for word in param.opts} - {completion.LOCAL}
+    options = {word for names, *_ in OPTIONS for word in names} - {LOCAL}
     rest, words = iter(args), []
     for word in rest:
         if word in options:
