@@ -1,9 +1,12 @@
-"""Tests that each admission error is on a contract page, so that each rule has a number."""
+"""Each error of admission has a row with the number of its rule, and is on the page of the contract under this number.
+
+So no rule can be added or changed without a row and a number.
+"""
 
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 from testkit.repository import ROOT, sources
@@ -43,8 +46,8 @@ def assignments(nodes: Iterator[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]
                 yield node.lineno, name, value
 
 
-def errors(tree: ast.Module) -> Iterator[str]:
-    """Yield the pattern of each error in a module."""
+def errors(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the function and the pattern of each error that a module builds."""
     constants = {name: value for _, name, value in assignments(iter(tree.body))}
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         local = sorted(assignments(ast.walk(function)), key=lambda row: row[0])
@@ -52,18 +55,138 @@ def errors(tree: ast.Module) -> Iterator[str]:
             if ast.unparse(call.func).rpartition(".")[2] in BUILDERS and (call.args or call.keywords):
                 text = call.keywords[-1].value if call.keywords else call.args[-1]
                 earlier = {name: value for line, name, value in local if line <= call.lineno}
-                yield pattern_of(text, constants | earlier)
+                yield function.name, pattern_of(text, constants | earlier)
 
 
 def unlisted(text: str) -> list[str]:
     """Return the errors of a module that are not on a contract page."""
-    return sorted({pattern for pattern in errors(ast.parse(text)) if not re.search(pattern, CONTRACT)})
+    return sorted({pattern for _, pattern in errors(ast.parse(text)) if not re.search(pattern, CONTRACT)})
+
+
+def numbers_in(text: str) -> Iterator[str]:
+    """Yield the numbers in a cell of a page or of a row, such as `R-VAL-7..9, Q-34`."""
+    for part in re.split(r", (?=[A-Z]-|[a-z])", text.replace("†", "").strip("` ")):
+        span = re.fullmatch(r"(.+-)(\d+)\.\.(\d+)", part)
+        if span is None:
+            yield part
+        else:
+            yield from (f"{span[1]}{number}" for number in range(int(span[2]), int(span[3]) + 1))
+
+
+def paragraphs() -> Mapping[str, str]:
+    """Return the text of each rule by its number: a line of a table, or a paragraph that begins with the number."""
+    texts: dict[str, str] = {}
+    for page in PAGES:
+        known: list[str] = []
+        for line in (ROOT / f"docs/reference/{page}.md").read_text().splitlines():
+            start = re.match(r"\| ([^|]+?) \||(?:- )?\*\*([A-Z]+-[A-Z]+-\d+[a-z]?)", line)
+            if start is not None:
+                known = [*numbers_in(start[1] or start[2])]
+            for number in known:
+                texts[number] = f"{texts.get(number, '')} {line.strip()}"
+            known = [] if line.startswith("|") else known
+    return {number: re.sub(r" +", " ", text) for number, text in texts.items()}
+
+
+TEXTS: Final = paragraphs()
+
+
+class Module(NamedTuple):
+    """A module of admission: its tree, and the functions of these modules by the names that it uses for them."""
+
+    name: str
+    tree: ast.Module
+    functions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, name: str) -> "Module":
+        """Read a module."""
+        tree = ast.parse((FOLDER / f"{name}.py").read_text())
+        known = {node.name: f"{name}.{node.name}" for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for node in (node for node in tree.body if isinstance(node, ast.ImportFrom)):
+            source = (node.module or "").removeprefix("leaderworkerset.core.admission.")
+            known |= {alias.name: f"{source}.{alias.name}" for alias in node.names if source in MODULES}
+        return cls(name, tree, known)
+
+    def called(self, node: ast.AST) -> Iterator[str]:
+        """Yield the functions that an expression or a function names."""
+        for part in ast.walk(node):
+            match part:
+                case ast.Name(id=name) if name in self.functions:
+                    yield self.functions[name]
+                case ast.Attribute(value=ast.Name(id=module), attr=name) if module in MODULES:
+                    yield f"{module}.{name}"
+
+
+SOURCES: Final = {name: Module.of(name) for name in MODULES}
+CALLS: Final = {
+    f"{module.name}.{node.name}": {*module.called(node)}
+    for module in SOURCES.values()
+    for node in module.tree.body
+    if isinstance(node, ast.FunctionDef)
+}
+
+
+def rows() -> Iterator[tuple[Module, str, ast.expr]]:
+    """Yield the module, the numbers and the function of each row."""
+    for module in SOURCES.values():
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Call(func=ast.Name(id="Rule"), args=[ast.Constant(value=str(numbers)), ast.expr() as find]):
+                    yield module, numbers, find
+
+
+def reached(module: Module, find: ast.expr) -> set[str]:
+    """Return the functions that a row reaches."""
+    known: set[str] = set()
+    waiting = {*module.called(find)}
+    while waiting:
+        function = waiting.pop()
+        known.add(function)
+        waiting |= CALLS.get(function, set()) - known
+    return known
+
+
+ROWS: Final = [({*numbers_in(numbers)}, reached(module, find)) for module, numbers, find in rows()]
+
+UNCHECKED: Final = {
+    "R-VAL-26": "deletions",
+    "R-VAL-27": "permitted values",
+    "N-VAL-7": "the schema checks it",
+    "N-VAL-8": "the length for N-VAL-5",
+    "N-VAL-9": "a rule that upstream removed",
+    "N-VAL-12": "a proposal",
+    "N-SCH-VAL-21": "a consequence",
+    "N-SCH-VAL-22": "the order of errors",
+}
+"""The paragraphs of the contract about admission that are not a rule with an error."""
+
+
+def test_rows_have_the_numbers_of_the_contract() -> None:
+    numbers = {number for own, _ in ROWS for number in own}
+    checked = {number for number in TEXTS if re.fullmatch(r"(R-VAL|N-VAL|N-SCH-VAL)-\d+", number)}
+
+    assert sorted(numbers - TEXTS.keys()) == [], "no page has these numbers"
+    assert sorted(checked - UNCHECKED.keys() - numbers) == [], "no row has these numbers"
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_error_of_admission_is_in_the_contract(module: str) -> None:
-    text = (FOLDER / f"{module}.py").read_text()
-    assert unlisted(text) == [], "add the path, the condition and the text to a page of the contract"
+def test_every_error_has_a_row_with_its_number(module: str) -> None:
+    missing = []
+    for function, pattern in errors(SOURCES[module].tree):
+        numbers = {number for own, functions in ROWS if f"{module}.{function}" in functions for number in own}
+        if not any(re.search(pattern, TEXTS[number]) for number in numbers):
+            missing.append((function, pattern, sorted(numbers)))
+    assert missing == [], "add a row to the table of rules, and the text to the page at its number"
+
+
+def test_webhooks_reject_only_errors_of_rows() -> None:
+    """The webhooks build no error themselves, and reject nothing else."""
+    tree = ast.parse((FOLDER.parents[1] / "webhooks/handlers.py").read_text())
+    raised = {ast.unparse(node.exc) for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc is not None}
+
+    assert [*errors(tree)] == []
+    assert raised == {"DeniedError(aggregate(errors))"}
 
 
 @pytest.mark.parametrize(

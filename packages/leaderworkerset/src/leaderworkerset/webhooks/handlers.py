@@ -17,7 +17,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset
 from leaderworkerset.core.admission.podpolicy import MEMBERS, NOT_A_MEMBER
-from leaderworkerset.core.admission.ratcheting import new_errors
+from leaderworkerset.core.admission.ratcheting import errors_of, new_errors
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.webhooks.review import TYPE_ERRORS, AdmissionResult, Review
@@ -46,7 +46,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> AdmissionResult:
     errors = deciding.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
         stored = None if old is None else review.old
-        errors += new_errors(lambda obj, _: [*leaderworkerset.null_subdomain(obj)], review.object, stored)
+        errors += new_errors(lambda obj, _: errors_of(leaderworkerset.JSON_RULES, obj), review.object, stored)
     if errors:
         raise DeniedError(aggregate(errors))
     return AdmissionResult(review.object, deciding.warnings(new))

@@ -5,6 +5,7 @@ the contract. The schema rule that needs a CEL expression (R-DS-4) is also check
 """
 
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import RolloutStrategyType
 from leaderworkerset.core.admission import annotationvalues, namelengths, schedulingfield, templatewarnings
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
-from leaderworkerset.core.admission.ratcheting import new_errors
+from leaderworkerset.core.admission.ratcheting import Rule, errors_of, new_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
@@ -36,24 +37,12 @@ def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
     """Return all errors of a new object, or only the additional errors of an update if `old` is specified."""
-    return new_errors(lambda current, stored: _all_errors(current, stored, support), obj, old)
+    return new_errors(lambda new, stored: errors_of(RULES, DisaggregatedSetChange.of(new, stored, support)), obj, old)
 
 
 def stored_errors(obj: JSONObject) -> list[FieldError]:
     """Return errors that are reported only for new objects."""
-    return _all_errors(obj, obj, NO_GANG.support)
-
-
-def _all_errors(obj: JSONObject, old: JSONObject | None, support: Support) -> list[FieldError]:
-    whole = decode(obj)
-    by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
-    return [
-        *by_role,
-        *_members(obj, whole, old or {}, support),
-        *_zeros(whole),
-        *_slices(whole),
-        *_placement(obj, whole),
-    ]
+    return errors_of(RULES, DisaggregatedSetChange.of(obj, obj, NO_GANG.support))
 
 
 def warnings(obj: JSONObject) -> list[str]:
@@ -71,6 +60,11 @@ def warnings(obj: JSONObject) -> list[str]:
         *_member_warnings(obj, whole),
         *(f"metadata.name: no LeaderWorkerSet can be called after {whole.name}: {text}" for text in wrong),
     ]
+
+
+def _roles(whole: DisaggregatedSet) -> Iterator[FieldError]:
+    for index, role in enumerate(whole.roles):
+        yield from _role(whole, role, f"spec.roles[{index}]")
 
 
 def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
@@ -191,3 +185,27 @@ def _annotations(role: JSONObject) -> set[str]:
     template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
     annotated = (role, template.get("leaderTemplate") or {}, template.get("workerTemplate") or {})
     return {key for template in annotated for key in (template.get("metadata") or {}).get("annotations") or {}}
+
+
+class DisaggregatedSetChange(NamedTuple):
+    """A new DisaggregatedSet as posted and decoded, the stored one, and how the manager serves `spec.scheduling`."""
+
+    obj: JSONObject
+    whole: DisaggregatedSet
+    old: JSONObject
+    support: Support
+
+    @classmethod
+    def of(cls, obj: JSONObject, old: JSONObject | None, support: Support) -> "DisaggregatedSetChange":
+        """Return the change to an object."""
+        return cls(obj, decode(obj), old or {}, support)
+
+
+RULES: Final[tuple[Rule[DisaggregatedSetChange], ...]] = (
+    Rule("R-DS-9, R-VAL-7..15, roles", lambda change: _roles(change.whole)),
+    Rule("N-DS-3, N-VAL-11", lambda change: _members(change.obj, change.whole, change.old, change.support)),
+    Rule("R-DS-4", lambda change: _zeros(change.whole)),
+    Rule("R-DS-10", lambda change: _slices(change.whole)),
+    Rule("R-DS-11", lambda change: _placement(change.obj, change.whole)),
+)
+"""The rules for new and changed DisaggregatedSets, in the order in which their errors are returned."""

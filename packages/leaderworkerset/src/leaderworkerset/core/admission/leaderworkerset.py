@@ -9,7 +9,7 @@ defaults, or all errors at once, in the order of the contract. It differs from t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
@@ -27,7 +27,7 @@ from leaderworkerset.api.policytypes import (
     SubdomainPolicy,
 )
 from leaderworkerset.core.admission import namelengths, schedulingfield
-from leaderworkerset.core.admission.ratcheting import new_errors
+from leaderworkerset.core.admission.ratcheting import Rule, errors_of, new_errors
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset.statefulsets import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -112,31 +112,15 @@ def validate_leaderworkerset(
     A name that is too long is rejected only at creation, because an autoscaler or the manager may add groups later.
     """
     if old is None:
-        return [*_all_errors(lws, None, gang, extensions), *namelengths.errors(lws)]
-    return new_errors(lambda current, stored: _all_errors(current, stored, gang, extensions), lws, old)
+        return errors_of((*RULES, *CREATION_RULES), LeaderWorkerSetChange(lws, None, gang, extensions))
+    return new_errors(
+        lambda new, stored: errors_of(RULES, LeaderWorkerSetChange(new, stored, gang, extensions)), lws, old
+    )
 
 
 def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> list[FieldError]:
     """Return errors that are reported only for new objects."""
-    return [*_all_errors(lws, lws, NO_GANG, extensions), *namelengths.errors(lws)]
-
-
-def _all_errors(
-    lws: LeaderWorkerSet, old: LeaderWorkerSet | None, gang: Gang, extensions: Extensions
-) -> list[FieldError]:
-    errors = [
-        *objectmeta.validate(lws.metadata, names.dns_1035_label),
-        *_counts(lws),
-        *_budgets(lws),
-        *_subgroups(lws),
-        *_annotations(lws),
-        *_templates(lws),
-        *identity_errors(lws),
-        *schedulingfield.errors(lws, old, gang.support),
-        *gang.errors(lws, old),
-        *extensions.setting_errors(lws),
-    ]
-    return errors if old is None else [*errors, *_update(lws, old)]
+    return errors_of((*RULES, *CREATION_RULES), LeaderWorkerSetChange(lws, lws, NO_GANG, extensions))
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -256,13 +240,13 @@ def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
     return {"leaderTemplate": template.leader_template, "workerTemplate": template.worker_template}
 
 
-def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors for changes to immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
+def _identity_change(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
     if new.spec.group_identity != old.spec.group_identity:
         yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
-    new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
-    yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
-    if _are_different(new_template.volume_claim_templates, old_template.volume_claim_templates):
+
+
+def _claim_change(new: LeaderWorkerTemplate, old: LeaderWorkerTemplate) -> Iterator[FieldError]:
+    if _are_different(new.volume_claim_templates, old.volume_claim_templates):
         yield FieldError(Kind.FORBIDDEN, f"{TEMPLATE}.volumeClaimTemplates", detail=CLAIMS_TEXT)
 
 
@@ -289,11 +273,55 @@ def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> 
         yield invalid(SUBGROUP_SIZE, old.sub_group_size, "cannot remove subGroupSize after enabled")
 
 
-def null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
+def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
     """Return an error if an update sets `subdomainPolicy` to null, which is decoded as absent (R-VAL-25)."""
     network = meta.spec(obj).get("networkConfig")
     if network is not None and network.get("subdomainPolicy") is None:
         yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")
+
+
+class LeaderWorkerSetChange(NamedTuple):
+    """A new LeaderWorkerSet, the stored one on an update, and what the manager supports."""
+
+    new: LeaderWorkerSet
+    old: LeaderWorkerSet | None
+    gang: Gang
+    extensions: Extensions
+
+    @property
+    def templates(self) -> tuple[LeaderWorkerTemplate, LeaderWorkerTemplate]:
+        """Return the new and the previous template, which are the same for a new LeaderWorkerSet."""
+        return self.new.spec.leader_worker_template, (self.old or self.new).spec.leader_worker_template
+
+
+RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
+    Rule("R-VAL-1..2", lambda change: objectmeta.validate(change.new.metadata, names.dns_1035_label)),
+    Rule("R-VAL-3..6", lambda change: _counts(change.new)),
+    Rule("R-VAL-7..15", lambda change: _budgets(change.new)),
+    Rule("R-VAL-16..20, N-VAL-10", lambda change: _subgroups(change.new)),
+    Rule("R-VAL-21", lambda change: _annotations(change.new)),
+    Rule("Q-34", lambda change: _templates(change.new)),
+    Rule("N-VAL-2..6, random keys", lambda change: identity_errors(change.new)),
+    Rule(
+        "N-SCH-VAL-1..20, scheduling",
+        lambda change: schedulingfield.errors(change.new, change.old, change.gang.support),
+    ),
+    Rule("scheduler", lambda change: change.gang.errors(change.new, change.old)),
+    Rule("settings", lambda change: (error for find in change.extensions.errors for error in find(change.new))),
+    Rule("N-VAL-1", lambda change: _identity_change(change.new, change.old or change.new)),
+    Rule(
+        "R-VAL-22..24", lambda change: _subgroup_update(*(template.sub_group_policy for template in change.templates))
+    ),
+    Rule("Q-7", lambda change: _claim_change(*change.templates)),
+)
+"""The rules for new and changed LeaderWorkerSets, in the order in which their errors are returned."""
+
+CREATION_RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
+    Rule("R-VAL-28", lambda change: namelengths.errors(change.new)),
+)
+
+JSON_RULES: Final[tuple[Rule[JSONObject], ...]] = (Rule("R-VAL-25", _null_subdomain),)
+"""The rules for updates that need the object as posted."""
 
 
 QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"

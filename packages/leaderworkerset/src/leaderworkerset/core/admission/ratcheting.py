@@ -1,11 +1,13 @@
-"""Rejects updates only for errors that they add to stored values (docs/adr/0029-stored-values.md).
+"""Rules of admission, and how updates of stored values are handled (docs/adr/0029-stored-values.md).
+
+An update is rejected only for errors that it adds.
 
 The API server can store values that a webhook has not checked, because the scale subresource does not call webhooks and
 the webhook may have been missing. Such a value must not block later updates, including updates by the manager itself.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from kuberuntime.objects.field import FieldError
 
@@ -13,6 +15,21 @@ T = TypeVar("T")
 
 Check: TypeAlias = Callable[[T, T | None], Sequence[FieldError]]
 """Returns all errors of an object. If the second argument is the stored object, include errors of the change."""
+
+
+class Rule(NamedTuple, Generic[T]):
+    """A rule of admission: its numbers on the pages of the contract, and the function that returns its errors.
+
+    A test compares the numbers and the texts of all rules with the pages.
+    """
+
+    numbers: str
+    find: Callable[[T], Iterable[FieldError]]
+
+
+def errors_of(rules: Iterable[Rule[T]], change: T) -> list[FieldError]:
+    """Return the errors of all rules, in their order."""
+    return [error for rule in rules for error in rule.find(change)]
 
 
 def new_errors(check: Check[T], new: T, old: T | None) -> list[FieldError]:

@@ -9,12 +9,13 @@ from kuberuntime.objects.field import aggregate
 from leaderworkerset.api import crd
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.core.admission.leaderworkerset import (
+    JSON_RULES,
     NEWER_DEFAULTS,
     PERCENT_TEXT,
     default_leaderworkerset,
-    null_subdomain,
     validate_leaderworkerset,
 )
+from leaderworkerset.core.admission.ratcheting import errors_of
 
 UNAVAILABLE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
 SURGE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"
@@ -56,7 +57,7 @@ def subgroups(size: Any, kind: str = "LeaderWorker", group_size: int = 4) -> dic
 def errors(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     if old is None:
         return [str(error) for error in validate_leaderworkerset(decode(obj))]
-    return [str(error) for error in (*validate_leaderworkerset(decode(obj), decode(old)), *null_subdomain(obj))]
+    return [str(error) for error in (*validate_leaderworkerset(decode(obj), decode(old)), *errors_of(JSON_RULES, obj))]
 
 
 @pytest.mark.parametrize(
