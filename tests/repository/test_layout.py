@@ -13,7 +13,6 @@ ROLES_OF_FOLDERS: Final = {
     "kuberuntime": {},
     "localkube": {"controller": "the driver of one controller, in the folder of that controller"},
     "leaderworkerset": {
-        "capability": "the type of capabilities, and the value of one in its folder",
         "disaggregatedset": "what a folder has for this kind: its fields, admission, controller and entry in the registry",
         "leaderworkerset": "as disaggregatedset",
         "permissions": "what the modules of this folder may do at the API server: controllers, webhooks",
@@ -26,7 +25,6 @@ ROLES_OF_FOLDERS: Final = {
 """The module names in several directories of each package, and their common role."""
 
 ROLES_OF_THE_TREE: Final = {
-    "capability": "see above",
     "controller": "what runs one controller: its driver in localkube, the loop that every driver has in kuberuntime",
     "disaggregatedset": "see above",
     "errors": "the errors of a package that its callers catch: kuberuntime, localkube, and the command line",

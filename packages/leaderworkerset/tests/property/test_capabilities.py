@@ -24,13 +24,12 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.progressannotations import Hang, SilentRank, render_hang
 from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
-from leaderworkerset.capabilities.relevance import STEPS, concerning_group, concerning_set
+from leaderworkerset.capabilities.enabled import ENABLED, GROUPS, SETS
 from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, fold
+from leaderworkerset.core.leaderworkerset.groupindex import fold
 from leaderworkerset.core.leaderworkerset.reconcile import decide
-from leaderworkerset.core.pod.reconcile import reconcile, wants_node
+from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
 VALUES: Final = {
@@ -172,37 +171,25 @@ def comparable(plan: Plan) -> Any:
 @settings(max_examples=25, deadline=None)
 def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capability], data: st.DataObject) -> None:
     group, observed = data.draw(groups(pair)), data.draw(sets(pair))
-    first, second = (together({one.name: one for one in ordered}) for ordered in (pair, pair[::-1]))
+    first, second = (together(ordered, SETS, GROUPS) for ordered in (pair, pair[::-1]))
 
     plans = [comparable(reconcile(group, extensions=one)) for one in (first, second)]
     decided = [decide(observed, builders.NOW, extensions=one) for one in (first, second)]
 
     assert plans[0] == plans[1]
     assert comparable(decided[0].plan) == comparable(decided[1].plan)
-    assert decided[0].needs == decided[1].needs
 
 
-@given(data=st.data())
-@settings(max_examples=200, deadline=None)
-def test_capabilities_without_a_sign_change_no_plan(data: st.DataObject) -> None:
-    configured = data.draw(st.sampled_from([(), *((one,) for one in ENABLED), ENABLED]))
-    group, observed = data.draw(groups(configured)), data.draw(sets(configured))
+def test_capabilities_change_no_plan_without_a_sign() -> None:
+    """Signs are settings, marks, conditions, and observed state."""
+    obj = builders.leaderworkerset_object()
+    leader = builders.leader_pod(obj)
+    group = builders.live_group(leader=leader, obj=obj, pods=(leader,), revisions=(builders.revision(obj),))
 
-    decided = [decide(observed, builders.NOW, extensions=one) for one in (EXTENSIONS, concerning_set(observed))]
-
-    assert deciding.nodes_of(group) == {*EXTENSIONS.nodes_of(group), *filter(None, [wants_node(group)])}
-    assert reconcile(group, extensions=concerning_group(group)) == reconcile(group, extensions=EXTENSIONS)
-    assert decided[0] == decided[1]
-
-
-def test_nothing_is_asked_about_an_object_without_signs() -> None:
-    obj, leader = builders.leaderworkerset_object(), builders.leader_pod(builders.leaderworkerset_object())
-    of_group = concerning_group(LiveGroup(leader=leader, obj=obj, now=builders.NOW))
-    of_set = concerning_set(ObservedLeaderWorkerSet(leaderworkerset=obj, folded=GroupIndex()))
-
-    assert [getattr(of_group, place) for place in STEPS] == [getattr(UPSTREAM, place) for place in STEPS]
-    assert of_set == of_group
-    assert of_group.excuses == EXTENSIONS.excuses
+    assert deciding.reconcile_group(group) == reconcile(group, extensions=UPSTREAM)
+    assert deciding.nodes_of(group) == set()
+    for observed in (cases.at_rest(), rolling(cases.ready_groups(cases.LWS, 4, key="older"))):
+        assert deciding.decide(observed, builders.NOW) == decide(observed, builders.NOW)
 
 
 def test_every_mark_of_a_capability_has_a_value() -> None:
@@ -221,7 +208,7 @@ def test_two_faults_are_recorded_in_one_order() -> None:
     recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
 
     orders = ((recorded, *pair), (recorded, *pair[::-1]))
-    plans = [reconcile(group, extensions=together({one.name: one for one in ordered})) for ordered in orders]
+    plans = [reconcile(group, extensions=together(ordered, SETS, GROUPS)) for ordered in orders]
 
     assert len(pair) == 2
     assert all(find(group).failure for one in pair for find in one.fault_finders)

@@ -163,6 +163,11 @@ def leader_labels(name: str) -> dict[str, str]:
     return {labels.NAME: name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
 
 
+def is_foreign_leader_workload(workload: JSONObject, obj: JSONObject) -> bool:
+    """Return whether a StatefulSet or Deployment with the name of a LeaderWorkerSet belongs to a different owner."""
+    return is_foreign(workload, obj, leader_labels(meta.name(obj)))
+
+
 def is_foreign(workload: JSONObject, owner: JSONObject, selected: dict[str, str]) -> bool:
     """Return whether a workload with this name belongs to a different owner, and cannot be adopted by `owner`.
 

@@ -1,20 +1,20 @@
 """Defines a capability and its additions to the upstream contract.
 
-In: the functions and settings of a folder. Out: a row of the table (`enabled.py`). An unused extension point costs
-nothing. Decisions are pure: controllers read the additional state that a capability needs.
+In: the functions and settings of a folder. Out: a row of the table, and calls in the hooks of sets and groups
+(`enabled.py`). Decisions are pure: controllers read the additional state that a capability
+needs.
 """
 
 from leaderworkerset.core.extensions import Extensions
 
 
 class Capability(Extensions, frozen=True, kw_only=True):
-    """A capability with its name, documentation page, annotations, and functions for each extension point.
+    """A capability with its name, documentation page, annotations, and rows in the tables of several capabilities.
 
     If `wakes_groups` is set, a change of its settings triggers a decision about each group of the LeaderWorkerSet.
-    `pod_marks` and `statefulset_marks` are annotations, and `conditions` are condition types. Its decisions read them
-    even without its settings (`relevance.py`). `fields` are optional spec fields that its decisions about groups read.
-    `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the core. Caches keep these fields
-    and the marks.
+    `pod_marks` and `statefulset_marks` are annotations. `fields` are optional spec fields that its decisions about
+    groups read. `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the core. Caches keep
+    these fields and the marks.
     """
 
     name: str
@@ -23,7 +23,6 @@ class Capability(Extensions, frozen=True, kw_only=True):
     fields: tuple[str, ...] = ()
     pod_marks: tuple[str, ...] = ()
     statefulset_marks: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
     wakes_groups: bool = False
     pod_fields: tuple[str, ...] = ()
     statefulset_fields: tuple[str, ...] = ()

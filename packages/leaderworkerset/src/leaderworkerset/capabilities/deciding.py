@@ -8,7 +8,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.capabilities.relevance import concerning_group, concerning_set
 from leaderworkerset.core.admission import annotationvalues, namelengths, templatewarnings
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as of_pod
@@ -24,7 +23,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 
 def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
     """Reconcile a LeaderWorkerSet."""
-    return of_set.decide(observed, now, gang, concerning_set(observed))
+    return of_set.decide(observed, now, gang, EXTENSIONS)
 
 
 def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -34,12 +33,12 @@ def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang =
 
 def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     """Reconcile a group."""
-    return of_group.reconcile(group, gang, concerning_group(group))
+    return of_group.reconcile(group, gang, EXTENSIONS)
 
 
 def nodes_of(group: LiveGroup) -> set[str]:
     """Return the names of the nodes that are required to reconcile a group."""
-    return {*concerning_group(group).nodes_of(group), *filter(None, [of_group.wants_node(group)])}
+    return {*EXTENSIONS.groups.nodes_of(group), *filter(None, [of_group.wants_node(group)])}
 
 
 def validate_leaderworkerset(
@@ -68,7 +67,8 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
 
 def describe(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
     """Describe a group based on its leader pod and the StatefulSet with the same name."""
-    return groupstate.describe(leader, workers, EXTENSIONS.extend, is_condemned=is_condemned)
+    described = groupstate.describe(leader, workers, is_condemned=is_condemned)
+    return EXTENSIONS.groups.describe(described, leader, workers)
 
 
 def is_condemned(

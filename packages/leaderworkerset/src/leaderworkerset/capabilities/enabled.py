@@ -1,38 +1,159 @@
-"""The capabilities of this project, in the order in which they are called. To add a capability, add a row.
+"""The capabilities of this project: a row for each, and their calls in the decisions about sets and groups.
 
-The order within one place matters as little as possible; `tests/property/test_capabilities.py` compares each pair.
+A new capability adds a row to `ENABLED`, and calls to `SETS` or `GROUPS`. The order of the rows does not matter.
+`core/extensions.py` defines the order of the calls. A capability must not change plans if an object has neither a
+setting nor a mark of the capability.
 """
 
 from typing import Final
 
-from leaderworkerset.capabilities.backoff.capability import CAPABILITY as BACKOFF
+from kuberuntime.objects.qos import COMPUTE
+from kuberuntime.plan import Action
+from leaderworkerset.api import labels, runsettings
+from leaderworkerset.capabilities import names
+from leaderworkerset.capabilities.backoff import backoffsettings
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.completion.capability import CAPABILITY as COMPLETION
-from leaderworkerset.capabilities.disruption.capability import CAPABILITY as DISRUPTION
-from leaderworkerset.capabilities.history.capability import CAPABILITY as HISTORY
-from leaderworkerset.capabilities.inplace.capability import CAPABILITY as IN_PLACE
-from leaderworkerset.capabilities.lostnodes.capability import CAPABILITY as LOST_NODES
-from leaderworkerset.capabilities.moves.capability import CAPABILITY as MOVES
-from leaderworkerset.capabilities.preferrednodes.capability import CAPABILITY as PLACES
-from leaderworkerset.capabilities.restartinplace.capability import CAPABILITY as RESTART_IN_PLACE
-from leaderworkerset.capabilities.termination.capability import CAPABILITY as TERMINATION
-from leaderworkerset.core.extensions import together
+from leaderworkerset.capabilities.completion import runtocompletion
+from leaderworkerset.capabilities.disruption import disruptionsettings
+from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.capabilities.inplace import inplace, inplacegroups, inplacesteps
+from leaderworkerset.capabilities.lostnodes import forcedeletion
+from leaderworkerset.capabilities.moves import maintenancesettings, moves
+from leaderworkerset.capabilities.preferrednodes import previousnodes
+from leaderworkerset.capabilities.restartinplace import allcontainers
+from leaderworkerset.capabilities.termination import termination
+from leaderworkerset.core.extensions import GroupHook, SetHook, together
+from leaderworkerset.core.policies.policy import LiveGroup
 
-ENABLED: Final[tuple[Capability, ...]] = (
-    BACKOFF,
-    LOST_NODES,
-    COMPLETION,
-    TERMINATION,
-    IN_PLACE,
-    RESTART_IN_PLACE,
-    PLACES,
-    DISRUPTION,
-    MOVES,
-    HISTORY,
+COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
+"""CPU and memory, which can be changed in place."""
+
+ENABLED: Final = (
+    Capability(
+        name=names.BACKOFF,
+        page="how-to/restarts.md",
+        settings=backoffsettings.ANNOTATIONS,
+        wakes_groups=True,
+        errors=(backoffsettings.errors,),
+        warnings=(backoffsettings.warnings,),
+    ),
+    Capability(
+        name=names.LOST_NODES,
+        page="how-to/restarts.md",
+        settings=(labels.RELEASE_LOST_PODS_AFTER,),
+        wakes_groups=True,
+        errors=(forcedeletion.errors,),
+    ),
+    Capability(
+        name="completion",
+        page="how-to/progress.md",
+        settings=runsettings.ANNOTATIONS,
+        wakes_groups=True,
+        pod_marks=(labels.GROUP_ENDED, labels.HANG),
+        errors=(runsettings.errors,),
+        excuses=(runtocompletion.excuses,),
+        fault_finders=(runtocompletion.find_hang,),
+    ),
+    Capability(
+        name="termination",
+        page="how-to/places-and-ends.md",
+        settings=(labels.POD_TERMINATION_POLICY,),
+        fields=(termination.FIELD,),
+        wakes_groups=True,
+        statefulset_marks=(labels.POD_TERMINATION_POLICY,),
+        errors=(termination.errors,),
+    ),
+    Capability(
+        name="update-in-place",
+        page="how-to/in-place.md",
+        settings=(labels.IN_PLACE,),
+        pod_marks=(
+            labels.IN_PLACE_REVISION,
+            labels.IN_PLACE_STATEFULSET_REVISION,
+            labels.IN_PLACE_REFUSED,
+            labels.IN_PLACE_BEFORE,
+            labels.IN_PLACE_RESOURCES,
+        ),
+        pod_fields=(
+            "spec.containers[].image",
+            "status.containerStatuses[].containerID",
+            "status.containerStatuses[].state.running",
+            *(f"spec.containers[].resources.{amount}" for amount in COMPUTE_AMOUNTS),
+            *(f"status.containerStatuses[].resources.{amount}" for amount in COMPUTE_AMOUNTS),
+        ),
+        errors=(inplace.errors,),
+        excuses=(inplacegroups.excuses,),
+    ),
+    Capability(
+        name="restart-in-place",
+        page="how-to/in-place.md",
+        settings=(labels.IN_PLACE_RESTARTS,),
+        wakes_groups=True,
+        pod_marks=(labels.RESTARTED_IN_PLACE,),
+        errors=(allcontainers.errors,),
+        excuses=(allcontainers.excuses,),
+        fault_finders=(allcontainers.find,),
+    ),
+    Capability(
+        name="places",
+        page="how-to/places-and-ends.md",
+        settings=(labels.STAY_ON_NODES,),
+        statefulset_fields=(f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",),
+        errors=(previousnodes.errors,),
+    ),
+    Capability(
+        name=names.DISRUPTION,
+        page="how-to/drain.md",
+        settings=(labels.DISRUPTION_BUDGET, labels.DO_NOT_DISRUPT),
+        errors=(disruptionsettings.errors,),
+        warnings=(disruptionsettings.warnings,),
+    ),
+    Capability(
+        name=names.MOVES,
+        page="how-to/drain.md",
+        settings=(labels.MOVE_OFF_CLOSED_NODES,),
+        errors=(maintenancesettings.errors,),
+    ),
+    Capability(
+        name="history",
+        page="how-to/roll-out-and-back.md",
+        settings=(labels.REVISION_HISTORY_LIMIT,),
+        warnings=(revisionhistory.warnings,),
+    ),
+)
+
+SETS: Final = SetHook(
+    deletes_leaders=moves.deletes_leaders,
+    expire=runtocompletion.expire,
+    find_route=inplace.route_of,
+    depart=moves.depart,
+    leader_annotations=previousnodes.marks,
+    mark=inplace.decide,
+    move=moves.decide,
+    retire=revisionhistory.retire,
 )
 
 
-EXTENSIONS: Final = together({capability.name: capability for capability in ENABLED})
+def _last(group: LiveGroup) -> tuple[Action, ...]:
+    return (*inplacesteps.decide(group).actions, *previousnodes.remember(group))
+
+
+GROUPS: Final = GroupHook(
+    policy=previousnodes.POLICY,
+    describe=inplacegroups.extend,
+    nodes_of=forcedeletion.wants_nodes,
+    without_set=termination.end_workers,
+    first=forcedeletion.decide,
+    before_evidence=runtocompletion.keep_ended,
+    before_deletion=termination.end_workers,
+    before_restart=runtocompletion.finish,
+    restarts=backoffsettings.of_group,
+    prefer=previousnodes.prefer,
+    worker_annotations=previousnodes.worker_annotations,
+    last=_last,
+)
+
+EXTENSIONS: Final = together(ENABLED, SETS, GROUPS)
 """All capabilities combined."""
 
 WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)

@@ -1,4 +1,6 @@
-"""Reads the current state of leaders from the API server if cached data is insufficient.
+"""Reads from the API server that complete the observation of a LeaderWorkerSet if the caches are stale or empty.
+
+`core/leaderworkerset/outline.py` names the reads before a decision. The reasons are:
 
 An update first holds all groups back. Groups that the previous update released may have been deleted just before that.
 Because two watches are not ordered relative to each other, the cache may show the leader StatefulSet as held, but not
@@ -23,16 +25,54 @@ deleted, so it would wait for evidence forever. Namespaces are not cached.
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from kuberuntime.objects.resources import NAMESPACES, PODS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, NAMESPACES, PODS, STATEFULSETS, Resource
+from kuberuntime.plan import Plan
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.core.leaderworkerset.decision import Known
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outline import Outline, Read
+from leaderworkerset.core.restarts import retention
 
 PAGE: Final = 100
 """The page size for listing leaders. Decoding a page of large pods blocks the event loop for some milliseconds."""
+
+
+BEHIND: Final = 1.0
+"""The seconds until the next decision if the caches were behind the API server."""
+
+
+async def read(client: Client, outlined: Outline) -> Known | Plan:
+    """Return what is known for the decision with the objects that it needs, or the plan if nothing can be decided.
+
+    Raise `KubeError` if the API server does not respond.
+    """
+    facts, reads = outlined
+    key, known = meta.key(facts.obj), facts.observed.known
+    if Read.LEADERS in reads and not await are_as_known(client, key, facts.observed.groups):
+        return Plan(requeue_after=BEHIND)
+    if Read.NAMESPACE in reads and await is_namespace_ending(client, key.namespace):
+        return Plan(retention.release(facts.observed.evidence))
+    if reads & {Read.WORKLOAD, Read.HISTORY}:
+        kind = DEPLOYMENTS if facts.lws.spec.group_identity.is_hash else STATEFULSETS
+        known = replace(known, whole=await read_whole(client, kind, key))
+    if Read.HISTORY in reads:
+        if _revision(known.whole) != _revision(facts.living):
+            return Plan(requeue_after=BEHIND)
+        selector = revisionhistory.selector(key.name)
+        listing = await client.list(CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=selector)
+        known = replace(known, history=listing.items)
+    return known
+
+
+def _revision(workload: JSONObject | None) -> str | None:
+    return groupname.revision(workload) if workload else None
 
 
 async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, GroupFacts]) -> bool:
@@ -48,15 +88,6 @@ async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, Grou
         if not (token := page.token):
             break
     return all(group.is_deleting or group.uid in staying for group in groups.values())
-
-
-async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, cached: JSONObject | None) -> bool:
-    """Return whether the leader workload has the same revision as in the cache.
-
-    Raise `KubeError` if the API server does not respond.
-    """
-    keeper = await read_whole(client, kind, lws)
-    return (groupname.revision(keeper) if keeper else None) == (None if cached is None else groupname.revision(cached))
 
 
 async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObject:

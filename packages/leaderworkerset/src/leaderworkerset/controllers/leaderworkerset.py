@@ -6,28 +6,30 @@ alter the state of a group does not enqueue a key.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.controller.writes import ObjectWrite, Write
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
 from kuberuntime.plan import Actions, Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.groupname import is_leader
+from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.deciding import decide, describe
-from leaderworkerset.capabilities.history import revisionhistory
+from leaderworkerset.capabilities.deciding import describe
+from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaderreads, permissions, setobservers
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.decisioncost import is_large
@@ -43,13 +45,13 @@ from leaderworkerset.core.leaderworkerset.decision import (
     Decision,
     Known,
     ObservedLeaderWorkerSet,
-    OnDemand,
 )
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers, describe_workers
+from leaderworkerset.core.leaderworkerset.outline import outline
+from leaderworkerset.core.leaderworkerset.reconcile import decide_outlined
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import Gang
-from leaderworkerset.core.policies.policy import Parent
 from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
@@ -74,9 +76,6 @@ REACTION: Final = 1.0
 
 TICK: Final = 0.001
 """The minimum delay in seconds. Shorter delays are skipped, because timers can fire early."""
-
-BEHIND: Final = 1.0
-"""The seconds until the next reconciliation if the caches were outdated."""
 
 
 class Memory(Struct):
@@ -127,7 +126,10 @@ class LeaderWorkerSetDriver(Driver):
     ) -> None:
         self._client = client
         self._informers = informers = indexes.informers_of(caches)
+        self._sets, self._pods = informers.leaderworkersets.store, informers.pods.store
+        self._services, self._revisions = informers.services.store, informers.revisions.store
         self._deployments = caches[indexes.DEPLOYMENT_CACHE]
+        self._workloads = {True: self._deployments.store, False: informers.statefulsets.store}
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
         self._clock = clock
@@ -138,34 +140,40 @@ class LeaderWorkerSetDriver(Driver):
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Reconcile one LeaderWorkerSet, and read all required objects from the API server."""
-        known = self._memories.get(key, Memory()).known
-        decision = await self._decide(key, known)
-        if OnDemand.KEEPER in decision.needs:
-            known = replace(known, whole=await leaderreads.read_whole(self._client, self._keepers(key).resource, key))
-            decision = await self._decide(key, known)
-        if await self._is_behind(key, decision.needs):
-            return Plan(requeue_after=BEHIND)
-        if OnDemand.NAMESPACE in decision.needs and await leaderreads.is_namespace_ending(self._client, key.namespace):
-            return Plan(retention.release(self._kept(key)))
-        if OnDemand.HISTORY in decision.needs:
-            listing = await self._client.list(
-                CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
-            )
-            decision = await self._decide(key, replace(known, history=listing.items))
-        if decision.source is not None:
-            memory = self._memories.setdefault(key, Memory())
-            memory.source, memory.surplus = decision.source, decision.surplus
-            memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
-            stored = meta.status(self._informers.leaderworkersets.store.get(key) or {})
-            return memory.paced(decision.plan, stored, self._clock.monotonic(), self._groups.last_loss(key))
-        return decision.plan
+        """Observe, read what the caches lack, then decide. Large LeaderWorkerSets are decided in a thread, in turn."""
+        observed = self.observe(key)
+        if not is_large((observed.leaderworkerset, observed.keeper, *observed.revisions), len(observed.groups)):
+            return await self._plan(key, observed)
+        async with self._turn:
+            return await self._plan(key, self.observe(key), in_thread=True)
+
+    async def _plan(self, key: ObjectKey, observed: ObservedLeaderWorkerSet, *, in_thread: bool = False) -> Plan:
+        observed, now = await self._with_owners(observed), self._clock.now()
+        prepare = partial(outline, observed, now, self._gang, EXTENSIONS)
+        outlined = await asyncio.to_thread(prepare) if in_thread else prepare()
+        if isinstance(outlined, Plan):
+            return outlined
+        known = await leaderreads.read(self._client, outlined) if outlined.reads else observed.known
+        if isinstance(known, Plan):
+            return known
+        decide = partial(decide_outlined, outlined, known, now, EXTENSIONS)
+        return self._remember(key, await asyncio.to_thread(decide) if in_thread else decide())
+
+    def _remember(self, key: ObjectKey, decision: Decision) -> Plan:
+        """Keep the results of a decision for the next one, and return its plan, whose status may wait."""
+        if decision.source is None:
+            return decision.plan
+        memory = self._memories.setdefault(key, Memory())
+        memory.source, memory.surplus = decision.source, decision.surplus
+        memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
+        if not decision.plan.actions:
+            return decision.plan
+        stored = meta.status(self._sets.get(key) or {})
+        return memory.paced(decision.plan, stored, self._clock.monotonic(), self._groups.last_loss(key))
 
     def failed(self, key: ObjectKey) -> Actions:
         """Report a failed reconciliation in the status of the object."""
-        return reconcilefailure.undecided(
-            LEADERWORKERSETS, self._informers.leaderworkersets.store.get(key), self._clock.now()
-        )
+        return reconcilefailure.undecided(LEADERWORKERSETS, self._sets.get(key), self._clock.now())
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
         """Record the time of the status write, the source of the leader workload, and the API server's response."""
@@ -182,60 +190,40 @@ class LeaderWorkerSetDriver(Driver):
             ):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
-    async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
-        """Return whether the caches are older than the objects in a plan."""
-        if OnDemand.LEADERS in needs:
-            return not await leaderreads.are_as_known(self._client, key, self._groups.of(key))
-        if OnDemand.HISTORY in needs:
-            informer = self._keepers(key)
-            cached_keeper = informer.store.get(key)
-            return not await leaderreads.is_of_revision_known(self._client, informer.resource, key, cached_keeper)
-        return False
-
-    async def _decide(self, key: ObjectKey, known: Known) -> Decision:
-        """Reconcile a large LeaderWorkerSet in a thread. Only one thread is used at a time."""
-        observed, parent = self.observe(key, known), None
-        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.scheduling.objects):
+    async def _with_owners(self, observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
+        """Add objects with other owners, which are not cached: the Workload of an owner, and Services of groups."""
+        lws = observed.leaderworkerset
+        if lws is None:
+            return observed
+        if meta.spec(lws).get("scheduling") is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
-            observed = self.observe(key, known, parent)
-        unreachable = await self._find_unreachable(key, observed)
-        observed = without_unreachable(observed, unreachable)
-        documents = (observed.leaderworkerset, observed.keeper, *observed.revisions)
-        if not is_large(documents, len(observed.groups)):
-            return decide(observed, self._clock.now(), self._gang)
-        async with self._turn:
-            observed = without_unreachable(self.observe(key, known, parent), unreachable)
-            return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
+            observed = replace(observed, scheduling=replace(observed.scheduling, parent=parent))
+        pods = self._pods.by_index(indexes.LEADERS, str(meta.key(lws)))
+        return without_unreachable(observed, await groupservices.unreachable(self._client, lws, pods, self._services))
 
-    async def _find_unreachable(self, key: ObjectKey, observed: ObservedLeaderWorkerSet) -> frozenset[str]:
-        if observed.leaderworkerset is None:
-            return groupservices.NONE
-        pods = self._informers.pods.store.by_index(indexes.LEADERS, str(key))
-        cached = self._informers.services.store
-        return await groupservices.unreachable(self._client, observed.leaderworkerset, pods, cached)
-
-    def observe(self, key: ObjectKey, known: Known = NOTHING_KNOWN, parent: Parent = None) -> ObservedLeaderWorkerSet:
+    def observe(self, key: ObjectKey) -> ObservedLeaderWorkerSet:
         """Collect the cached objects of one LeaderWorkerSet."""
-        lws = self._informers.leaderworkersets.store.get(key)
+        lws = self._sets.get(key)
         if lws is None:
             self._groups.forget(key)
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
-        groups, surplus = self._groups.of(key), self._memories.get(key, Memory()).surplus
-        is_hash = groupname.is_hash_set(lws)
-        unused = self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else ()
+        groups, memory = self._groups.of(key), self._memories.get(key, Memory())
+        spec = meta.spec(lws)
+        is_hash = spec.get("groupIdentity") in WITH_RANDOM_KEYS
+        unused = self._unused_pod_groups(key) if spec.get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
-            keeper=self._keepers(key).store.get(key),
-            revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
-            records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
-            service=services.observe(self._informers.services.store.get(key), lws),
+            keeper=self._workloads[is_hash].get(key),
+            revisions=self._revisions.by_index(indexes.BY_LWS, str(key)),
+            records=self._revisions.by_index(indexes.RECORDS, str(key)),
+            service=services.observe(self._services.get(key), lws),
             groups=groups,
             folded=None if is_hash else self._groups.folded(key),
-            gated=self._observe_gated(key, groups, surplus) if is_hash else GatedLeaders(),
-            scheduling=replace(self._gang_objects.shared_by(key, unused), parent=parent),
+            gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
+            scheduling=self._gang_objects.shared_by(key, unused),
             evidence=self._kept(key),
-            known=known,
+            known=memory.known,
             facts={name: observer.observe(lws) for name, observer in self._observers.items()},
         )
 
@@ -243,34 +231,26 @@ class LeaderWorkerSetDriver(Driver):
         """Map a pod that affected the failure state of its group to its LeaderWorkerSet."""
         return (indexes.lws_key(change.object),) if change is self._groups.altered_by else ()
 
-    def _keepers(self, key: ObjectKey) -> Informer:
-        """Return the leader workload cache for a LeaderWorkerSet."""
-        lws = self._informers.leaderworkersets.store.get(key) or {}
-        return self._deployments if groupname.is_hash_set(lws) else self._informers.statefulsets
-
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the PodGroups of groups without pods. Workers can be created before these PodGroups (N-K8S-13)."""
-        pods = self._informers.pods.store
         return [
             pod_group
             for pod_group in self._gang_objects.pod_groups_of(key)
             if not any(
-                pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
+                self._pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
                 for name in workloadnames.users(pod_group)
             )
         ]
 
     def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the pods with the finalizer for exhausted groups."""
-        return self._informers.pods.store.by_index(indexes.KEPT, str(key))
+        return self._pods.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
         self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Mapping[str, bool]
     ) -> GatedLeaders:
         staying = {name for name, group in groups.items() if not group.is_deleting}
-        pods = (
-            self._informers.pods.store.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].awaits
-        )
+        pods = (self._pods.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].awaits)
         gated = [pod for pod in pods if pod is not None]
         return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
 

@@ -1,53 +1,36 @@
-"""The extension points for capabilities (`leaderworkerset/capabilities/`). They are empty by default.
+"""The additions of this project to the upstream decisions: a hook for sets, a hook for groups, and tables.
 
-A decision takes `Extensions` as an argument, so the core does not import capabilities. Each attribute is an extension
-point. Its functions are called in the order of the capability table. Extension points are declared only here. A
-capability is an `Extensions` with a name, and `together` joins several.
+A decision takes `Extensions` as an argument, so the core does not import capabilities. Each function of a hook is called
+at one place. The default function does what the Go controller does. If several capabilities add functions whose order
+does not matter, the functions form a table. A capability (`leaderworkerset/capabilities/`) is an `Extensions` with a
+name.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from enum import Enum, auto
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Action
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Action, guarded_delete
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute
-from leaderworkerset.core.leaderworkerset.groupstate import Extend
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.failures import Excuse, FindFault
-from leaderworkerset.core.policies.placement import NO_PLACEMENT, NodePlacement
-from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+from leaderworkerset.core.policies.placement import Prefer, prefer_none
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, Policy, PolicyDecision
 from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
 
+Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
+"""Returns the errors in the settings of a LeaderWorkerSet."""
 
-class GroupPlace(Enum):
-    """The extension points of the group reconciler, in order (`core/pod/reconcile.py`)."""
-
-    WITHOUT_SET = auto()
-    """If the LeaderWorkerSet is deleted or terminating. No other steps are performed."""
-    FIRST = auto()
-    """Before all other steps."""
-    OVER = auto()
-    """Before the pods of an exhausted group are preserved as evidence."""
-    ENDING = auto()
-    """Before a terminating leader is ignored."""
-    RUNNING = auto()
-    """Before the restart policy."""
-    COMPLETE = auto()
-    """After all objects of the group except the workers."""
-
-
-class GroupStep(NamedTuple):
-    """A step of the group reconciler."""
-
-    place: GroupPlace
-    decide: Callable[[LiveGroup], PolicyDecision]
+Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
+"""Returns warnings about annotations."""
 
 
 class SetExpiry(NamedTuple):
@@ -57,92 +40,85 @@ class SetExpiry(NamedTuple):
     seconds: float | None = None
 
 
-SetEnd: TypeAlias = Callable[[SetFacts, datetime], SetExpiry]
-"""Determines whether a LeaderWorkerSet is deleted, before its leaders are reconciled."""
-
-SetFold: TypeAlias = Callable[[SetFacts, GroupIndex], GroupIndex]
-"""Changes the group summary for a rollout of leaders with ordinals."""
-
-FindRoute: TypeAlias = Callable[[SetFacts, GroupIndex], tuple[RolloutRoute | None, GroupIndex]]
-"""Returns the in-place update to the revision, or None if all groups are recreated, and a group summary."""
-
-SetStep: TypeAlias = Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision]
-"""Modifies the actions for leaders."""
-
-Retire: TypeAlias = Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]]
-"""Handles revisions that no group uses, together with the history after `OnDemand.HISTORY` was read."""
-
-FindRestarts: TypeAlias = Callable[[LiveGroup], RestartSettings]
-"""Returns how a failed group is recreated, except for the limit in the spec."""
-
-Errors: TypeAlias = Callable[[LeaderWorkerSet], Iterable[FieldError]]
-"""Returns the errors in the settings of a LeaderWorkerSet."""
-
-Warnings: TypeAlias = Callable[[Mapping[str, str]], Iterable[str]]
-"""Returns warnings about annotations."""
+def _retire(_facts: SetFacts, outdated: Sequence[JSONObject]) -> Sequence[Action]:
+    return [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
 
 
-def upstream_restarts(_group: LiveGroup) -> RestartSettings:
-    """Return the upstream settings, with which every failure immediately recreates the group."""
-    return UPSTREAM_RESTARTS
+def _find_route(facts: SetFacts) -> tuple[RolloutRoute | None, GroupIndex]:
+    return None, facts.folded
+
+
+def _decide_nothing(_group: LiveGroup) -> PolicyDecision:
+    return NOTHING
+
+
+class SetHook(Struct, frozen=True, kw_only=True):
+    """The additions to the decision about a LeaderWorkerSet, in the order in which they are called."""
+
+    deletes_leaders: Callable[[SetFacts], bool] = lambda _facts: False
+    """Returns whether `move` may delete leaders now, before which they are read from the API server."""
+    expire: Callable[[SetFacts, datetime], SetExpiry] = lambda _facts, _now: SetExpiry()
+    """Decides whether the LeaderWorkerSet is deleted now or later."""
+    find_route: Callable[[SetFacts], tuple[RolloutRoute | None, GroupIndex]] = _find_route
+    """Returns how groups get the revision without recreation, if any can, and the summary of groups for a rollout."""
+    depart: Callable[[SetFacts, GroupIndex], GroupIndex] = lambda _facts, folded: folded
+    """Returns the summary with the groups that surge groups replace."""
+    leader_annotations: Callable[[LeaderWorkerSet, JSONObject | None], dict[str, str]] = lambda _lws, _template: {}
+    """Returns annotations of the leaders' template, from the existing template of this revision."""
+    mark: Callable[[SetFacts, LeaderDecision], LeaderDecision] = lambda _facts, leaders: leaders
+    """Adds the groups that are updated without recreation to the decision about the leaders."""
+    move: Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision] = lambda _facts, leaders, _now: leaders
+    """Adds the groups that depart now to the decision about the leaders."""
+    retire: Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]] = _retire
+    """Decides about revisions that no group uses any longer (R-REV-14)."""
+
+
+class GroupHook(Struct, frozen=True, kw_only=True):
+    """The additions to the description and to the decision about a group, in the order in which they are called."""
+
+    policy: Policy = Policy()
+    """Changes pods at their admission."""
+    describe: Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts] = lambda facts, _leader, _workers: facts
+    """Changes the description of a group, from its leader and its worker StatefulSet."""
+    nodes_of: Callable[[LiveGroup], set[str]] = lambda _group: set()
+    """Returns the names of the nodes that the decision depends on."""
+    without_set: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
+    """Decides about a group whose LeaderWorkerSet is deleted. Nothing else is decided."""
+    first: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
+    """Decides before all other steps."""
+    before_evidence: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
+    """Decides before the pods of an exhausted group are kept as evidence."""
+    before_deletion: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
+    """Decides before a leader that is being deleted is ignored."""
+    before_restart: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
+    """Decides before the restart policy."""
+    restarts: Callable[[LiveGroup], RestartSettings] = lambda _group: UPSTREAM_RESTARTS
+    """Returns how a failed group is recreated, except for the limit in the spec."""
+    prefer: Prefer = prefer_none
+    """Returns the node preferences of a leader."""
+    worker_annotations: Callable[[JSONObject, JSONObject | None], Mapping[str, str]] = lambda _obj, _record: {}
+    """Returns annotations of the workers' template, from the LeaderWorkerSet and the group's record."""
+    last: Callable[[LiveGroup], tuple[Action, ...]] = lambda _group: ()
+    """Returns the actions after all objects of the group except its workers."""
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
-    """The functions of one or all capabilities by extension point."""
+    """The additions of one capability or of all capabilities. Only the table of all capabilities has hooks."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
-    policies: tuple[Policy, ...] = ()
-    placement: NodePlacement = NO_PLACEMENT
-    extend: tuple[Extend, ...] = ()
-    find_route: FindRoute | None = None
-    restarts: FindRestarts = upstream_restarts
     excuses: tuple[Excuse, ...] = ()
     fault_finders: tuple[FindFault, ...] = ()
-    retire: Retire | None = None
-    set_ends: tuple[SetEnd, ...] = ()
-    set_folds: tuple[SetFold, ...] = ()
-    set_steps: tuple[SetStep, ...] = ()
-    group_steps: tuple[GroupStep, ...] = ()
-    nodes: tuple[Callable[[LiveGroup], set[str]], ...] = ()
-
-    def nodes_of(self, group: LiveGroup) -> set[str]:
-        """Return the names of the nodes that are required to reconcile a group."""
-        return {name for find in self.nodes for name in find(group)}
-
-    def group_decisions(self, group: LiveGroup, place: GroupPlace) -> Iterator[PolicyDecision]:
-        """Yield the group decisions at an extension point."""
-        return (step.decide(group) for step in self.group_steps if step.place is place)
-
-    def setting_errors(self, lws: LeaderWorkerSet) -> Sequence[FieldError]:
-        """Return the errors of all settings."""
-        return [error for find in self.errors for error in find(lws)]
+    sets: SetHook = SetHook()
+    groups: GroupHook = GroupHook()
 
 
 UPSTREAM: Final = Extensions()
 """The upstream contract without capabilities."""
 
-SINGLE: Final = {
-    "placement": "place groups",
-    "restarts": "set how groups are recreated",
-    "find_route": "find a route",
-    "retire": "retire revisions",
-}
-"""The exclusive extension points, which only one capability can use, and their purposes."""
 
-
-def together(capabilities: Mapping[str, Extensions]) -> Extensions:
-    """Return the combined extensions. Raise ValueError if two capabilities use an exclusive extension point."""
-    places: dict[str, Any] = {}
-    for place in Extensions.__struct_fields__:
-        none = getattr(UPSTREAM, place)
-        parts = {
-            name: part for name, extensions in capabilities.items() if (part := getattr(extensions, place)) != none
-        }
-        if place not in SINGLE:
-            places[place] = tuple(chain.from_iterable(parts.values()))
-        elif len(parts) > 1:
-            raise ValueError(f"only one capability may {SINGLE[place]}: {' and '.join(parts)} do")
-        else:
-            places[place] = next(iter(parts.values()), none)
-    return Extensions(**places)
+def together(capabilities: Sequence[Extensions], sets: SetHook, groups: GroupHook) -> Extensions:
+    """Return the joined tables of the capabilities, and the hooks that call their other functions."""
+    tables = ("errors", "warnings", "excuses", "fault_finders")
+    rows = {table: tuple(chain.from_iterable(getattr(row, table) for row in capabilities)) for table in tables}
+    return Extensions(**rows, sets=sets, groups=groups)

@@ -38,7 +38,7 @@ Recipe: TypeAlias = Callable[[LargeSet], object]
 
 NOW: Final = builders.NOW
 NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
-SETS: Final = "core.disaggregatedset.wholeset.reconcile"
+SETS: Final = "core.disaggregatedset.reconcile.reconcile"
 """DisaggregatedSets have a world of their own: `test_sets.py`."""
 
 

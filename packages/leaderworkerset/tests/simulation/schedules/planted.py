@@ -33,8 +33,6 @@ from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import ObservedLease
 from leaderworkerset.api.policytypes import GroupReplacementPolicy
-from leaderworkerset.capabilities import deciding
-from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.capabilities.inplace import inplacepods, inplaceresources
 from leaderworkerset.capabilities.restartinplace import allcontainers
@@ -49,6 +47,7 @@ from leaderworkerset.core.leaderworkerset import (
     failedgroups,
     gatedleaders,
     outdatedleaders,
+    reconcile,
     revisions,
     rollingupdate,
     statefulsetleaders,
@@ -195,8 +194,8 @@ def _reports_once() -> Plant:
         decision = real(*arguments)
         return replace(decision, plan=kept(decision.plan))
 
-    real = deciding.decide
-    return patch.object(of_lws, "decide", decide)
+    real = reconcile.decide_outlined
+    return patch.object(of_lws, "decide_outlined", decide)
 
 
 def _trusts_wall_clocks() -> Plant:
@@ -242,8 +241,7 @@ def _ends_at_an_update() -> Plant:
 @contextmanager
 def _ends_all_together() -> Iterator[None]:
     """Delete the workers of every leader that ends, whether the set requires it or not."""
-    every_set = patch.object(deciding, "concerning_group", lambda group: EXTENSIONS)
-    with every_set, patch.object(termination, "is_parallel", lambda *_: True):
+    with patch.object(termination, "is_parallel", lambda *_: True):
         yield
 
 

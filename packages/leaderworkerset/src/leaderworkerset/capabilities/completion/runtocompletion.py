@@ -31,7 +31,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import SetExpiry
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.policies import restartpolicy
-from leaderworkerset.core.policies.failures import Fault
+from leaderworkerset.core.policies.failures import NO_FAULT, Fault
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import retention
 
@@ -141,10 +141,13 @@ def finish(group: LiveGroup) -> PolicyDecision:
 
     The container of the leader may be running again.
     """
+    settings = settings_of(group.lws)
+    if not settings.completes:
+        return NOTHING
     end = end_of(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
         return PolicyDecision(holds="the group ends", actions=(mark(group.leader, end), _end(group, end)))
-    left = time_left(settings_of(group.lws), group.leader, group.revisions, group.now)
+    left = time_left(settings, group.leader, group.revisions, group.now)
     return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
 
 
@@ -208,4 +211,6 @@ def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
 
 def find_hang(group: LiveGroup) -> Fault:
     """Return the failure of a hanging group."""
+    if labels.HANG not in meta.annotations(group.leader):
+        return NO_FAULT
     return Fault(failure=of_hang(group.obj, group.leader))

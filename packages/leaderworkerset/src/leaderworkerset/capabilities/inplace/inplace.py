@@ -12,7 +12,6 @@ availability and no group stays between two revisions.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, assert_never
 
@@ -139,14 +138,15 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
 
 
-def route_of(facts: SetFacts, folded: GroupIndex) -> tuple[Route | None, GroupIndex]:
+def route_of(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
     """Return the in-place update to the current revision, or None if groups cannot be updated in place."""
+    folded = facts.folded
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
         return None, folded
     return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
 
 
-def decide(facts: SetFacts, leaders: LeaderDecision, _now: datetime) -> LeaderDecision:
+def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
     """Mark the groups for in-place updates, and report why other groups cannot be updated in place."""
     rollout = leaders.rollout
     if rollout is None:

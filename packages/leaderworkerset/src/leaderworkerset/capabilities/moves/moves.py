@@ -24,7 +24,6 @@ from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFac
 from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment, put
 
 Group = TypeVar("Group")
@@ -63,15 +62,24 @@ def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
     """Delete the leaders of groups to move, unless a different step deletes leaders, and report the groups."""
     leaving = _leaving(facts)
-    groups = _waiting(facts, leaders) if leaving else {}
-    if groups and leaders.is_still and _is_rolled_out(facts, leaders):
-        moved = _chosen(facts, leaders, groups)
-        actions = (*leaders.actions, *_move(facts, [groups[name] for name in moved]))
-        leaders = replace(leaders, actions=actions, is_void_if_behind=leaders.is_void_if_behind or bool(moved))
+    folded = None if leaders.rollout is None else leaders.rollout.folded
+    groups = _waiting(facts, folded) if leaving else {}
+    if groups and leaders.is_still and _is_rolled_out(facts, folded):
+        moved = _chosen(facts, folded, groups)
+        leaders = replace(leaders, actions=(*leaders.actions, *_move(facts, [groups[name] for name in moved])))
     if leaders.assessment is None or not (groups or _has_moved(facts.lws)):
         return leaders
     waiting = {name: leaving[name] for name in groups}
     return replace(leaders, assessment=with_moves(leaders.assessment, facts.lws, waiting, now))
+
+
+def deletes_leaders(facts: SetFacts) -> bool:
+    """Return whether a leader is deleted now for a move, unless a different step changes leaders."""
+    if not _leaving(facts):
+        return False
+    folded = None if facts.lws.spec.group_identity.is_hash else depart(facts, facts.folded)
+    groups = _waiting(facts, folded)
+    return bool(groups) and _is_rolled_out(facts, folded) and bool(_chosen(facts, folded, groups))
 
 
 def _leaving(facts: SetFacts) -> Leaving:
@@ -83,15 +91,15 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
     return any(condition.type == MOVE_IN_PROGRESS.type for condition in lws.status.conditions)
 
 
-def _waiting(facts: SetFacts, leaders: LeaderDecision) -> Mapping[str, GroupFacts]:
+def _waiting(facts: SetFacts, folded: GroupIndex | None) -> Mapping[str, GroupFacts]:
     """Return the leaders of groups that must be moved from nodes, in order."""
-    if leaders.rollout is None:
+    if folded is None:
         leaving = _leaving(facts)
         groups = {
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
         return dict(sorted(groups.items()))
-    names = (f"{facts.lws.name}-{index}" for index in highest(leaders.rollout.folded.departing))
+    names = (f"{facts.lws.name}-{index}" for index in highest(folded.departing))
     return {name: facts.observed.groups[name] for name in names}
 
 
@@ -99,28 +107,28 @@ def _stays(group: GroupFacts) -> bool:
     return not group.is_deleting and not group.is_exhausted
 
 
-def _is_rolled_out(facts: SetFacts, leaders: LeaderDecision) -> bool:
+def _is_rolled_out(facts: SetFacts, folded: GroupIndex | None) -> bool:
     """Return whether the leader workload is not currently replacing leaders."""
     if facts.living is None:
         return False
-    if leaders.rollout is not None:
-        return not outdatedleaders.is_rolling(facts.living, leaders.rollout.folded)
+    if folded is not None:
+        return not outdatedleaders.is_rolling(facts.living, folded)
     groups, key = facts.observed.groups.values(), facts.revision.key
     return deploymentleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
 
-def _chosen(facts: SetFacts, leaders: LeaderDecision, groups: Mapping[str, GroupFacts]) -> list[str]:
+def _chosen(facts: SetFacts, folded: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
     limits = budget.read(facts.lws.spec)
-    return choose(groups, _available(facts, leaders.rollout), limits.replicas - limits.unavailable)
+    return choose(groups, _available(facts, folded), limits.replicas - limits.unavailable)
 
 
-def _available(facts: SetFacts, rollout: Rollout | None) -> frozenset[str]:
-    if rollout is None:
+def _available(facts: SetFacts, folded: GroupIndex | None) -> frozenset[str]:
+    if folded is None:
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
-    living = 0 if facts.living is None else outdatedleaders.living(facts.living, rollout.folded)
-    available = highest(living & rollout.folded.available(facts.lws.size))
+    living = 0 if facts.living is None else outdatedleaders.living(facts.living, folded)
+    available = highest(living & folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 

@@ -31,7 +31,7 @@ from leaderworkerset.core.policies import failures, recreation, replacement
 from leaderworkerset.core.policies.celmutations import PodRule, has_annotation
 from leaderworkerset.core.policies.placement import PREFERENCES
 from leaderworkerset.core.policies.podedits import with_spec
-from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy
 
 PREFERRED: Final = "Preferred"
 """The required value of the annotation."""
@@ -107,16 +107,12 @@ def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, 
     return annotations_of(of(obj, record))
 
 
-def decide(group: LiveGroup) -> PolicyDecision:
-    """Record the nodes of a group."""
-    return PolicyDecision(actions=remember(group, groupstate.own_size(group.leader) or group.lws.size))
-
-
-def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
-    """Record the nodes of a group of this size when all its pods are bound, unless they are already recorded."""
+def remember(group: LiveGroup) -> tuple[Apply, ...]:
+    """Record the nodes of a group when all its pods have nodes, unless they are recorded already."""
     leader = group.leader
     if not stays(meta.annotations(group.obj)):
         return ()
+    size = groupstate.own_size(leader) or group.lws.size
     members = failures.members(group)
     by_rank = {
         groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)

@@ -24,7 +24,7 @@ from leaderworkerset.api.recreationrecord import Failure
 from leaderworkerset.api.restartannotation import RestartNote
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Fault
+from leaderworkerset.core.policies.failures import NO_FAULT, Fault
 from leaderworkerset.core.policies.policy import LiveGroup
 
 DEADLINES: Final = Range(24)
@@ -57,9 +57,10 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
 
 def find(group: LiveGroup) -> Fault:
     """Return the failure of the first overdue pod, or the pod annotations and the time until the next deadline."""
-    deadline = tolerated(meta.annotations(group.obj))
+    annotations = meta.annotations(group.obj)
+    deadline = tolerated(annotations) if labels.IN_PLACE_RESTARTS in annotations else None
     if deadline is None:
-        return Fault()
+        return NO_FAULT
     return decide(group.obj, failures.members(group), deadline, group.now)
 
 

@@ -50,6 +50,6 @@ def admit_pod(
     is_leader = groupname.is_leader(pod)
     worker_index = 0 if is_leader else identity.ordinal(pod)
     member = Member(size=size, worker_index=worker_index, is_leader=is_leader, request=request)
-    for policy in (*ADMITTING, *extensions.policies):
+    for policy in (*ADMITTING, extensions.groups.policy):
         pod = policy.admit(pod, member)
     return gang.mark(pod, request)

@@ -124,7 +124,7 @@ def _restore(kind: Resource, obj: JSONObject, stored: JSONObject | None) -> Iter
 
 
 def _spec(gang: Gang, extensions: Extensions) -> JSONObject:
-    rules = [*(policy.rule for policy in (*ADMITTING, *extensions.policies)), gang.rule]
+    rules = [*(policy.rule for policy in (*ADMITTING, extensions.groups.policy)), gang.rule]
     conditions = {name: expression for rule in rules for name, expression in rule.conditions.items()}
     variables = {name: expression for rule in rules for name, expression in rule.variables.items()}
     patch = " + ".join(patch for rule in rules for patch in rule.patches)

@@ -5,7 +5,6 @@ decision.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import Enum, auto
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -23,19 +22,6 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, HeadlessService, SchedulingObjects
-
-
-class OnDemand(Enum):
-    """Objects to read before executing a plan, because caches can be outdated (`controllers/leaderreads.py`)."""
-
-    LEADERS = auto()
-    """An update starts, or a capability deletes leaders. The plan is invalid if a different leader is terminating."""
-    HISTORY = auto()
-    """Revisions are created or deleted, which requires the history and a current StatefulSet in the cache."""
-    KEEPER = auto()
-    """The state of the leader workload is unknown. The reconciliation is repeated with the complete object."""
-    NAMESPACE = auto()
-    """Pods are preserved as evidence, so their namespace must not be terminating, because it would wait for them."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
@@ -82,9 +68,10 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 
 
 class SetFacts(Struct, frozen=True):
-    """The observed state with the decoded LeaderWorkerSet and the desired revision.
+    """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
-    `living` is the leader workload.
+    `living` is the leader workload. `folded` is the summary of groups with indexes, and empty for groups with random
+    keys.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -93,22 +80,22 @@ class SetFacts(Struct, frozen=True):
     revision: Resolution
     gang: Gang
     living: JSONObject | None
+    folded: GroupIndex
 
 
 class LeaderDecision(Struct, frozen=True, kw_only=True):
-    """The actions for leaders and the resulting status.
+    """The decision about the leaders, and the resulting status.
 
     `applied` is the desired leader workload, or None if nothing is applied. `updating` are the events of an update. If
-    nothing is applied, the `actions` are performed. If `is_void_if_behind` is set, the plan is discarded if caches are
-    stale, for example when an update starts. The status is computed when the leader workload is observed (R-STAT-2),
-    unless there is an `error`. Leaders with random keys have a `turn`, and leaders with ordinals have a `rollout`.
+    nothing is applied, the `actions` are performed. The status is computed when the leader workload is observed
+    (R-STAT-2), unless there is an `error`. Leaders with random keys have a `turn`, and leaders with ordinals have a
+    `rollout`.
     """
 
     source: Source
     actions: tuple[Action, ...]
     applied: JSONObject | None
     updating: Sequence[Event] = ()
-    is_void_if_behind: bool = False
     assessment: Assessment | None
     error: str | None = None
     turn: Replacement = NO_REPLACEMENT
@@ -130,14 +117,13 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 
 
 class Decision(Struct, frozen=True):
-    """A plan, the objects to read before execution, and the results for the next reconciliation.
+    """A plan, and the values to remember for the next decision.
 
     The values are the edition, the source of the leader StatefulSet or Deployment if the plan applies it, and the
     groups that terminate without a replacement. `applied` is set if the leader workload was compared and is as desired.
     """
 
     plan: Plan
-    needs: frozenset[OnDemand] = frozenset()
     edition: RevisionGeneration | None = None
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)

@@ -158,20 +158,19 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
-        former = FormerGroups(observed.records, extensions.placement.prefer)
+        former = FormerGroups(observed.records, extensions.groups.prefer)
         turn = gatedleaders.decide(obj, sized, key, observed.groups.values(), observed.gated, former)
     return LeaderDecision(
         source=source,
         actions=turn.actions,
         applied=keeper if applies else None,
-        assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
+        assessment=assess(lws, leaders_of(facts, facts.living), now) if facts.living is not None else None,
         turn=turn,
     )
 
 
-def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:
-    key = facts.revision.key
-    has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
-    observed = facts.observed
-    leaders = Leaders(deployment, observed.groups.values(), key, has_older, len(observed.unreachable))
-    return assess(facts.lws, leaders, now)
+def leaders_of(facts: SetFacts, deployment: JSONObject) -> Leaders:
+    """Return the leaders of a LeaderWorkerSet whose Deployment exists."""
+    observed, key = facts.observed, facts.revision.key
+    has_older = bool(revisions.outdated(revisions.owned(observed.revisions, facts.obj), key))
+    return Leaders(deployment, observed.groups.values(), key, has_older, len(observed.unreachable))

@@ -37,7 +37,7 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.policies.placement import NO_PLACEMENT, PREFERENCES, Prefer
+from leaderworkerset.core.policies.placement import PREFERENCES, Prefer, prefer_none
 from leaderworkerset.core.policies.replacement import GATED_COST
 
 
@@ -57,7 +57,7 @@ class FormerGroups(NamedTuple):
     """The records of recreated groups, and the node preferences for their new leaders."""
 
     records: Sequence[JSONObject] = ()
-    prefer: Prefer = NO_PLACEMENT.prefer
+    prefer: Prefer = prefer_none
 
 
 class Replacement(Struct, frozen=True):

@@ -5,8 +5,8 @@ The caller keeps it until one of the two objects changes, and reads only the sma
 R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -66,29 +66,23 @@ class GroupFacts(Struct, frozen=True):
     is_refused: bool = False
 
 
-Extend: TypeAlias = Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts]
-"""Returns the group description with the additions of a capability, based on leader and worker StatefulSet."""
-
-
 def describe(
     leader: JSONObject,
     worker_statefulset: JSONObject | None,
-    extend: Sequence[Extend] = (),
     *,
     is_condemned: bool = False,
 ) -> GroupFacts:
-    """Describe a group based on its leader pod and the StatefulSet with the same name.
+    """Describe a group from its leader pod and the StatefulSet with the same name.
 
     Workers of an earlier leader with this name do not count, because they are deleted soon. They may be ready, but
-    their group is not. A StatefulSet with a different owner does not count either. Capabilities `extend` the
-    description.
+    their group is not. A StatefulSet with a different owner does not count either.
     """
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):
         worker_statefulset = None
     group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
-    facts = GroupFacts(
+    return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
@@ -106,9 +100,6 @@ def describe(
         end=groupname.end_of(leader),
         is_condemned=is_condemned,
     )
-    for change in extend:
-        facts = change(facts, leader, worker_statefulset)
-    return facts
 
 
 def without_readiness(groups: Mapping[str, GroupFacts], leaders: Collection[str]) -> dict[str, GroupFacts]:

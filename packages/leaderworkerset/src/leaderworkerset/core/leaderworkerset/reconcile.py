@@ -14,14 +14,14 @@ next reconcile, which observes the writes, updates it. Writes that would not cha
 plan was performed and observed, the next plan is empty.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, SERVICES, STATEFULSETS
 from kuberuntime.plan import (
     Action,
@@ -31,13 +31,13 @@ from kuberuntime.plan import (
     Event,
     Finally,
     Plan,
+    PutStatus,
     guarded_delete,
     guarded_patch,
 )
-from leaderworkerset.api import groupname, labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents, reconcilefailure
-from leaderworkerset.core.extensions import UPSTREAM, Extensions, Retire
+from leaderworkerset.core.extensions import UPSTREAM, Extensions, SetHook
 from leaderworkerset.core.leaderworkerset import (
     deploymentleaders,
     failedgroups,
@@ -51,20 +51,19 @@ from leaderworkerset.core.leaderworkerset import (
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import (
     Decision,
+    Known,
     LeaderDecision,
     ObservedLeaderWorkerSet,
-    OnDemand,
     SetFacts,
 )
 from leaderworkerset.core.leaderworkerset.failedgroups import FailedGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outline import Outline, outdated_revisions, outline
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout, may_create_older
+from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout
+from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
-from leaderworkerset.core.restarts import counts, retention
-
-RECHECK_DELETION: Final = 5.0
-"""The requeue delay in seconds while the leader StatefulSet is terminating (R-LSTS-6)."""
+from leaderworkerset.core.restarts import counts
 
 RECHECK_NAMESPACE: Final = 30.0
 """The requeue delay in seconds for rereading the namespace of preserved pods, which is not watched."""
@@ -89,38 +88,47 @@ def reconcile(
 def decide(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Decision:
-    """Reconcile, and also return the objects that the plan requires and the results for the next reconciliation."""
-    obj = observed.leaderworkerset
-    if obj is None or meta.is_deleting(obj):
-        return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
+    """Decide like `reconcile`, and also return the values to remember. Nothing more is read than was observed."""
+    outlined = outline(observed, now, gang, extensions)
+    if isinstance(outlined, Plan):
+        return Decision(outlined)
+    return decide_outlined(outlined, observed.known, now, extensions)
+
+
+def decide_outlined(outlined: Outline, known: Known, now: datetime, extensions: Extensions = UPSTREAM) -> Decision:
+    """Decide about a LeaderWorkerSet from its outline, and the objects that were read."""
     try:
-        lws = leaderworkerset.decode(obj)
-        is_hash, living = lws.spec.group_identity.is_hash, observed.keeper
-        if (instead := _set_aside(observed, obj, lws, living, now)) is not None:
-            return Decision(instead)
-        history = observed.known.history
-        revision = revisions.resolve(obj, living, observed.revisions, observed.known.edition, history)
-        facts = SetFacts(observed, obj, lws, revision, gang, living)
-        prepared = _prepare(facts, now)
-        if prepared.failure is not None:
-            report = schedulingcondition.report(obj, lws, prepared.failure, now)
-            on_failure = statuswrites.undecided(obj, prepared.failure.message, now)
-            plan = Plan((*_record_revision(facts), *report), error=prepared.failure.message, on_failure=on_failure)
-            return Decision(plan, frozenset(_history_needed(facts, is_changed=facts.revision.created is not None)))
-        expiries = [end(facts, now) for end in extensions.set_ends]
-        if ending := next((expiry.actions for expiry in expiries if expiry.actions), None):
-            return Decision(Plan(ending))
-        leaders = (deploymentleaders if is_hash else statefulsetleaders).decide(facts, now, extensions)
-        if leaders.assessment is not None and lws.spec.scheduling is not None:
-            new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
-            leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
-        for change in extensions.set_steps:
-            leaders = change(facts, leaders, now)
-        decision = _compose(facts, prepared, leaders, now, extensions)
-        waits = [expiry.seconds for expiry in expiries if expiry.seconds is not None]
-        return replace(decision, plan=decision.plan.within(min(waits))) if waits else decision
+        return _decide(outlined.complete(known) if outlined.reads else outlined.facts, now, extensions)
     except ValueError as error:
-        return Decision(statuswrites.unreadable(obj, error, now))
+        return Decision(statuswrites.unreadable(outlined.facts.obj, error, now))
+
+
+def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
+    obj, lws = facts.obj, facts.lws
+    prepared = _prepare(facts, now)
+    if prepared.failure is not None:
+        report = schedulingcondition.report(obj, lws, prepared.failure, now)
+        on_failure = statuswrites.undecided(obj, prepared.failure.message, now)
+        return Decision(
+            Plan((*_record_revision(facts), *report), error=prepared.failure.message, on_failure=on_failure)
+        )
+    expiry = extensions.sets.expire(facts, now)
+    if expiry.actions:
+        return Decision(Plan(expiry.actions))
+    leaders = (deploymentleaders if lws.spec.group_identity.is_hash else statefulsetleaders).decide(
+        facts, now, extensions
+    )
+    if leaders.assessment is not None and lws.spec.scheduling is not None:
+        new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
+        leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
+    leaders = extensions.sets.move(facts, extensions.sets.mark(facts, leaders), now)
+    conflict = _service_conflict(facts)
+    assessment = leaders.assessment
+    if conflict and assessment is not None:
+        assessment = status.hold(lws, assessment, now)
+    left = failedgroups.sort_out(facts) if facts.observed.evidence else FailedGroups()
+    decision = _compose(Parts(facts, prepared, leaders, left, conflict, assessment, extensions.sets), now)
+    return decision if expiry.seconds is None else replace(decision, plan=decision.plan.within(expiry.seconds))
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:
@@ -138,48 +146,27 @@ def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
     return 0 if is_closed else group.own_size or facts.lws.size
 
 
-def _compose(
-    facts: SetFacts, prepared: Preparation, leaders: LeaderDecision, now: datetime, extensions: Extensions
-) -> Decision:
-    left = failedgroups.sort_out(facts) if facts.observed.evidence else FailedGroups()
-    needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
-    if restart_writes := _count_restarts(facts, leaders, left):
-        return Decision(Plan(restart_writes), frozenset(needs))  # the next resourceVersion is reconciled again
-    assessment, conflict = leaders.assessment, _service_conflict(facts)
-    if conflict and assessment is not None:
-        assessment = status.hold(facts.lws, assessment, now)
-    needs |= {OnDemand.LEADERS} if leaders.is_void_if_behind and (leaders.applied or leaders.actions) else set()
-    actions = [
-        *_record_revision(facts),
-        *prepared.actions,
-        *left.actions,
-        *_apply(facts, leaders),
-    ]
-    needs |= {OnDemand.KEEPER} if leaders.applied and _is_unknown(facts) else set()
-    needs |= _history_needed(facts, is_changed=facts.revision.created is not None)
-    service = _make_service(facts)
-    cleanup: list[Action] = []
-    if assessment is not None and assessment.is_update_done:
-        outdated = _outdated_revisions(facts, leaders)
-        needs |= _history_needed(facts, is_changed=bool(outdated))
-        cleanup = _clean_up(facts, outdated, extensions.retire)
-    is_news = assessment is not None and assessment.status != facts.lws.status
-    report = statuswrites.report(facts, assessment) if assessment is not None and is_news else ()
-    actions += _in_order(facts, service, report, leaders.actions, cleanup)
-    if leaders.error is not None:
-        on_failure = statuswrites.undecided(facts.obj, leaders.error, now)
-    else:
-        on_failure = statuswrites.fail(facts, assessment, now) if len(actions) > len(report) else ()
-    at_step = facts.living is not None and (leaders.rollout is None or leaders.rollout.at_step)
-    again = AGAIN if leaders.applied and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
-    actions += _error_events(facts, conflict, leaders.error)
+class Parts(Struct, frozen=True):
+    """The input of the steps of a plan. `assessment` has the new status, and `left` the remains of failed groups."""
+
+    facts: SetFacts
+    prepared: Preparation
+    leaders: LeaderDecision
+    left: FailedGroups
+    conflict: str
+    assessment: Assessment | None
+    hook: SetHook
+
+
+def _compose(parts: Parts, now: datetime) -> Decision:
+    facts, leaders, conflict = parts.facts, parts.leaders, parts.conflict
+    if restart_writes := _count_restarts(facts, leaders, parts.left):
+        return Decision(Plan(restart_writes))  # the next resourceVersion is reconciled again
+    writes = tuple(action for step in STEPS for action in step(parts))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
-    plan = Plan(tuple(actions), again, error, on_failure)
-    plan = plan.within(RECHECK_SERVICE) if facts.observed.unreachable else plan
-    plan = plan.within(RECHECK_RENEWAL) if leaders.actions and leaders.rollout and leaders.rollout.renewal else plan
+    events = _error_events(facts, conflict, leaders.error)
     return Decision(
-        plan,
-        frozenset(needs),
+        Plan((*writes, *events), _requeue_after(facts, leaders), error, _on_failure(parts, writes, now)),
         edition=facts.revision.edition,
         source=leaders.source,
         surplus=leaders.turn.surplus,
@@ -187,18 +174,43 @@ def _compose(
     )
 
 
-def _in_order(
-    facts: SetFacts,
-    service: Sequence[Action],
-    report: Sequence[Action],
-    leaders: Sequence[Action],
-    cleanup: Sequence[Action],
-) -> list[Action]:
+def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
+    """Return the seconds until the next reconcile without a change that a watch reports."""
+    rollout = leaders.rollout
+    at_step = facts.living is not None and (rollout is None or rollout.at_step)
+    reasons = (
+        (AGAIN, bool(leaders.applied) and at_step),
+        (RECHECK_NAMESPACE, bool(facts.observed.evidence)),
+        (RECHECK_SERVICE, bool(facts.observed.unreachable)),
+        (RECHECK_RENEWAL, rollout is not None and bool(leaders.actions and rollout.renewal)),
+    )
+    return min((seconds for seconds, holds in reasons if holds), default=None)
+
+
+def _on_failure(parts: Parts, writes: Sequence[Action], now: datetime) -> tuple[PutStatus, ...]:
+    """Return the status write if one of several writes fails."""
+    if parts.leaders.error is not None:
+        return statuswrites.undecided(parts.facts.obj, parts.leaders.error, now)
+    return statuswrites.fail(parts.facts, parts.assessment, now) if len(writes) > len(_report(parts)) else ()
+
+
+def _report(parts: Parts) -> tuple[PutStatus, ...]:
+    """Return the status write if the status changed."""
+    assessment = parts.assessment
+    if assessment is None or assessment.status == parts.facts.lws.status:
+        return ()
+    return statuswrites.report(parts.facts, assessment)
+
+
+def _serve_and_report(parts: Parts) -> Sequence[Action]:
     """Return the actions after those for the leader workload. Leaders are handled even if previous actions fail.
 
     After a failed reconcile, the status is written last, because the failed action may fail again.
     """
-    if report and (leaders or cleanup) and reconcilefailure.is_failing(facts.obj):
+    service, report, leaders = _make_service(parts.facts), _report(parts), parts.leaders.actions
+    is_done = parts.assessment is not None and parts.assessment.is_update_done
+    cleanup = _clean_up(parts.facts, parts.hook) if is_done else ()
+    if report and (leaders or cleanup) and reconcilefailure.is_failing(parts.facts.obj):
         return [*service, *leaders, *cleanup, *report]
     first = (*service, *report)
     if first and leaders:
@@ -216,39 +228,11 @@ def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list
     return [Emit(events=(event,)) for event in events]
 
 
-def _history_needed(facts: SetFacts, *, is_changed: bool) -> set[OnDemand]:
-    """Return whether the history must be read, because it changes. A new LeaderWorkerSet has no history."""
-    is_fresh = facts.living is None and meta.generation(facts.obj) <= 1
-    return {OnDemand.HISTORY} if is_changed and facts.observed.known.history is None and not is_fresh else set()
-
-
 def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
     """Return the source of the leader workload if all its fields were read and match the desired state."""
     if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.of(facts.living))
-
-
-def _is_unknown(facts: SetFacts) -> bool:
-    """Return whether the leader workload might differ from the last apply, after a change of the leader manager."""
-    return facts.living is not None and facts.observed.known.applied is None and facts.observed.known.whole is None
-
-
-def _set_aside(
-    observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, now: datetime
-) -> Plan | None:
-    """Return a plan without changes if the leader workload is terminating or has a different owner."""
-    if living is not None and _is_going(living, obj):
-        return Plan(retention.release(observed.evidence), RECHECK_DELETION)
-    if living is None or not groupname.is_foreign(living, obj, groupname.leader_labels(lws.name)):
-        return None
-    why = f"{living['kind']} {lws.name} {meta.ownership(living)}: delete one of both, or use another name"
-    note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
-    event = decisionevents.failed_create(obj, note)
-    return Plan(
-        (Emit(events=(event,)), *statuswrites.hold(obj, lws, None, now)),
-        error=f"LeaderWorkerSet {meta.key(obj)}: {why}",
-    )
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups) -> tuple[Action, ...]:
@@ -261,15 +245,6 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups
     only = {facts.revision.key} if is_done else {key.revision for key in kept}
     new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
     return () if new == known else (counts.write(facts.obj, new),)
-
-
-def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a StatefulSet is terminating or belongs to a previous LeaderWorkerSet with the same name.
-
-    The garbage collector deletes such a StatefulSet soon. If it were used, the revision of a deleted spec would be
-    reused, and pods that are about to be deleted would be moved (unlike a search by name only, R-LSTS-4).
-    """
-    return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
 
 
 def _record_revision(facts: SetFacts) -> list[Action]:
@@ -368,19 +343,20 @@ def _service_conflict(facts: SetFacts) -> str:
     return facts.observed.service.conflict if is_shared else ""
 
 
-def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
-    """Return the revisions that are not used by groups, and from which no pods will be created (R-REV-14)."""
-    outdated = revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
-    if not outdated or leaders.rollout is None or facts.living is None:
-        return outdated
-    return () if may_create_older(facts.living, facts.revision.key) else outdated
-
-
-def _clean_up(facts: SetFacts, outdated: Sequence[JSONObject], retire: Retire | None) -> list[Action]:
+def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:
     """Delete outdated revisions (R-REV-14), and records and gang scheduler objects of deleted groups."""
-    retired: Sequence[Action] = [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
-    if retire is not None and (outdated or facts.observed.known.history):
-        retired = retire(facts, outdated)
+    outdated = outdated_revisions(facts)
+    retired = hook.retire(facts, outdated) if outdated or facts.observed.known.history else ()
     gone = failedgroups.unneeded(facts) if facts.observed.records else ()
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]
+
+
+STEPS: Final[tuple[Callable[[Parts], Sequence[Action]], ...]] = (
+    lambda parts: _record_revision(parts.facts),
+    lambda parts: parts.prepared.actions,
+    lambda parts: parts.left.actions,
+    lambda parts: _apply(parts.facts, parts.leaders),
+    _serve_and_report,
+)
+"""The writes of a plan, in order."""

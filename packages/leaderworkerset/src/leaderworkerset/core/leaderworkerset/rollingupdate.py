@@ -156,16 +156,14 @@ class RolloutStep(NamedTuple):
 class Rollout(Struct, frozen=True):
     """A rollout with the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
 
-    `begins` is true if the step releases the first groups of an update. `at_step` is true if the StatefulSet has the
-    partition and replicas of the step. If nothing is applied, `replaced` leaders are deleted, the worst first, and
-    `released` groups are updated in place. `renewal`, if set, is the revision from which the StatefulSet must create
-    all leaders from now on.
+    `at_step` is true if the StatefulSet has the partition and replicas of the step. If nothing is applied, `replaced`
+    leaders are deleted, the worst first, and `released` groups are updated in place. `renewal`, if set, is the revision
+    from which the StatefulSet must create all leaders from now on.
     """
 
     limits: Budget
     current: Current | None
     step: RolloutStep
-    begins: bool
     at_step: bool
     replaced: Sequence[int]
     folded: GroupIndex
@@ -188,7 +186,7 @@ def advance(
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
-        return Rollout(limits, None, step, begins=False, at_step=False, replaced=(), folded=folded)
+        return Rollout(limits, None, step, at_step=False, replaced=(), folded=folded)
     if is_behind(statefulset):
         step = wait(step, current)
     released = 0
@@ -197,11 +195,10 @@ def advance(
         released, partition = route.release(statefulset, folded, size, span)
         step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
-    begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
     if not at_step:
-        return Rollout(limits, current, step, begins, at_step, (), folded, released)
+        return Rollout(limits, current, step, at_step, (), folded, released)
     replaced, renewal = outdatedleaders.decide(RolloutLeaders.of(statefulset, folded, limits, size=size, key=key))
-    return Rollout(limits, current, step, begins, at_step, replaced, folded, released, renewal)
+    return Rollout(limits, current, step, at_step, replaced, folded, released, renewal)
 
 
 def is_behind(statefulset: JSONObject) -> bool:

@@ -18,9 +18,7 @@ from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
-from leaderworkerset.core.leaderworkerset.groupindex import fold
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
-from leaderworkerset.core.policies.placement import NO_PLACEMENT
 
 NOT_RENEWED: Final = (
     "Failed to update broken groups before others, which needs the verb patch on statefulsets/status: {error}"
@@ -30,19 +28,14 @@ NOT_RENEWED: Final = (
 def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
     """Reconcile the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
-    folded = fold(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
-    route = None
-    if extensions.find_route is not None:
-        route, folded = extensions.find_route(facts, folded)
-    for change in extensions.set_folds:
-        folded = change(facts, folded)
+    route, folded = extensions.sets.find_route(facts)
+    folded = extensions.sets.depart(facts, folded)
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
     keeper = None
     if applies:
-        placement = extensions.placement
-        marks = {} if placement is NO_PLACEMENT else placement.marks(lws, _template_of(living, key))
+        marks = extensions.sets.leader_annotations(lws, _template_of(living, key))
         keeper = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
         applies = not (living and observed.known.whole and is_as_applied(keeper, living, observed.known.whole))
     assessment, error = None, None
@@ -56,7 +49,6 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
         actions=() if applies else (*_renew(facts, rollout.renewal), *_replace(facts, rollout.replaced)),
         applied=keeper if applies else None,
         updating=_update_events(facts, rollout),
-        is_void_if_behind=rollout.begins,
         assessment=assessment,
         error=error,
         rollout=rollout,

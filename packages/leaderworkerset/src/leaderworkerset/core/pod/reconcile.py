@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan, identified_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace
+from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, groupstate, revisions, services
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
@@ -35,7 +35,7 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = U
     if lacking := lacking_label(group.leader):
         return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
-        return _after(extensions.group_decisions(group, GroupPlace.WITHOUT_SET), Plan())
+        return _after([extensions.groups.without_set(group)], Plan())
     try:
         return _decide(group, gang, extensions)
     except ValueError as error:
@@ -78,17 +78,18 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
 
 def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[PolicyDecision]:
     """Yield the decisions that precede object creation, in order. Stop after the first applicable one."""
-    yield from extensions.group_decisions(group, GroupPlace.FIRST)
-    yield from extensions.group_decisions(group, GroupPlace.OVER)
+    hook = extensions.groups
+    yield hook.first(group)
+    yield hook.before_evidence(group)
     if groupname.is_exhausted(group.leader):
         yield PolicyDecision(holds="the group used up its restarts", actions=restartpolicy.keep_evidence(group))
-    yield from extensions.group_decisions(group, GroupPlace.ENDING)
+    yield hook.before_deletion(group)
     if meta.is_deleting(group.leader):
         yield PolicyDecision(holds="the leader is being deleted")
     if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
         yield PolicyDecision(holds="the leader has ended", actions=(restartpolicy.replace_ended(group),))
-    yield from extensions.group_decisions(group, GroupPlace.RUNNING)
-    yield restartpolicy.decide(group, extensions.restarts(group), extensions.excuses, extensions.fault_finders)
+    yield hook.before_restart(group)
+    yield restartpolicy.decide(group, hook.restarts(group), extensions.excuses, extensions.fault_finders)
 
 
 def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
@@ -121,9 +122,14 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    opened = () if scheduled.holds else gate_patches(group, extensions.placement.prefer)
-    led = extensions.group_decisions(group, GroupPlace.COMPLETE)
-    actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group), *_actions(led))
+    opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)
+    actions = (
+        *_make_service(group),
+        *scheduled.actions,
+        *opened,
+        *_report_ready(group),
+        *extensions.groups.last(group),
+    )
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
     size = groupstate.own_size(group.leader) or group.lws.size
@@ -134,7 +140,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     placed = exclusive.decide(group)
     if placed.holds:
         return Plan(actions)
-    own = extensions.placement.worker_annotations(group.obj, group.record)
+    own = extensions.groups.worker_annotations(group.obj, group.record)
     return Plan((*actions, _make_workers(group, revision, placed.node_selector, own)))
 
 

@@ -33,6 +33,9 @@ class Fault(Struct, frozen=True, kw_only=True):
     left: timedelta | None = None
 
 
+NO_FAULT: Final = Fault()
+"""The group has no further failure."""
+
 FindFault: TypeAlias = Callable[[LiveGroup], Fault]
 """Returns a reason to recreate a group without a failed pod."""
 

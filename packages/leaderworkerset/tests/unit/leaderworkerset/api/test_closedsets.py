@@ -14,7 +14,7 @@ import leaderworkerset
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.recreationrecord import Origin, RecreationState
 from leaderworkerset.capabilities.inplace.inplacesteps import InPlaceStep
-from leaderworkerset.core.leaderworkerset.decision import OnDemand
+from leaderworkerset.core.leaderworkerset.outline import Read
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case
 from leaderworkerset.core.policies.levels import SchedulingLevel
 
@@ -23,8 +23,8 @@ STATES: Final[tuple[type[Enum], ...]] = (
     Case,
     GroupEnd,
     InPlaceStep,
-    OnDemand,
     Origin,
+    Read,
     RecreationState,
     SchedulingLevel,
 )

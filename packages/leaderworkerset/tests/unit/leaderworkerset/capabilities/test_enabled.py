@@ -6,23 +6,24 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 from tests import builders
 
 import leaderworkerset
 from kuberuntime.objects.field import FieldError, invalid
-from kuberuntime.plan import Emit
+from kuberuntime.plan import Action, Emit
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, WAKING_GROUPS
+from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, GROUPS, SETS, WAKING_GROUPS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
-from leaderworkerset.core.extensions import UPSTREAM, Extensions, GroupPlace, GroupStep, together, upstream_restarts
+from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.pod.reconcile import reconcile
-from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup
 
 SOURCE: Final = Path(leaderworkerset.__file__).parent
-FOLDERS: Final = sorted(one.parent.name for one in SOURCE.glob("capabilities/*/capability.py"))
+FOLDERS: Final = sorted(one.parent.name for one in SOURCE.glob("capabilities/*/__init__.py"))
 DOCS: Final = Path(__file__).parents[6] / "docs"
 
 MOST_IMPORTS: Final = 20
@@ -31,12 +32,11 @@ MOST_IMPORTS: Final = 20
 GREETING: Final = "example.com/greeting"
 
 
-def greet(group: LiveGroup) -> PolicyDecision:
-    """Report the greeting of a LeaderWorkerSet."""
+def greet(group: LiveGroup) -> tuple[Action, ...]:
+    """Report the greeting of a LeaderWorkerSet, after what other capabilities do last."""
     text = group.obj["metadata"].get("annotations", {}).get(GREETING)
-    if text is None:
-        return NOTHING
-    return PolicyDecision(actions=(Emit(events=(decisionevents.unreadable(group.obj, text, group.leader),)),))
+    greeting = () if text is None else (Emit(events=(decisionevents.unreadable(group.obj, text, group.leader),)),)
+    return (*GROUPS.last(group), *greeting)
 
 
 def refuse_long(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -51,9 +51,8 @@ EXAMPLE: Final = Capability(
     page="how-to/extend.md",
     settings=(GREETING,),
     errors=(refuse_long,),
-    group_steps=(GroupStep(GroupPlace.COMPLETE, greet),),
 )
-"""A capability in one value, as docs/how-to/extend.md describes it."""
+"""The row of a capability, as docs/how-to/extend.md describes it."""
 
 
 def importers() -> set[tuple[str, str]]:
@@ -98,18 +97,15 @@ def test_no_setting_belongs_to_two_capabilities() -> None:
     assert set(WAKING_GROUPS) <= set(settings)
 
 
-def test_exclusive_hook_is_refused_to_two_capabilities() -> None:
-    history = next(one for one in ENABLED if one.retire)
-
-    with pytest.raises(ValueError, match="only one capability may retire revisions: history and other do"):
-        together({"history": history, "other": history})
-
-
-def test_every_attribute_of_a_capability_is_combined() -> None:
-    """Each extension point is used by a capability, and the table combines all capabilities."""
-    combined = {name for name in Extensions.__struct_fields__ if getattr(EXTENSIONS, name) != getattr(UPSTREAM, name)}
-
-    assert combined == set(Extensions.__struct_fields__)
+def test_every_table_and_call_of_a_hook_is_used() -> None:
+    """Each place in the upstream decisions has a capability that needs it."""
+    for own, upstream in (
+        (EXTENSIONS, UPSTREAM),
+        (EXTENSIONS.sets, UPSTREAM.sets),
+        (EXTENSIONS.groups, UPSTREAM.groups),
+    ):
+        unused = {name for name in upstream.__struct_fields__ if getattr(own, name) == getattr(upstream, name)}
+        assert unused == set()
     declared = {name for name in Capability.__struct_fields__ if any(getattr(one, name) for one in ENABLED)}
     assert declared == set(Capability.__struct_fields__)
 
@@ -118,7 +114,7 @@ def test_example_capability_is_added_and_removed() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {GREETING: "hi"}})
     leader = builders.leader_pod(obj)
     group = builders.live_group(leader=leader, obj=obj, pods=(leader,), revisions=(builders.revision(obj),))
-    extended = together({one.name: one for one in (*ENABLED, EXAMPLE)})
+    extended = together((*ENABLED, EXAMPLE), SETS, replace(GROUPS, last=greet))
 
     with_it, without = (reconcile(group, extensions=one) for one in (extended, EXTENSIONS))
 
@@ -131,9 +127,16 @@ def test_example_capability_is_added_and_removed() -> None:
     assert validate_leaderworkerset(long, extensions=EXTENSIONS) == []
 
 
-@pytest.mark.parametrize("capability", ENABLED, ids=lambda capability: capability.name)
-def test_setting_that_decides_about_groups_wakes_them(capability: Capability) -> None:
+def test_setting_that_decides_about_groups_wakes_them() -> None:
     """Otherwise, a change has an effect only after the next change to each group."""
-    ends = [step for step in capability.group_steps if step.place is not GroupPlace.COMPLETE]
-    decides = ends or capability.fault_finders or capability.restarts is not upstream_restarts
-    assert set(capability.settings) <= set(WAKING_GROUPS) or not decides
+    deciding = (GROUPS.first, GROUPS.before_evidence, GROUPS.before_deletion, GROUPS.before_restart, GROUPS.restarts)
+    folders = {function.__module__.split(".")[-2] for function in (*deciding, *EXTENSIONS.fault_finders)}
+    rows = {module.split(".")[-2]: row for row in ENABLED for module in modules_of(row)}
+
+    assert folders <= rows.keys()
+    assert [folder for folder in folders if not set(rows[folder].settings) <= set(WAKING_GROUPS)] == []
+
+
+def modules_of(row: Capability) -> set[str]:
+    """Return the modules of the functions in a row."""
+    return {function.__module__ for table in (row.errors, row.warnings, row.excuses) for function in table}

@@ -71,7 +71,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     if what == "worker statefulset":
         return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
     keeper = observed.leader_deployment if what == "leader deployment" else observed.leader_statefulset
-    return keeper is not None and not groupname.is_foreign(keeper, view.object, groupname.leader_labels(view.name))
+    return keeper is not None and not groupname.is_foreign_leader_workload(keeper, view.object)
 
 
 @cause(

@@ -16,9 +16,10 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset import groupstate
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import fold
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outline import Read
 from leaderworkerset.core.policies.gang import NO_GANG
 
 WAY = labels.IN_PLACE
@@ -141,8 +142,8 @@ def test_rollout_marks_nothing_before_the_template_is_observed() -> None:
 
 
 def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
-    assert decide(rolling("OOOO"), builders.NOW).needs == {OnDemand.LEADERS}
-    assert decide(rolling("OOON", partition=3), builders.NOW).needs == frozenset()
+    assert cases.reads(rolling("OOOO")) == {Read.LEADERS}
+    assert cases.reads(rolling("OOON", partition=3)) == frozenset()
 
 
 def test_partition_releases_groups_without_the_annotation() -> None:

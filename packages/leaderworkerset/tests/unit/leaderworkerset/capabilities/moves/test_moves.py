@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests import builders
+from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import reads
 
 from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, PutStatus, flat
@@ -11,7 +12,8 @@ from leaderworkerset.api import leaderworkerset
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset import budget, groupstate, statefulsets
-from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.outline import Read
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 ROLLED = {"currentRevision": "web-1", "updateRevision": "web-1", "observedGeneration": 1}
@@ -30,10 +32,15 @@ def reported(decision: Decision) -> list[tuple[str, str, str]]:
     return [(one["status"], one["reason"], one["message"]) for one in conditions if one["type"] == "MoveInProgress"]
 
 
-def decided(
+def decided(obj: dict[str, Any], leaving: str, **changes: Any) -> Decision:
+    """Decide about the groups of `observe`."""
+    return decide(observe(obj, leaving, **changes), builders.NOW)
+
+
+def observe(
     obj: dict[str, Any], leaving: str, *, unready: str = "", ending: str = "", count: int = 4, made_of: str = "web-1"
-) -> Decision:
-    """Decide for `count` groups. Each string contains group indexes."""
+) -> ObservedLeaderWorkerSet:
+    """Return `count` groups; each text names groups by their indexes."""
     typed = leaderworkerset.decode(obj)
     desired = statefulsets.build(
         obj,
@@ -51,7 +58,7 @@ def decided(
         if str(index) in ending:
             leader["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         groups.append(groupstate.describe(leader, builders.worker_statefulset(leader)))
-    observed = ObservedLeaderWorkerSet(
+    return ObservedLeaderWorkerSet(
         leaderworkerset=obj,
         keeper=living,
         revisions=[builders.revision(obj)],
@@ -60,7 +67,6 @@ def decided(
         known=Known(applied=builders.applied(obj, living) if count == typed.spec.replicas else None),
         facts={names.MOVES: {f"web-{index}": {"node-7"} for index in leaving}},
     )
-    return decide(observed, builders.NOW)
 
 
 def moved(decision: Decision) -> list[str]:
@@ -100,7 +106,8 @@ def test_move_names_the_node_and_needs_fresh_leaders() -> None:
     assert (event.reason, event.note) == ("MovingGroup", "Deleted leader pod web-3 to move its group off node-7")
     assert deletion.propagation == "Foreground"
     assert deletion.uid
-    assert OnDemand.LEADERS in decision.needs
+    assert reads(observe(lws(), "3")) == {Read.LEADERS}
+    assert reads(observe(lws(), "3", unready="2")) == frozenset()
 
 
 def test_condition_names_nodes_until_no_group_must_leave() -> None:

@@ -31,7 +31,7 @@ def stored() -> dict[Any, Any]:
 
 
 def test_every_policy_that_changes_pods_has_a_rule() -> None:
-    changing = [policy for policy in (*ADMITTING, *EXTENSIONS.policies) if policy.admit is not Policy().admit]
+    changing = [policy for policy in (*ADMITTING, EXTENSIONS.groups.policy) if policy.admit is not Policy().admit]
     assert len(changing) == len([policy for policy in changing if policy.rule != PodRule()])
 
 

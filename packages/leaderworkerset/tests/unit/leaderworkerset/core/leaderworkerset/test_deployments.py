@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests import builders
+from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import reads
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -15,9 +16,9 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import deploymentleaders, groupstate
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, Known, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, Known, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
+from leaderworkerset.core.leaderworkerset.outline import RECHECK_DELETION, Read
 from leaderworkerset.core.policies.policy import NO_SERVICE
 
 LWS = builders.hash_object(replicas=3)
@@ -141,12 +142,12 @@ def test_update_continues_until_the_deployment_is_observed() -> None:
     begun = reconcile(observe(EDITED, old, revisions=both), builders.NOW)
     assert conditions(begun) == {"UpdateInProgress": "True", "Progressing": "True"}
     paused = deployment(EDITED, observed=False)
-    waiting = decide(observe(EDITED, paused, revisions=both), builders.NOW)
-    assert conditions(waiting.plan) == {"UpdateInProgress": "True", "Progressing": "True"}
-    assert waiting.needs == set()
-    rolled = decide(observe(EDITED, deployment(EDITED), revisions=both), builders.NOW)
-    assert conditions(rolled.plan) == {"Available": "True"}
-    assert rolled.needs == {OnDemand.HISTORY}
+    waiting = observe(EDITED, paused, revisions=both)
+    assert conditions(reconcile(waiting, builders.NOW)) == {"UpdateInProgress": "True", "Progressing": "True"}
+    assert reads(waiting) == set()
+    rolled = observe(EDITED, deployment(EDITED), revisions=both)
+    assert conditions(reconcile(rolled, builders.NOW)) == {"Available": "True"}
+    assert reads(rolled) == {Read.HISTORY}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from leaderworkerset.core.leaderworkerset import deploymentleaders, failedgroups
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, SetFacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex
+from leaderworkerset.core.leaderworkerset.outline import RECHECK_DELETION
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.restarts.counts import Key
@@ -66,7 +67,7 @@ def facts(
     described = [groupstate.describe(pod, None) for pod in groups]
     observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=builders.by_leader(described), **fields)  # type: ignore[arg-type]
     revision = revisions.resolve(obj, living, (), None)
-    return SetFacts(observed, obj, leaderworkerset.decode(obj), revision, NO_GANG, living)
+    return SetFacts(observed, obj, leaderworkerset.decode(obj), revision, NO_GANG, living, GroupIndex())
 
 
 def sort_out(

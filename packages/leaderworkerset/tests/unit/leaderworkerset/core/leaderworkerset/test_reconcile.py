@@ -23,12 +23,14 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
+from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import budget, groupstate, revisions, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import fold
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outline import Read, outline
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
@@ -95,6 +97,12 @@ def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderW
         applied = builders.applied(found["leaderworkerset"], found["keeper"])
         found["known"] = structs.replace(found["known"], applied=applied)
     return ObservedLeaderWorkerSet(**found)
+
+
+def reads(observed: ObservedLeaderWorkerSet) -> frozenset[Read]:
+    """Return what is read from the API server before the decision."""
+    outlined = outline(observed, builders.NOW, extensions=EXTENSIONS)
+    return frozenset() if isinstance(outlined, Plan) else outlined.reads
 
 
 def kinds(plan: Plan) -> list[type[Action]]:

@@ -13,6 +13,7 @@ from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import (
     desired,
     kinds,
     live,
+    reads,
     ready_groups,
     replace,
     settled,
@@ -39,8 +40,9 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outline import Read
 from leaderworkerset.core.policies.policy import HeadlessService
 
 
@@ -99,7 +101,7 @@ def test_outdated_revisions_are_retired_after_an_update() -> None:
 
     decision = decide(observed, builders.NOW)
     assert decision.plan.actions == tuple(revisionhistory.settle(LWS, KEY, [old], ()))
-    assert decision.needs == {OnDemand.HISTORY}
+    assert reads(observed) == {Read.HISTORY}
 
 
 def test_history_is_truncated_after_it_was_read() -> None:
@@ -111,7 +113,7 @@ def test_history_is_truncated_after_it_was_read() -> None:
     decision = decide(observed, builders.NOW)
 
     assert kinds(decision.plan) == [Patch, Delete]
-    assert decision.needs == set()
+    assert reads(observed) == set()
 
 
 def test_reused_revision_gets_the_next_number() -> None:
@@ -222,15 +224,15 @@ def deletion_of(index: int) -> Delete:
     )
 
 
-@pytest.mark.parametrize(("held", "needs"), [(4, {OnDemand.LEADERS}), (3, set())], ids=["the first", "the second"])
-def test_first_step_of_an_update_needs_known_leaders(held: int, needs: set[OnDemand]) -> None:
+@pytest.mark.parametrize(("held", "expected"), [(4, {Read.LEADERS}), (3, set())], ids=["the first", "the second"])
+def test_first_step_of_an_update_needs_known_leaders(held: int, expected: set[Read]) -> None:
     """Leaders that the previous update released may be terminating (docs/adr/0010-bounds.md)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=held)
 
     decision = decide(observed, builders.NOW)
 
     assert kinds(decision.plan) == [Apply]
-    assert decision.needs == needs
+    assert reads(observed) == expected
 
 
 def test_no_leader_is_deleted_when_the_partition_moves() -> None:

@@ -1,0 +1,51 @@
+"""A decision changes leaders and revisions only after the reads that it needs (`core/leaderworkerset/outline.py`)."""
+
+from collections.abc import Iterator
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import builders
+from tests.property.test_capabilities import sets
+from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
+
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
+from kuberuntime.plan import Action, Apply, Create, Delete, Patch, Plan, flat
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.outdatedleaders import position
+from leaderworkerset.core.leaderworkerset.outline import Read, outline
+
+
+def reads_of(observed: ObservedLeaderWorkerSet, action: Action) -> Iterator[Read]:
+    """Yield what must be read before an action."""
+    keeper = observed.keeper
+    match action:
+        case Create(resource=resource) | Delete(resource=resource) | Patch(resource=resource) if (
+            resource == CONTROLLER_REVISIONS and keeper is not None
+        ):
+            yield Read.HISTORY
+        case Delete(resource=resource, on_success=events) if resource == PODS:
+            yield from (Read.LEADERS for event in events if event.reason == "MovingGroup")
+        case Apply(object=desired) if keeper is not None:
+            now, new = position(keeper), position(desired)
+            if new.partition < now.partition and now.partition >= now.replicas:
+                yield Read.LEADERS
+            if observed.known.applied is None:
+                yield Read.WORKLOAD
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_reads_precede_each_write_that_needs_them(data: st.DataObject) -> None:
+    observed = data.draw(sets(ENABLED))
+    if data.draw(st.booleans()):
+        observed = cases.replace(observed, known=NOTHING_KNOWN)
+    outlined = outline(observed, builders.NOW, extensions=EXTENSIONS)
+    if isinstance(outlined, Plan):
+        return
+
+    plan = decide(observed, builders.NOW).plan
+
+    needed = {read for action in flat(plan.actions) for read in reads_of(observed, action)}
+    assert needed <= outlined.reads

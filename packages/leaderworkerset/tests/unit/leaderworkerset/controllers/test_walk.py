@@ -1,0 +1,83 @@
+"""The path of a reader through a plan of the LeaderWorkerSet controller, and through its decision (`walk.py`)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pytest
+from tests import builders
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
+from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
+from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
+from tests.unit.leaderworkerset.walk import Walk, complete, walk
+
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.capabilities.deciding import decide
+from leaderworkerset.controllers import indexes
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.leaderworkerset import LeaderWorkerSetDriver
+from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.policies.gang import NO_GANG
+
+KEY: Final = ObjectKey(NAMESPACE, "web")
+
+EDITED: Final = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
+OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
+
+
+@pytest.mark.parametrize(
+    ("observed", "most"),
+    [
+        (cases.at_rest(), Walk(91, 20, 71)),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), Walk(115, 25, 90)),
+        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), Walk(119, 26, 93)),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), Walk(133, 35, 98)),
+    ],
+    ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
+)
+def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: Walk) -> None:
+    """The numbers of each step of the work are in ADR 13.
+
+    A plan with writes also has the status for the case that one fails.
+    """
+    groups = fold(observed.groups.values(), "web")  # as the controller keeps it
+    known = Known(edition=decide(observed, builders.NOW).edition, applied=observed.known.applied)
+    observed = cases.replace(observed, folded=groups, known=known)
+    decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
+
+    path = walk(lambda: decide(observed, builders.NOW))
+
+    assert not path.exceeds(most), path
+
+
+@asynccontextmanager
+async def driver_of(cluster: NodelessCluster) -> AsyncIterator[LeaderWorkerSetDriver]:
+    """Run the caches of a driver, which performs no plan."""
+    caches = Caches(cluster.client, (*indexes.CACHES, indexes.DEPLOYMENT_CACHE))
+    driver = LeaderWorkerSetDriver(caches, cluster.client, cluster.clock, NO_GANG, {})
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(informer.run()) for informer in caches.all()]
+        for informer in caches.all():
+            await informer.wait_synced()
+        yield driver
+        for task in running:
+            task.cancel()
+
+
+@pytest.mark.virtual_time
+async def test_plan_takes_few_functions(cluster: NodelessCluster) -> None:
+    """The driver observes, reads on demand, and decides. The numbers of each step of the work are in ADR 13."""
+    async with cluster.managed():
+        await cluster.bring_up(builders.leaderworkerset_object())
+    paths: dict[str, Walk] = {}
+    async with driver_of(cluster) as driver:
+        for situation in ("after a start", "at rest"):
+            paths[situation] = walk(lambda: complete(driver.plan(KEY)))
+        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+        await cluster.settle(1)
+        paths["an edit"] = walk(lambda: complete(driver.plan(KEY)))
+    most = {"after a start": Walk(201, 48, 153), "at rest": Walk(117, 26, 91), "an edit": Walk(179, 47, 132)}
+
+    assert [situation for situation, path in paths.items() if path.exceeds(most[situation])] == [], paths
