@@ -9,7 +9,7 @@ with its own faults and its own randomness, so that a seed decides everything.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -33,7 +33,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
@@ -341,15 +341,3 @@ def without_logs() -> Iterator[None]:
         yield
     finally:
         structlog.configure(wrapper_class=before)
-
-
-def count_ready(world: SimulatedCluster, names: Collection[str], counts: list[int]) -> None:
-    """From now on, add to `counts` how many of these pods are ready, at each change of one of them, once all were ready."""
-    ready = dict.fromkeys(names, True)
-
-    def changed(change: Change) -> None:
-        if change.key.name in ready:
-            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
-            counts.append(sum(ready.values()))
-
-    world.observe(PODS, changed)

@@ -15,7 +15,7 @@ from kuberuntime import timeouts
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, SERVICES
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
@@ -133,17 +133,6 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
         for now in counts
         if sum(name.endswith(role_name) for name in now) == 2
     ]
-
-
-@simulated(with_manager(Schedule()))
-async def test_deleting_a_set_removes_its_objects(world: SimulatedCluster) -> None:
-    """Deleting a set removes its objects (R-DS-103)."""
-    await create(world, disaggregatedset_object([role("prefill", external=True), role("decode", 2)], slices=1))
-    await available(world)
-    await world.delete("split", DISAGGREGATED_SETS)
-    await world.at_rest()
-    for resource in (LEADERWORKERSETS, SERVICES, ROLE_SCALERS):
-        assert await world.objects(resource) == []
 
 
 def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:

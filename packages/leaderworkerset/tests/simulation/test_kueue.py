@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import wraps
 from inspect import signature
 from typing import Any
 
@@ -75,6 +76,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
     """Make a coroutine a test in a cluster with a quota of the given number of groups."""
 
     def decorate(test: Scenario) -> Callable[..., None]:
+        @wraps(test)
         async def body(world: SimulatedCluster, **given: Any) -> None:
             async with kueue(world, quota) as one:
                 await test(world, one, **given)
@@ -86,27 +88,6 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
         return simulated(replace(settings(), nodes=NodeSettings(count=nodes)))(body)
 
     return decorate
-
-
-@under_kueue(1)
-async def test_kueue_page_run_leaderworkerset_works(world: SimulatedCluster, one: Kueue) -> None:
-    """One of two groups is admitted; then the set is scaled, also to zero (R-KQ-10, R-KQ-20, R-KQ-30, R-KQ-33, R-KQ-60)."""
-    lws = queued(replicas=2)
-    del lws["spec"]["rolloutStrategy"]
-    created = await world.create(lws)
-    assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"
-
-    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
-    await world.edit(replicas=3)
-    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 9)
-    one.quota = 3
-    await world.until(PODS, lambda pods: run(pods, 0, 1, 2))
-    await world.ready()
-    await world.edit(replicas=1)
-    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 3)
-    await world.edit(replicas=0)
-    await world.until(PODS, lambda pods: not pods)
-    await world.until(LEADERWORKERSETS, lambda sets: meta.status(sets[0]).get("replicas", 0) == 0)
 
 
 @under_kueue(1)
@@ -159,25 +140,6 @@ async def test_failed_worker_recreates_its_group_within_admission(world: Simulat
     await world.ready()
     after = await world.uids()
     assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
-
-
-@under_kueue(2)
-async def test_update_waits_until_there_is_quota(world: SimulatedCluster, one: Kueue) -> None:
-    """Waiting groups get the new template first; running groups wait for them, as `maxUnavailable` demands (R-KQ-61)."""
-    await world.create(queued(replicas=4))
-    await world.until(PODS, lambda pods: run(pods, 0, 1) and len(pods) == 12)
-    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
-
-    def are_new(pods: list[JSONObject], *indexes: int) -> bool:
-        return all(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods_of(pods, *indexes))
-
-    await world.until(PODS, lambda pods: are_new(pods, 2, 3) and run(pods, 0, 1) and len(pods) == 12)
-    await asyncio.sleep(60)
-    assert one.unpaid == []
-    one.quota = 4
-    await world.until(PODS, lambda pods: are_new(pods, 0, 1, 2, 3) and run(pods, 0, 1, 2, 3))
-    await world.ready()
-    assert one.unpaid == []
 
 
 @under_kueue(3)

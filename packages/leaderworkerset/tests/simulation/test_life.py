@@ -1,11 +1,10 @@
 """The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is repaired, scales and is deleted."""
 
-from tests.simulation.cluster import Settings, SimulatedCluster, count_ready, simulate, simulated
+from tests.simulation.cluster import Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.states import differences
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import PODS
 from localkube.kubelet.processes.runner import Exit
 
 NAMES = {f"web-{group}{worker}" for group in range(3) for worker in ("", "-1", "-2", "-3")}
@@ -41,24 +40,6 @@ async def test_ready_groups_cause_no_further_writes(world: SimulatedCluster) -> 
     assert len(world.trace.of("manager-0")) <= 14
 
 
-def test_new_image_rolls_one_group_at_a_time() -> None:
-    counts: list[int] = []
-
-    async def scenario(world: SimulatedCluster) -> None:
-        await world.bring_up(groups(replicas=3, size=4))
-        before = await world.uids()
-        count_ready(world, ("web-0", "web-1", "web-2"), counts)
-        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
-        await world.ready()
-        after = await world.objects(PODS)
-        assert {meta.spec(pod)["containers"][0]["image"] for pod in after} == {"app:2"}
-        assert {meta.name(pod) for pod in after} == NAMES
-        assert not set(before.values()) & {meta.uid(pod) for pod in after}
-
-    simulate(scenario, settings())
-    assert min(counts) == 2
-
-
 @simulated(settings())
 async def test_failed_worker_recreates_only_its_group_once(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=3, size=4))
@@ -71,29 +52,6 @@ async def test_failed_worker_recreates_only_its_group_once(world: SimulatedClust
     assert replaced == {"web-1", "web-1-1", "web-1-2", "web-1-3"}
     leaders = [entry for entry in world.trace if entry.verb == "DELETE" and entry.object.endswith("/pods/web-1")]
     assert len([entry for entry in leaders if entry.actor == "manager-0"]) == 1
-
-
-@simulated(settings())
-async def test_scaling_up_and_down_keeps_the_other_groups(world: SimulatedCluster) -> None:
-    await world.bring_up(groups(replicas=1, size=2))
-    first = await world.uids()
-    await world.edit(replicas=3)
-    await world.ready()
-    assert set(await world.uids()) == {"web-0", "web-0-1", "web-1", "web-1-1", "web-2", "web-2-1"}
-    await world.edit(replicas=1)
-    await world.ready()
-    assert await world.uids() == first
-
-
-def test_deletion_leaves_nothing() -> None:
-    async def scenario(world: SimulatedCluster) -> None:
-        await world.bring_up(groups(replicas=2, size=2))
-        await world.delete()
-        await world.at_rest()
-        assert not world.runner.processes
-
-    outcome = simulate(scenario, settings())
-    assert set(outcome.state) == set()
 
 
 def test_equal_seeds_give_equal_traces_and_all_the_same_end() -> None:

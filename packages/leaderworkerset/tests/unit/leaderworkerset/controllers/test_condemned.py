@@ -17,24 +17,6 @@ async def counted(cluster: NodelessCluster) -> tuple[int, bool]:
     return int(meta.status(lws).get("readyReplicas") or 0), meta.is_condition_true(lws, "Available")
 
 
-async def fail_twice(cluster: NodelessCluster) -> None:
-    """Let a worker fail twice, so that its group waits."""
-    for _ in range(2):
-        await cluster.restart_container("web-0-1")
-        await cluster.settle(5)
-
-
-async def test_group_that_waits_for_its_recreation_is_not_ready(cluster: NodelessCluster) -> None:
-    """All pods are Ready again, because the kubelet restarted the container."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
-        assert await counted(cluster) == (2, True)
-        await fail_twice(cluster)
-        assert await counted(cluster) == (1, False)
-        await cluster.settle(60)
-        assert await counted(cluster) == (2, True)
-
-
 async def test_group_is_not_ready_when_its_record_is_refused(cluster: NodelessCluster) -> None:
     inner = cluster.transport.request
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-from typing import Any
 
 import pytest
 from tests import builders
@@ -10,7 +9,7 @@ from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCl
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -35,19 +34,6 @@ async def test_groups_start_and_then_nothing_is_written(cluster: NodelessCluster
         await cluster.settle(3600)
         assert cluster.transport.writes.total() == before
         assert before <= 9
-
-
-async def test_new_manager_writes_nothing_at_rest(cluster: NodelessCluster) -> None:
-    """The manager compares the leader StatefulSet with the desired one (docs/adr/0031-leases-and-drains.md)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
-    before, uids = cluster.transport.writes.total(), await cluster.uids()
-    applied = await cluster.get(STATEFULSETS, "web")
-    async with cluster.managed():
-        await cluster.settle(3600)
-    assert cluster.transport.writes.total() == before
-    assert await cluster.get(STATEFULSETS, "web") == applied
-    assert await cluster.uids() == uids
 
 
 EDITS: dict[str, JSONObject] = {
@@ -76,65 +62,6 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Node
             assert cluster.transport.writes["PATCH"] == before + 1, edit
         left = await cluster.get(STATEFULSETS, "web")
         assert meta.annotations(left) == meta.annotations(applied) | {"note": "n"}
-
-
-async def test_groups_are_added_and_removed(cluster: NodelessCluster) -> None:
-    """The number of groups changes from 2 to 5 to 1, and remaining groups do not change (R-ROLL-3, R-ARC-5)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
-        first = await cluster.uids()
-        for replicas in (5, 1):
-            await cluster.edit(replicas=replicas)
-            await cluster.settle()
-            uids = await cluster.uids()
-            assert len(uids) == 2 * replicas
-            assert uids["web-0"] == first["web-0"]
-            assert (await status_of(cluster))["readyReplicas"] == replicas
-        assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0"]
-
-
-async def test_template_is_rolled_out_group_by_group(cluster: NodelessCluster) -> None:
-    """Each group is replaced once, one at a time, and one revision remains (R-ROLL-10, R-REV-14)."""
-    unavailable: list[int] = []
-
-    async def watch() -> None:
-        while True:
-            ready = [pod for pod in await cluster.objects(PODS) if meta.is_condition_true(pod, "Ready")]
-            groups = {meta.labels(pod)[labels.GROUP_INDEX] for pod in ready}
-            unavailable.append(4 - len(groups))
-            await asyncio.sleep(0.1)
-
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
-        before = await cluster.uids()
-        async with asyncio.TaskGroup() as group:
-            watching = group.create_task(watch())
-            await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
-            await cluster.settle()
-            watching.cancel()
-        after = await cluster.uids()
-        assert before.keys() == after.keys()
-        assert all(before[name] != after[name] for name in before)
-        assert max(unavailable) == 1
-        assert len(await cluster.revision_keys()) == 1
-        images = {pod["spec"]["containers"][0]["image"] for pod in await cluster.objects(PODS)}
-        assert images == {"app:2"}
-        assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
-
-
-@pytest.mark.slow
-async def test_reverted_template_creates_no_third_revision(cluster: NodelessCluster) -> None:
-    """A reverted template does not create a third revision (Q-5)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=4))
-        (key,) = await cluster.revision_keys()
-        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
-        await cluster.settle(2)
-        await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:1")})
-        await cluster.settle(1)
-        assert len(await cluster.revision_keys()) == 2
-        await cluster.settle()
-        assert await cluster.revision_keys() == [key]
 
 
 async def test_failed_worker_recreates_its_group_once(cluster: NodelessCluster) -> None:
@@ -262,41 +189,6 @@ async def test_policy_none_recreates_only_the_pod(cluster: NodelessCluster) -> N
         assert {name for name in before if before[name] != after[name]} == {"web-0-1"}
 
 
-async def test_workers_wait_for_their_leader(cluster: NodelessCluster) -> None:
-    """Workers wait for their leader (R-WSTS-1h)."""
-    gate: list[bool] = []
-    cluster.ready_pods = lambda _: bool(gate)
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"}))
-        assert sorted(await cluster.uids()) == ["web-0", "web-1"]
-        gate.append(True)
-        ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
-        await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), ready, kind="merge", subresource="status")
-        await cluster.settle()
-        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
-
-
-async def test_workers_are_placed_in_the_rack_of_their_leader(cluster: NodelessCluster) -> None:
-    """Workers wait until the leader has a node, which is read on demand (R-WSTS-6)."""
-    metadata = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(metadata=metadata))
-        assert sorted(await cluster.uids()) == ["web-0", "web-1"]
-        await cluster.bind("web-0", "n1")
-        await cluster.settle()
-        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-1"]
-        assert (await cluster.get(PODS, "web-0-1"))["spec"]["nodeSelector"] == {"rack": "r7"}
-
-
-async def test_each_group_can_have_its_own_service(cluster: NodelessCluster) -> None:
-    """Each group can have a separate Service (R-SVC-2, R-SVC-7)."""
-    own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(spec=own))
-        assert sorted(await cluster.uids(SERVICES)) == ["web-0", "web-1"]
-        assert (await cluster.get(PODS, "web-1-1"))["spec"]["subdomain"] == "web-1"
-
-
 async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -> None:
     """A group whose worker StatefulSet was deleted retains its leader (R-SVC-5, R-WSTS-5, R-ARC-7)."""
     async with cluster.managed():
@@ -308,14 +200,3 @@ async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -
         assert list(await cluster.uids(SERVICES)) == ["web"]
         assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0", "web-1"]
         assert (await cluster.uids())["web-1"] == leader
-
-
-@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-async def test_deletion_leaves_nothing(cluster: NodelessCluster, propagation: Any) -> None:
-    """After the deletion, no object remains (R-ARC-5)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
-        await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
-        await cluster.settle()
-        for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS):
-            assert await cluster.objects(resource) == []
