@@ -27,7 +27,7 @@ from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.enabled import ENABLED, GROUPS, SETS
 from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
@@ -156,7 +156,7 @@ def sets(draw: st.DrawFn, capabilities: Sequence[Capability]) -> ObservedLeaderW
         found,
         leaderworkerset=changed | {"status": status},
         groups=by_leader,
-        folded=draw(st.sampled_from([None, fold(by_leader.values(), meta.name(obj))])),
+        folded=draw(st.sampled_from([None, index_groups(by_leader.values(), meta.name(obj))])),
         facts=draw(st.sampled_from([{}, {names.MOVES: leaving}])),
     )
 

@@ -15,7 +15,7 @@ from leaderworkerset.core.leaderworkerset.groupindex import (
     Groups,
     GroupState,
     States,
-    fold,
+    index_groups,
 )
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
@@ -58,7 +58,7 @@ def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
 def test_incremental_fold_equals_a_new_fold(changes: list[tuple[bool, GroupFacts]]) -> None:
     found = after(changes)
 
-    assert found.folded() == fold(found.by_leader.values(), "web")
+    assert found.folded() == index_groups(found.by_leader.values(), "web")
 
 
 @given(CHANGES)
@@ -143,7 +143,7 @@ def test_earlier_fold_stays_unchanged() -> None:
     found.put("web-0", replace(alone(0), revision="new"))
     found.put("odd", None)
 
-    assert before == fold([alone(0), odd], "web")
+    assert before == index_groups([alone(0), odd], "web")
 
 
 def alone(index: int, revision: str = "old") -> GroupFacts:
@@ -158,7 +158,7 @@ def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: in
     found = Groups("web")
     for number in order:
         found.put(f"web-{number * 16}", alone(number * 16))
-    assert found.folded() == fold(map(alone, range(0, 9600, 16)), "web")
+    assert found.folded() == index_groups(map(alone, range(0, 9600, 16)), "web")
     assert not found.folded().irregular
 
     for number in order[kept:]:
@@ -172,7 +172,7 @@ def test_excessive_indexes_and_revisions_take_no_bits() -> None:
     forged = [alone(int("9" * 62)), alone(1_999_999)]
     many = [alone(index, f"r{index}") for index in range(1000)]
 
-    folded = fold([*forged, *many], "web")
+    folded = index_groups([*forged, *many], "web")
 
     assert {*forged, *many[MOST_REVISIONS:]} == {*folded.irregular.values()}
     assert folded.members == (1 << MOST_REVISIONS) - 1

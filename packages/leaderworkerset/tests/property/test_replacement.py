@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 
@@ -66,7 +66,7 @@ def test_replacement_keeps_the_bound_in_any_state(
     groups: list[GroupFacts], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
     """At least `replicas - maxUnavailable` groups remain available, or no leader is deleted (R-ROLL-1)."""
-    folded = fold(groups, "web")
+    folded = index_groups(groups, "web")
     indexes = outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
     )
@@ -97,7 +97,7 @@ def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable
     waves = 0
     live = statefulset(len(fleet), 0)
     while chosen := outdatedleaders.choose(
-        outdatedleaders.RolloutLeaders.of(live, fold(fleet, "web"), limits, size=2, key="new")
+        outdatedleaders.RolloutLeaders.of(live, index_groups(fleet, "web"), limits, size=2, key="new")
     ):
         fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]
         waves += 1

@@ -72,7 +72,7 @@ def found(groups: list[missingworkers.ObservedGroup], last: missingworkers.LastS
         for group in groups
         if group.statefulset is not None
         for moment in moments
-        for worker in missingworkers.lost(moment, group.statefulset, group.pods)
+        for worker in missingworkers.deleted_workers(moment, group.statefulset, group.pods)
     ]
 
 

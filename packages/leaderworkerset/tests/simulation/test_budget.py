@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.restarts.retention import is_kept
+from leaderworkerset.core.restarts.retention import is_retained
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.runner import Exit
 
@@ -39,7 +39,7 @@ class Kept:
         pod = change.object
         if change.type != "DELETED" and groupname.is_exhausted(pod):
             self.seen["exhausted"] += 1
-            if not is_kept(pod) and not meta.is_deleting(pod):
+            if not is_retained(pod) and not meta.is_deleting(pod):
                 self.broken.append(f"{meta.name(pod)} is exhausted, and nothing keeps it")
 
     def lws_changed(self, change: Change) -> None:

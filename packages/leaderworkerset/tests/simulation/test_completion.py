@@ -121,7 +121,7 @@ def deletes_without_a_mark() -> Any:
 
 def forgets_its_mark() -> Any:
     """Mistake a complete group for a running one after its leader is marked."""
-    return patch.object(runtocompletion, "mark", lambda leader, end: retention.let_go(leader))
+    return patch.object(runtocompletion, "mark", lambda leader, end: retention.release_pod(leader))
 
 
 @pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])

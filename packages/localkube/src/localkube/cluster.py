@@ -90,7 +90,7 @@ class RunningCluster:
         from kuberuntime.objects.meta import UID
         from localkube.kubelet.processes import waitreasons
 
-        wait = waitreasons.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
+        wait = waitreasons.wait_reason([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
         return ("", "") if wait is None else (wait.what, wait.peer)
 
     @asynccontextmanager

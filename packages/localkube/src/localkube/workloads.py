@@ -127,7 +127,7 @@ async def _run_kubelet(
     await nodefaults.restore(faults)
     async with TaskGroup() as tasks:
         pods = LocalPods(faults, runner, kubelet.running)
-        keeper = faultregistry.keeper(pods, cluster.clock, cluster.parts, tasks)
+        keeper = faultregistry.build_manager(pods, cluster.clock, cluster.parts, tasks)
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())

@@ -25,7 +25,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts import jsonpath, masking
 from kuberuntime.texts.masking import Mask, masked
 from leaderworkerset.api import progressannotations
-from leaderworkerset.api.eventvalue import happening
+from leaderworkerset.api.eventvalue import convert
 from leaderworkerset.api.recreationrecord import RECORDED
 from leaderworkerset.core.restarts import failure
 from lwsctl.cli.reading import fieldlocations, templateplaceholders
@@ -89,9 +89,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "quote": ranks.quote,
     "error line": lambda text: errorlines.telling(text.split("\n")),
     "rank": lambda text: rank_of(pod(text)),
-    "death": lambda text: podstate.death({"exitCode": 1, "message": text}),
+    "death": lambda text: podstate.describe_termination({"exitCode": 1, "message": text}),
     "failure": lambda text: failure.describe(pod(text)),
-    "event": lambda text: happening({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
+    "event": lambda text: convert({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
     "progress line": lambda text: progressannotations.of_line(f"{progressannotations.MARK}{text}"),
     "progress annotation": progressannotations.of_annotation,
     "hang": progressannotations.hang_of,

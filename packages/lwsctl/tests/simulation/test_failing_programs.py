@@ -28,7 +28,7 @@ from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.verdict import CALM, NEEDS_USER, Verdict
-from lwsctl.observation.evidence import judged
+from lwsctl.observation.evidence import with_evidence
 
 SECONDS: Final = 60
 """The seconds after the first failure at which each poll must be correct."""
@@ -90,7 +90,7 @@ async def polls(world: SimulatedCluster) -> list[Diagnosis]:
     """Explain in each second, as a separate process does."""
     found = []
     for _ in range(SECONDS):
-        found.append(await judged(world.client, await explain(world)))
+        found.append(await with_evidence(world.client, await explain(world)))
         await asyncio.sleep(1)
     return found
 

@@ -199,13 +199,13 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
             next_start = "" if meta.is_deleting(pod) else "; waits before it is started again"
-            yield f"{container['name']}: {death(died)}{next_start}"
+            yield f"{container['name']}: {describe_termination(died)}{next_start}"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode") and not ended_on_request(pod, ended):
-            yield f"{container['name']}: {death(ended)}"
+            yield f"{container['name']}: {describe_termination(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
     if unready.get("message") and not meta.is_deleting(pod):
         yield str(unready["message"])
@@ -236,14 +236,14 @@ def quoted(lines: Sequence[str]) -> str:
     return f": {line}" + (f"; last error: {last}" if last else "")
 
 
-def death(ended: JSONObject) -> str:
+def describe_termination(ended: JSONObject) -> str:
     r"""Describe a terminated container by the first error in its message, the reason and the exit code.
 
     A line without an error is described as the last line.
 
-    >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
+    >>> describe_termination({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"
-    >>> death({"reason": "OOMKilled", "exitCode": 137})
+    >>> describe_termination({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
     (line, is_certain, _), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")

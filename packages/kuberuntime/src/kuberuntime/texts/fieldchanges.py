@@ -66,7 +66,7 @@ def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
         yield f"  and {counted(len(changes) - FIELDS_SHOWN, 'more field')}"
 
 
-def verdict(changes: Sequence[FieldChange], *, is_new: bool) -> str:
+def summary(changes: Sequence[FieldChange], *, is_new: bool) -> str:
     """Return a short summary of the change."""
     if is_new:
         return "created"

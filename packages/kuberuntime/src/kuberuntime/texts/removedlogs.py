@@ -12,10 +12,10 @@ LOST: Final = re.compile(
 )
 
 
-def is_lost(text: bytes) -> bool:
+def is_removed(text: bytes) -> bool:
     r"""Return whether a log consists only of the kubelet's message about a removed log.
 
-    >>> is_lost(b"unable to retrieve container logs for containerd://0a1b"), is_lost(b"unable to retrieve it\n")
+    >>> is_removed(b"unable to retrieve container logs for containerd://0a1b"), is_removed(b"unable to retrieve it\n")
     (True, False)
     """
     return LOST.fullmatch(text) is not None

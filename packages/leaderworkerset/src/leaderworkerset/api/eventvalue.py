@@ -32,7 +32,7 @@ class EventValue(Struct, frozen=True, kw_only=True):
     stored: JSONObject
 
 
-def last_seen(event: JSONObject) -> datetime:
+def last_occurrence(event: JSONObject) -> datetime:
     """Return the last occurrence of an event (v1), or the minimum datetime if the event has no time."""
     series = event.get("series") or {}
     return max(
@@ -40,7 +40,7 @@ def last_seen(event: JSONObject) -> datetime:
     )
 
 
-def happening(event: JSONObject, place: Place = (None, None)) -> EventValue:
+def convert(event: JSONObject, place: Place = (None, None)) -> EventValue:
     """Convert an event with its group and rank. If the event is not readable, its message is the error."""
     return errorboundary.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
 
@@ -65,7 +65,7 @@ def _happening(event: JSONObject, place: Place) -> EventValue:
     series = event.get("series") or {}
     return EventValue(
         ident=meta.uid(event) or meta.name(event),
-        last=last_seen(event),
+        last=last_occurrence(event),
         count=int(series.get("count") or event.get("count") or 1),
         is_warning=event.get("type") == "Warning",
         reason=str(event.get("reason") or ""),

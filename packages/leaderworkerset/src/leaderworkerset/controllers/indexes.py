@@ -22,7 +22,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 from leaderworkerset.controllers import cachedfields
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.policies.workloadnames import linked
-from leaderworkerset.core.restarts.retention import is_kept
+from leaderworkerset.core.restarts.retention import is_retained
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"
@@ -85,7 +85,7 @@ def leader_values(pod: JSONObject) -> Iterable[str]:
 
 def kept_values(pod: JSONObject) -> Iterable[str]:
     """Index a pod with the finalizer for exhausted groups by its LeaderWorkerSet."""
-    return lws_values(pod) if is_kept(pod) else ()
+    return lws_values(pod) if is_retained(pod) else ()
 
 
 def group_values(obj: JSONObject) -> Iterable[str]:

@@ -325,7 +325,7 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     # the PodGroup that a pod references is deleted after the pod (N-K8S-13)
     is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-    is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
+    is_evidence = any(retention.is_retained(pod) for pod in (change.old, change.new) if pod is not None)
     return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
 
 

@@ -12,7 +12,7 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.moves.closednodes import closing, must_leave
+from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_leave
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import cachedfields, indexes
 from leaderworkerset.controllers.caches import Cache, Caches
@@ -78,7 +78,7 @@ class MaintenanceNodes:
         return (Watch(self._nodes, self._keys_of_node), Watch(self._pods, self._keys_of_pod))
 
     def _node_changed(self, change: Change) -> None:
-        taints = () if change.new is None else closing(change.new, self._settings.taint)
+        taints = () if change.new is None else closing_taints(change.new, self._settings.taint)
         if taints:
             self._closed[meta.name(change.object)] = taints
         else:
@@ -86,7 +86,9 @@ class MaintenanceNodes:
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
         """Map a closed or opened node to the LeaderWorkerSets with pods on it."""
-        old, new = (() if node is None else closing(node, self._settings.taint) for node in (change.old, change.new))
+        old, new = (
+            () if node is None else closing_taints(node, self._settings.taint) for node in (change.old, change.new)
+        )
         if old == new:
             return ()
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}

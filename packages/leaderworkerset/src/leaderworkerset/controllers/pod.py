@@ -197,7 +197,7 @@ class PodDriver(Driver):
         if missingworkers.may_be_new(group.obj, leader):
             return
         for moment in self._complete_at(indexes.lws_key(leader)):
-            for worker in missingworkers.lost(moment, statefulset, group.objects.pods):
+            for worker in missingworkers.deleted_workers(moment, statefulset, group.objects.pods):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.WholeTime]:

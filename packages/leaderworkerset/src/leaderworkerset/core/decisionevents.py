@@ -115,7 +115,7 @@ def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Ev
     return deferring_replacement(obj, note, leader)
 
 
-def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
+def waits_for_predecessor(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event for a leader with an index that is waiting for the previous group to terminate (N-GATE-10)."""
     group = groupname.label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"

@@ -1,7 +1,7 @@
 """The installed kinds, the manager configuration, and the webhooks."""
 
-from leaderworkerset.core.restarts.retention import is_kept as is_pod_kept
-from leaderworkerset.core.restarts.retention import let_go as release_pod
+from leaderworkerset.core.restarts.retention import is_retained as is_pod_kept
+from leaderworkerset.core.restarts.retention import release_pod
 from leaderworkerset.core.restarts.retention import set_of as leaderworkerset_of_pod
 from leaderworkerset.kinds.managedkinds import MANAGED, full_definitions, managed
 from leaderworkerset.kinds.registry import Registry

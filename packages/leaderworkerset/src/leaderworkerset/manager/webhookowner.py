@@ -68,7 +68,7 @@ class WebhookOwner:
 
     def _note(self, _: Change) -> None:
         objects = [obj for informer in self._informers for obj in informer.store.list()]
-        other = max((configurations.elsewhere(obj, self._namespace) for obj in objects), default="")
+        other = max((configurations.other_namespace(obj, self._namespace) for obj in objects), default="")
         if other and other != self.other:
             log.error(
                 "this manager does not lead: the webhook configurations lead to another installation; uninstall one",

@@ -61,7 +61,7 @@ class AbandonedEvidence:
     async def release(self) -> Plan:
         """Return a plan that removes the finalizers, first from workers and then from leaders."""
         pods = await self._client.list(PODS, label_selector=labels.NAME)
-        kept = [pod for pod in pods.items if retention.is_kept(pod)]
+        kept = [pod for pod in pods.items if retention.is_retained(pod)]
         if not kept:
             return Plan(requeue_after=LATER)
         living = await self._living()

@@ -14,7 +14,7 @@ from kuberuntime.texts.fieldchanges import FieldChange
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import episode, groupname, kubeletkills, labels, recreationrecord
 from leaderworkerset.api.episode import ContainerEnd, Episode, EpisodeEvent, Outcome, RankEnd, Revision, RunEnd
-from leaderworkerset.api.eventvalue import happening
+from leaderworkerset.api.eventvalue import convert
 from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.api.kubeletkills import Kill
 from leaderworkerset.api.recreationrecord import RECORDED, Recreation, RecreationState
@@ -88,7 +88,7 @@ def _with_kill(text: str, traces: GroupObservation, failed: JSONObject, record: 
 
 def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
     for event in events:
-        about, own = event.get("involvedObject") or {}, happening(event)
+        about, own = event.get("involvedObject") or {}, convert(event)
         if kill := kubeletkills.of_event(str(about.get("uid") or ""), own.reason, own.message, own.last):
             yield kill
 
@@ -211,7 +211,7 @@ def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
     """Return the events for the pods and the LeaderWorkerSet, oldest first."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
-    occurrences = sorted(map(happening, own), key=lambda occurrence: occurrence.last)
+    occurrences = sorted(map(convert, own), key=lambda occurrence: occurrence.last)
     return [
         EpisodeEvent(
             time=timestamps.render(occurrence.last),

@@ -169,7 +169,7 @@ class ApiLogs:
             ):
                 async for chunk in answer.chunks:
                     text = (text + chunk)[-size:]
-            if removedlogs.is_lost(text):
+            if removedlogs.is_removed(text):
                 text = self._fault(meta.uid(pod), text.decode(errors="replace"))
         except KubeError as error:
             self._fault(meta.uid(pod), str(error))

@@ -76,7 +76,7 @@ def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
     return configuration | {"webhooks": trusting}
 
 
-def elsewhere(configuration: JSONObject, namespace: str) -> str:
+def other_namespace(configuration: JSONObject, namespace: str) -> str:
     """Return the different namespace of the webhook Service, or an empty string if there is none."""
     clients = [webhook.get("clientConfig") or {} for webhook in configuration.get("webhooks") or []]
     called = {str((client.get("service") or {}).get("namespace") or namespace) for client in clients}

@@ -165,7 +165,7 @@ class Rotation:
                     f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
                 )
             for configuration in objects:
-                if configurations.elsewhere(configuration, self._place.secret.namespace):
+                if configurations.other_namespace(configuration, self._place.secret.namespace):
                     continue  # it contains the CA of a different installation
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:

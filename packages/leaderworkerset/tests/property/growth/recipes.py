@@ -116,7 +116,7 @@ def _groups(world: LargeSet) -> object:
         deciding.reconcile_group(new),
         deciding.reconcile_group(replace(new, leader=NATIVE.mark(world.leader, "r")), NATIVE),
         deciding.reconcile_group(replace(stuck, nodes=dict.fromkeys(forcedeletion.wants_nodes(stuck)))),
-        missingworkers.lost(
+        missingworkers.deleted_workers(
             missingworkers.WholeTime("2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
             world.worker_sets[-1],
             world.workers,

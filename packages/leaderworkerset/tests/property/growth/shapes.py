@@ -240,7 +240,7 @@ class LargeSet:
 
     @cached_property
     def folded(self) -> groupindex.GroupIndex:
-        return groupindex.fold(self.groups, "web")
+        return groupindex.index_groups(self.groups, "web")
 
     @cached_property
     def node(self) -> JSONObject:

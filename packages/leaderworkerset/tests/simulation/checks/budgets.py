@@ -21,7 +21,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.replacement import is_gated
 from leaderworkerset.core.restarts import counts
 from leaderworkerset.core.restarts.counts import Key
-from leaderworkerset.core.restarts.retention import is_kept
+from leaderworkerset.core.restarts.retention import is_retained
 
 
 class Budgets:
@@ -66,7 +66,7 @@ class Budgets:
         """Check a pod when it is written."""
         if groupname.is_exhausted(pod):
             self._exhausted.add(meta.uid(pod))
-        if groupname.is_exhausted(pod) and not is_kept(pod) and not meta.is_deleting(pod):
+        if groupname.is_exhausted(pod) and not is_retained(pod) and not meta.is_deleting(pod):
             yield f"{meta.name(pod)} is exhausted, and nothing keeps it"
 
     def at_rest(self) -> Iterator[str]:
@@ -75,7 +75,7 @@ class Budgets:
         exhausted = [group for group in found.values() if groupname.is_exhausted(group.leader)]
         evidence = {meta.uid(pod) for group in exhausted for pod in (group.leader, *group.workers)}
         for pod in self._facts.objects.get(PODS.group_resource, {}).values():
-            if is_kept(pod) and meta.uid(pod) not in evidence:
+            if is_retained(pod) and meta.uid(pod) not in evidence:
                 yield f"{meta.name(pod)} is kept, and its group is not exhausted"
         for group in exhausted if not self.is_meddled else ():
             yield from self._spent(group)
@@ -96,7 +96,7 @@ class Budgets:
         yield from (
             f"{meta.name(pod)} of an exhausted group goes, and nothing keeps it"
             for pod in (group.leader, *group.workers)
-            if not is_kept(pod)
+            if not is_retained(pod)
         )
 
 

@@ -31,7 +31,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import is_leader
-from leaderworkerset.core.restarts.retention import is_kept
+from leaderworkerset.core.restarts.retention import is_retained
 
 UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
@@ -132,7 +132,7 @@ async def exhaust(play: Play) -> None:
         _fail(play, youngest[1])
     await play.world.return_of_managers()
     await play.world.at_rest()
-    kept = [meta.name(pod) for pod in play.pods() if is_kept(pod)]
+    kept = [meta.name(pod) for pod in play.pods() if is_retained(pod)]
     if len(exhausted(play.checks.facts)) != 1 or len(kept) != 2:
         play.checks.violations.append(f"a group has used up its restarts, and {kept} are kept of it")
 

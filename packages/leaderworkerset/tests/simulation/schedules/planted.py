@@ -270,7 +270,7 @@ BUGS: Final = {
     "counts-failures-of-predecessors": Bug(replaced(failures._Group, "has", lambda self, pod: True), "roll.0"),
     "recreates-whatever-the-policy": Bug(replaced(failures, "is_active", lambda lws: True), "1.3"),
     "ignores-restarts": Bug(replaced(failures, "has_failed", lambda *_, **__: False), "fail.0"),
-    "misses-what-went-unseen": Bug(replaced(missingworkers, "lost", lambda *_: ()), "fail unseen.0"),
+    "misses-what-went-unseen": Bug(replaced(missingworkers, "deleted_workers", lambda *_: ()), "fail unseen.0"),
     "never-backs-off": Bug(replaced(RestartSettings, "delay", lambda self, count: timedelta()), "crash loop.0"),
     "forgets-recreations": Bug(_forgets_recreations, "crash loop.0"),
     "partition-off-by-one": Bug(

@@ -34,10 +34,10 @@ def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool
     if min_ready_seconds == 0:
         return is_ready(pod)
     at = available_at(pod, min_ready_seconds)
-    return at is not None and not is_awaited(at, min_ready_seconds, now)
+    return at is not None and not becomes_available(at, min_ready_seconds, now)
 
 
-def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
+def becomes_available(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
     """Return whether the pod becomes available later, even if the clock was set back since it became ready."""
     return now < at <= now + timedelta(seconds=min_ready_seconds)
 
@@ -45,5 +45,7 @@ def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
 def next_available(pods: Iterable[JSONObject], min_ready_seconds: int, now: datetime) -> float | None:
     """Return the seconds until the next ready pod becomes available."""
     moments = [available_at(pod, min_ready_seconds) for pod in pods] if min_ready_seconds else []
-    waits = [(at - now).total_seconds() for at in moments if at is not None and is_awaited(at, min_ready_seconds, now)]
+    waits = [
+        (at - now).total_seconds() for at in moments if at is not None and becomes_available(at, min_ready_seconds, now)
+    ]
     return min(waits, default=None)

@@ -13,7 +13,9 @@ from localkube.faults.faultmanager import FaultManager
 from localkube.faults.networkfaults import NetworkFaults
 
 
-def keeper(pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup) -> FaultManager:
+def build_manager(
+    pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup
+) -> FaultManager:
     """Return the fault manager of a cluster. `tasks` runs the background work of active faults."""
     packets, removing = NetworkFaults(pods), ComponentFaults(parts)
     effects: dict[FaultKind, Effect] = {

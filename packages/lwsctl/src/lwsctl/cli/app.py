@@ -107,7 +107,7 @@ def report(error: Exception) -> int:
     elif any(isinstance(leaf, BrokenPipeError) for leaf in raised) and standardstreams.is_unread():
         return PIPE_CLOSED
     for text in dict.fromkeys(map(errors.describe, raised)):
-        terminal.say(f"error: {text}", err=True)
+        terminal.print_text(f"error: {text}", err=True)
     codes = [leaf.exit_code for leaf in raised if isinstance(leaf, errors.CommandError)]
     return codes[0] if codes else errors.FAILED
 

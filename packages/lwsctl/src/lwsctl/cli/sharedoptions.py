@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import duration
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 
 def age(value: str) -> int:
@@ -57,12 +57,12 @@ container_option: Final = click.option(
 )
 
 
-def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
+def print_selected_container(pods: Sequence[JSONObject], container: str | None) -> None:
     """Report the selected container if the pod has several and the user did not specify one."""
     from lwsctl.views.podcontainers import note_of_choice  # most commands have other options of these
 
     if container is None and (note := note_of_choice(pods)):
-        say(note, err=True)
+        print_text(note, err=True)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -65,7 +65,7 @@ def parse(words: str) -> Selection:
     return selection
 
 
-def whole(words: str, command: str) -> str:
+def set_name(words: str, command: str) -> str:
     """Return the name of a LeaderWorkerSet or DisaggregatedSet. Reject groups if a command applies to all groups."""
     selection = parse(words)
     if selection.group is not None:

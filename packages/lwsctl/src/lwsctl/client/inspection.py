@@ -72,7 +72,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
     diagnosis = await diagnosisinput.diagnose_one(Lists(client), whole, selection, Commands())
-    return await evidence.judged(client, diagnosis)
+    return await evidence.with_evidence(client, diagnosis)
 
 
 async def events(client: Client, namespace: str, place: str) -> list[Event]:

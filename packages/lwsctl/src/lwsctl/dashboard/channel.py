@@ -12,7 +12,7 @@ import msgspec
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.dashboard.fragments import Rendering, difference, whole
+from lwsctl.dashboard.fragments import Rendering, difference, full_state
 
 KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20
@@ -63,7 +63,7 @@ class PageChannel:
         number = decimals.natural(text)
         oldest = self._frames[0].number if self._frames else self.number + 1
         if epoch != self._epoch or number is None or not oldest - 1 <= number <= self.number:
-            return [self._event("whole", whole(self.shown))]
+            return [self._event("whole", full_state(self.shown))]
         return [frame.data for frame in self._frames if frame.number > number]
 
     def _keep(self, frame: Frame) -> None:

@@ -89,6 +89,6 @@ def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
     return [entry for before, after in zip(old.parts, new.parts, strict=True) for entry in _put("", before, after)]
 
 
-def whole(rendering: Rendering) -> JSONObject:
+def full_state(rendering: Rendering) -> JSONObject:
     """Return the whole state, for a page whose last state is too old."""
     return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in rendering.items()}}

@@ -29,7 +29,7 @@ from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
 from lwsctl.observation.diagnosisinput import observe_view
-from lwsctl.observation.evidence import judged
+from lwsctl.observation.evidence import with_evidence
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import changes, devices, reasons
@@ -119,7 +119,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
         is_same = diagnosis.sentence == of_set.sentence
         words = "The cause of the whole set" if is_same else cells.sentence(diagnosis.sentence)
         return tag("p", cells.verdict(diagnosis), " ", words, " ", cells.code(diagnosis))
-    diagnosis = await judged(model.client, diagnosis, model.read_episodes)
+    diagnosis = await with_evidence(model.client, diagnosis, model.read_episodes)
     return cells.cause(diagnosis)
 
 

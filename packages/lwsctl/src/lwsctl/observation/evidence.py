@@ -19,7 +19,7 @@ from leaderworkerset.api.episode import Episode
 from leaderworkerset.decisions.episoderecords import episode_place, stored_episodes, unpacked_episode
 from lwsctl.diagnosis.logerrors import with_lines
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.observation.podlogs import judged_lines
+from lwsctl.observation.podlogs import log_tail
 from lwsctl.observation.recordedruns import lines_of
 
 PATIENCE = 5.0
@@ -38,7 +38,7 @@ class RunLines(Struct, frozen=True):
     is_of_record: bool = False
 
 
-async def judged(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
+async def with_evidence(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
     """Return a diagnosis that uses all evidence the user may read. Without new evidence, return it unchanged."""
     return with_run(diagnosis, await find(client, diagnosis, read))
 
@@ -53,7 +53,7 @@ def with_run(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
 async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
     """Return the lines that explain a diagnosis better, or None if none are needed or they cannot be read."""
     run = diagnosis.recorded
-    if diagnosis.log is not None and (lines := await judged_lines(client, diagnosis.log)):
+    if diagnosis.log is not None and (lines := await log_tail(client, diagnosis.log)):
         return RunLines(meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
     if run is None:
         return None

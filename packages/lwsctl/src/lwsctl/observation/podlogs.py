@@ -103,7 +103,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
         if isinstance(error, NotFoundError):
             raise
         raise LogError(f"{meta.name(pod)}: {error}") from error
-    if not has_lines and removedlogs.is_lost(rest):
+    if not has_lines and removedlogs.is_removed(rest):
         raise LostLogError(f"{meta.name(pod)} ({podstate.state(pod)}): its node has deleted its log")
     if rest:
         yield rest
@@ -119,12 +119,12 @@ async def silent_lines(client: Client, views: Iterable[View], most: int) -> list
 
 async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
     """Return a failed container's first error and last lines, indented below its name. Return none if unreadable."""
-    lines = await judged_lines(client, failed)
+    lines = await log_tail(client, failed)
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
 
 
-async def judged_lines(client: Client, failed: FailedContainer) -> list[str]:
+async def log_tail(client: Client, failed: FailedContainer) -> list[str]:
     """Return the end of a failed container's log, masked, to find its error. Return no lines if it is unreadable."""
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
     try:

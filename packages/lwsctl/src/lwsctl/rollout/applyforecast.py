@@ -14,7 +14,7 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
-from kuberuntime.texts.fieldchanges import FieldChange, change_lines, field_changes, verdict
+from kuberuntime.texts.fieldchanges import FieldChange, change_lines, field_changes, summary
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.decisions.admissionchecks import leaderworkerset_warnings
 from leaderworkerset.decisions.revisioncontent import (
@@ -37,7 +37,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.forecast import Forecast, RolloutStage, RolloutState, forecast
 from lwsctl.rollout.patches import is_paused
 from lwsctl.views.document import VERSION
-from lwsctl.views.wording import counted, duration, groups_named
+from lwsctl.views.wording import counted, duration, format_groups
 
 WAVES_SHOWN: Final = 12
 """The maximum number of steps in the text. Documents contain all steps."""
@@ -80,7 +80,7 @@ class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.startup is None else self.startup * making
 
 
-def foresee(before: View | None, after: JSONObject) -> ApplyForecast:
+def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
     """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist yet.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
@@ -129,7 +129,7 @@ def startups(lws_view: View) -> list[timedelta]:
 
 def lines(plan: ApplyForecast) -> list[str]:
     """Return the effects as text for users."""
-    head = [f"{plan.name}: {verdict(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
+    head = [f"{plan.name}: {summary(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
     return [
         *head,
         _summary(plan),
@@ -278,11 +278,11 @@ def _exhausted(plan: ApplyForecast) -> Iterator[str]:
     ]
     if in_turn:
         yield (
-            f"no remaining restarts: {groups_named(in_turn)}, skipped and not counted in maxUnavailable until replaced; for the cause of the failure: lws "
+            f"no remaining restarts: {format_groups(in_turn)}, skipped and not counted in maxUnavailable until replaced; for the cause of the failure: lws "
             f"explain {plan.name}"
         )
     if staying:
-        yield f"no remaining restarts: {groups_named(staying)}, which would remain terminated; to recover: lws recover {plan.name}"
+        yield f"no remaining restarts: {format_groups(staying)}, which would remain terminated; to recover: lws recover {plan.name}"
 
 
 def _wave_text(wave: RolloutStage) -> str:

@@ -43,7 +43,7 @@ class RoleForecast(Struct, frozen=True, kw_only=True):
     steps: tuple[PlannerStep, ...]
 
 
-def foresee(before: JSONObject | None, after: JSONObject) -> RoleForecast:
+def forecast_roles(before: JSONObject | None, after: JSONObject) -> RoleForecast:
     """Return the effects. `before` is None if the set does not exist yet. Raise ValueError for invalid values."""
     new = disaggregatedset.decode(after)
     old = None if before is None else disaggregatedset.decode(before)
@@ -67,7 +67,7 @@ def foresee(before: JSONObject | None, after: JSONObject) -> RoleForecast:
 
 def lines(plan: RoleForecast) -> Iterator[str]:
     """Yield the effects as text for users."""
-    yield f"{plan.name}: {fieldchanges.verdict(plan.changes, is_new=plan.is_new)}"
+    yield f"{plan.name}: {fieldchanges.summary(plan.changes, is_new=plan.is_new)}"
     yield from fieldchanges.change_lines(plan.changes)
     each = f" in each of {plan.slices} slices" if plan.slices > 1 else ""
     for name, state in zip(plan.roles, plan.states, strict=True):

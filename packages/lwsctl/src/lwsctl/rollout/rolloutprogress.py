@@ -17,7 +17,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused, partition
 from lwsctl.views.document import VERSION
 from lwsctl.views.reasons import reasons
-from lwsctl.views.wording import counted, duration, groups_named
+from lwsctl.views.wording import counted, duration, format_groups
 
 BAR: Final = 20
 """The width of the progress bar in characters."""
@@ -89,9 +89,9 @@ def line(rollout: RolloutProgress) -> str:
     if rollout.held:
         parts.append(f"the partition blocks {counted(rollout.held, 'group')}")
     if rollout.passed:
-        parts.append(f"exhausted: {groups_named(rollout.passed)}, replaced without counting in maxUnavailable")
+        parts.append(f"exhausted: {format_groups(rollout.passed)}, replaced without counting in maxUnavailable")
     if rollout.exhausted:
-        parts.append(f"exhausted: {groups_named(rollout.exhausted)}; to recover: lws recover {rollout.name}")
+        parts.append(f"exhausted: {format_groups(rollout.exhausted)}; to recover: lws recover {rollout.name}")
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:

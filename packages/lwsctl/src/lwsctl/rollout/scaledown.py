@@ -14,7 +14,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, groups_named
+from lwsctl.views.wording import counted, format_groups
 
 
 class ScaleDown(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class ScaleDown(Struct, frozen=True, kw_only=True):
     others: int = 0
 
 
-def foresee(view: View, replicas: int) -> ScaleDown:
+def forecast(view: View, replicas: int) -> ScaleDown:
     """Return the groups that are removed if the set is scaled down to this number."""
     live = [group for group in view.groups if not _is_ending(group)]
     if groupname.is_hash_set(view.object):
@@ -51,19 +51,19 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     """Yield sentences about the removed and remaining groups."""
     if scale_down.others < 0:
         count = len(scale_down.going) + scale_down.others
-        yield f"{name}: {count} of {groups_named(scale_down.going)} {_go(count)} because Kubernetes deletes unready groups first"
+        yield f"{name}: {count} of {format_groups(scale_down.going)} {_go(count)} because Kubernetes deletes unready groups first"
         return
     ready = [group for group in scale_down.going if group not in scale_down.broken]
     if scale_down.broken:
-        yield f"{name}: {groups_named(scale_down.broken)} {_go(len(scale_down.broken))} (not ready)"
+        yield f"{name}: {format_groups(scale_down.broken)} {_go(len(scale_down.broken))} (not ready)"
     if ready:
-        yield f"{name}: {groups_named(ready)} {_go(len(ready))} although ready, because groups with an index are deleted in descending order"
+        yield f"{name}: {format_groups(ready)} {_go(len(ready))} although ready, because groups with an index are deleted in descending order"
     if scale_down.others > 0:
         yield f"{name}: {counted(scale_down.others, 'ready group')} {_go(scale_down.others)}"
     for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
         if stays:
             verb = "remain" if len(stays) > 1 else "remains"
-            yield f"{name}: {groups_named(stays)} {verb} (not ready{what})"
+            yield f"{name}: {format_groups(stays)} {verb} (not ready{what})"
 
 
 def _is_ending(group: Group) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
-from lwsctl.views.grouprows import FEW_GROUPS, GroupRow, folds
+from lwsctl.views.grouprows import FEW_GROUPS, GroupRow, group_rows
 from lwsctl.views.reasons import summary
 
 GONE: Final = ": deleted"
@@ -70,7 +70,7 @@ def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], 
             names = GroupRow(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
             shared_lines.append(f"{owner} groups {names}{GONE}")
         else:
-            shared_lines += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
+            shared_lines += [f"{owner} groups {fold.places}: {fold.text}" for fold in group_rows(groups, now)]
     return shared_lines
 
 

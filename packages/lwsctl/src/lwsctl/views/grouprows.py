@@ -84,7 +84,7 @@ class GroupRow(Struct, frozen=True):
         return youngest if youngest == oldest else f"{youngest}-{oldest}"
 
 
-def folds(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
+def group_rows(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
     """Combine groups with the same state. Unready groups are first, and groups are sorted by index."""
     by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda group: group.index):

@@ -15,7 +15,7 @@ from lwsctl.model.diagnosis import FailedContainer
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import reasons, wording
-from lwsctl.views.wording import counted, groups_named, listed
+from lwsctl.views.wording import counted, format_groups, listed
 
 PLACES: Final = 8
 """The maximum number of ranks to name for one state."""
@@ -99,7 +99,7 @@ class Failures(Struct):
         """Return why the run failed, or None while it may continue."""
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
-                return f"{view.name}: {groups_named(late)} not complete at the deadline"
+                return f"{view.name}: {format_groups(late)} not complete at the deadline"
             for rank in view.ranks:
                 if rank.object is None or meta.is_deleting(rank.object):
                     continue

@@ -54,10 +54,10 @@ def places(names: Sequence[GroupName]) -> str:
     return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
 
 
-def groups_named(names: Sequence[GroupName]) -> str:
+def format_groups(names: Sequence[GroupName]) -> str:
     """Format groups for a sentence.
 
-    >>> groups_named([1]), groups_named([0, 1])
+    >>> format_groups([1]), format_groups([0, 1])
     ('group 1', 'groups 0-1')
     """
     return f"group{'s' if len(names) > 1 else ''} {places(names)}"

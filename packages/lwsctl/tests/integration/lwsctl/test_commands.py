@@ -113,7 +113,10 @@ async def test_empty_blocks_of_a_chart_are_accepted(space: LiveScenario) -> None
     (again,) = await applier.try_out(session, documents, force=False)
     assert list(diff.differences([again])) == []
     assert (
-        plan.foresee(again.document, await rollouttargets.with_leaders(session, again.after), again.after).changes == ()
+        plan.forecast_change(
+            again.document, await rollouttargets.with_leaders(session, again.after), again.after
+        ).changes
+        == ()
     )
 
 

@@ -16,7 +16,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels, progressannotations
 from leaderworkerset.api.progressannotations import Hang, SilentRank
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.restarts.retention import is_kept
+from leaderworkerset.core.restarts.retention import is_retained
 from lwsctl.model.leaderworkerset import view
 from lwsctl.views.outcome import all_done
 
@@ -32,7 +32,7 @@ def ended(state: State, condition: str, *pods: str) -> None:
     holds(condition, state)
     found = state.of("web")
     assert found.keys() == set(pods)
-    assert all(is_kept(pod) and meta.is_deleting(pod) for pod in found.values())
+    assert all(is_retained(pod) and meta.is_deleting(pod) for pod in found.values())
 
 
 async def test_completed_group_is_not_recreated(space: LiveScenario) -> None:

@@ -22,7 +22,7 @@ from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.previousrevisions import revision_content
 from lwsctl.cli.applying import applier
 from lwsctl.cli.commands.rollout import diff, plan
-from lwsctl.cli.commands.rollout.pause import let_go, pause
+from lwsctl.cli.commands.rollout.pause import pause, resume_rollout
 from lwsctl.cli.commands.rollout.restart import restart_all
 from lwsctl.cli.commands.rollout.rolloutstatus import RolloutFollower, SetFollower
 from lwsctl.cli.commands.rollout.undo import undo
@@ -179,9 +179,9 @@ async def test_paused_rollout_holds_until_it_is_resumed(space: LiveScenario) -> 
     state = await space.until(_assert_observed)
     assert state.uids("web") == before
 
-    assert await let_go(session, "web", is_trial=True) == "web resumed (dry run)"
-    assert await let_go(session, "web") == "web resumed"
-    assert await let_go(session, "web") == "web is not paused"
+    assert await resume_rollout(session, "web", is_trial=True) == "web resumed (dry run)"
+    assert await resume_rollout(session, "web") == "web resumed"
+    assert await resume_rollout(session, "web") == "web is not paused"
     assert "the rollout is complete: 3 groups updated and ready" in await follower(space).follow(60)
     state = await space.settled()
     assert {image_of(state, pod) for pod in state.of("web")} == {"app:2"}
@@ -290,7 +290,7 @@ async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
     (one,) = await applier.try_out(session, documents(new), force=False)
     assert one.before is not None
     before = await rollouttargets.with_leaders(session, one.before)
-    found = plan.foresee(one.document, before, one.after)
+    found = plan.forecast_change(one.document, before, one.after)
 
     assert [wave.groups for wave in found.forecast.waves] == [(2,), (1,), (0,)]
     assert [change.path for change in found.changes] == [

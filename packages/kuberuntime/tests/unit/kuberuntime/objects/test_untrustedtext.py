@@ -55,7 +55,7 @@ def test_colored_error_is_an_error_line() -> None:
     lines = ["\x1b[32mINFO\x1b[0m loaded", "\x1b[1;31mRuntimeError\x1b[0m: no GPU", "\x1b[36mbye\x1b[0m"]
     assert errorlines.telling(lines) == ("RuntimeError: no GPU", True, "")
     ended = {"message": "\n".join(lines), "exitCode": 1, "reason": "Error"}
-    assert podstate.death(ended) == "RuntimeError: no GPU (Error, exit code 1)"
+    assert podstate.describe_termination(ended) == "RuntimeError: no GPU (Error, exit code 1)"
 
 
 def test_error_after_a_progress_bar_is_an_error_line() -> None:

@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject
 OF_KUBERNETES: Final = "node.kubernetes.io/"
 
 
-def closing(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
+def closing_taints(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
     """Return the taints that close a node, or none if the node is open. The configured key `taint` can be empty."""
     spec = meta.spec(node)
     cordoned = (placement.CORDONED,) if spec.get("unschedulable") else ()

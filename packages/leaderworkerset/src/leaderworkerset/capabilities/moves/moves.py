@@ -150,7 +150,7 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
     is_moving = known is not None and known.status == "True"
     if not waiting and not is_moving:
         return assessment
-    nodes = nodes_named({node for names in waiting.values() for node in names})
+    nodes = format_nodes({node for names in waiting.values() for node in names})
     message = f"{MOVE_IN_PROGRESS.message}: {nodes}"
     reason, text = (MOVE_IN_PROGRESS.reason, message) if waiting else NOT_MOVING
     new = Condition(
@@ -167,14 +167,14 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
 
 def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
     """Return the event for a leader that was deleted because of node maintenance (docs/adr/0023)."""
-    note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
+    note = f"Deleted leader pod {leader} to move its group off {format_nodes(nodes)}"
     return Event("Normal", decisionevents.MOVING_GROUP, "Delete", note, decisionevents.reference(obj))
 
 
-def nodes_named(nodes: Collection[str]) -> str:
+def format_nodes(nodes: Collection[str]) -> str:
     """Return the first node names and the number of other nodes, because a group can have hundreds of nodes.
 
-    >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
+    >>> format_nodes({"b", "a"}), format_nodes([f"n{index}" for index in range(9)])
     ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
     """
     more = f" and {len(nodes) - NODES_NAMED} more" if len(nodes) > NODES_NAMED else ""

@@ -35,7 +35,7 @@ class FailedGroups(Struct, frozen=True):
     cleared: Collection[Key] = ()
 
 
-def sort_out(facts: SetFacts) -> FailedGroups:
+def find_failed_groups(facts: SetFacts) -> FailedGroups:
     """Determine the pods of exhausted leaders that retain the finalizer. The table contains the exceptions."""
     kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
@@ -92,7 +92,7 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
     yield from of_this[max(0, facts.lws.spec.replicas - active) :] if key else ()
 
 
-def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
+def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
     """Return the counts of existing groups and groups that are being recreated (N-RB-11, N-RB-13, N-RB-14).
 
     `admitted` are leaders with random keys that are admitted now. Raise ValueError for a key without an index if groups

@@ -190,7 +190,7 @@ class Groups:
         return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in pairs)
 
 
-def fold(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
+def index_groups(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
     """Compute the summary of all groups of the LeaderWorkerSet `name`."""
     result = Groups(name)
     for group in groups:

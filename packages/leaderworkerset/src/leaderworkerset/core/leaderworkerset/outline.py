@@ -21,7 +21,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import deploymentleaders, outdatedleaders, revisions, status, statuswrites
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, fold
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, index_groups
 from leaderworkerset.core.leaderworkerset.rollingupdate import may_create_older
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import retention
@@ -80,7 +80,7 @@ def outline(
 def _fold(observed: ObservedLeaderWorkerSet, lws: LeaderWorkerSet) -> GroupIndex:
     if lws.spec.group_identity.is_hash:
         return GroupIndex()
-    return fold(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
+    return index_groups(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
 
 
 def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[Read]:

@@ -126,7 +126,7 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
     assessment = leaders.assessment
     if conflict and assessment is not None:
         assessment = status.hold(lws, assessment, now)
-    left = failedgroups.sort_out(facts) if facts.observed.evidence else FailedGroups()
+    left = failedgroups.find_failed_groups(facts) if facts.observed.evidence else FailedGroups()
     decision = _compose(Parts(facts, prepared, leaders, left, conflict, assessment, extensions.sets), now)
     return decision if expiry.seconds is None else replace(decision, plan=decision.plan.within(expiry.seconds))
 
@@ -240,7 +240,7 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
     if not known:
         return ()
-    kept = failedgroups.kept_counts(facts, known, leaders.turn.admitted)
+    kept = failedgroups.retained_counts(facts, known, leaders.turn.admitted)
     is_done = leaders.assessment is not None and leaders.assessment.is_update_done
     only = {facts.revision.key} if is_done else {key.revision for key in kept}
     new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}

@@ -161,7 +161,7 @@ def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
         return (gatedleaders.admit(group.obj, leader, former_name, preferences),)
     if former_name:
         return ()
-    event = decisionevents.predecessor_awaited(group.obj, leader)
+    event = decisionevents.waits_for_predecessor(group.obj, leader)
     return (gatedleaders.wait_for(leader, meta.name(leader), event),)
 
 

@@ -95,7 +95,7 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> W
 def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
     """Yield whether all workers of a group are lost, the creation time of its StatefulSet, and its leader."""
     for group in groups:
-        if group.statefulset is not None and (names := lost(moment, group.statefulset, group.pods)):
+        if group.statefulset is not None and (names := deleted_workers(moment, group.statefulset, group.pods)):
             is_new = len(names) == meta.spec(group.statefulset).get("replicas")
             yield is_new, meta.created(group.statefulset), meta.uid(group.leader)
 
@@ -132,7 +132,7 @@ def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
         return False
     if group.statefulset is None:
         return meta.annotations(group.leader).get(labels.SIZE) == "1"
-    return meta.created(group.statefulset) <= moment.at and not lost(moment, group.statefulset, group.pods)
+    return meta.created(group.statefulset) <= moment.at and not deleted_workers(moment, group.statefulset, group.pods)
 
 
 def whole_since(lws: JSONObject) -> str:
@@ -153,7 +153,7 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
     return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
-def lost(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
+def deleted_workers(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
     """Return the workers that were deleted after a time, or none if the StatefulSet was created later."""
     if meta.created(statefulset) >= moment.at or not _concerns(moment, statefulset):
         return ()

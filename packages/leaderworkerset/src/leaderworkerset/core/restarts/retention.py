@@ -26,7 +26,7 @@ def is_recovered(leader: JSONObject) -> bool:
     return meta.annotations(leader).get(labels.RECOVER) == TRUE
 
 
-def is_kept(pod: JSONObject) -> bool:
+def is_retained(pod: JSONObject) -> bool:
     """Return whether the pod has the finalizer."""
     return FINALIZER in (meta.metadata(pod).get("finalizers") or [])
 
@@ -44,7 +44,7 @@ def exhaust(leader: JSONObject) -> Patch:
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Add the finalizer to pods without it. Finalizers cannot be added to terminating pods."""
-    added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
+    added = [pod for pod in pods if not is_retained(pod) and not meta.is_deleting(pod)]
     return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
@@ -52,10 +52,10 @@ def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Remove the finalizer from the pods of groups, first from workers, and then with the marks from leaders."""
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
-    return (*together(map(let_go, workers)), *together(map(let_go, leaders)))
+    return (*together(map(release_pod, workers)), *together(map(release_pod, leaders)))
 
 
-def let_go(pod: JSONObject) -> Patch:
+def release_pod(pod: JSONObject) -> Patch:
     """Remove the finalizer from one pod. For a leader, also remove the marks."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
     marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}

@@ -95,7 +95,7 @@ def decide_the_rest() -> None:
     checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
-    checked(missingworkers.lost)(
+    checked(missingworkers.deleted_workers)(
         missingworkers.WholeTime("2026-03-01T12:00:00Z", ""),
         builders.worker_statefulset(confused),
         [builders.worker_pod(confused)],

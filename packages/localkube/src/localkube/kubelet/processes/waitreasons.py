@@ -93,7 +93,7 @@ class Socket(NamedTuple):
     state: str
 
 
-def look(pids: Iterable[int]) -> WaitReason | None:
+def wait_reason(pids: Iterable[int]) -> WaitReason | None:
     """Return what the processes with these main processes wait for, or None if it is unknown.
 
     The call takes `LOOK` seconds.

@@ -27,7 +27,7 @@ from lwsctl.cli.errors import CommandError, TimedOutError
 from lwsctl.cli.reading import sharedclaims
 from lwsctl.cli.reading.manifests import Document, batches
 from lwsctl.cli.reading.serviceselectors import unselected
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import snapshots
 
 MANAGER = "lws-cli"
@@ -117,7 +117,7 @@ class Applier:
     async def apply(self, documents: Sequence[Document]) -> list[str]:
         """Apply in order, several concurrently. Return warnings and a line per object. Errors list applied objects."""
         for warning in (*unselected(documents), *await self._shared_claims(documents)):
-            say(warning, err=True)
+            print_text(warning, err=True)
         lines: list[str] = []
         for batch in batches(documents):
             results = await asyncio.gather(*map(self._apply, batch), return_exceptions=True)

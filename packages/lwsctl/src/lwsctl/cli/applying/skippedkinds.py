@@ -11,7 +11,7 @@ from lwsctl.cli.applying.applier import DryRunResult, brings_kind
 from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 
 async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
@@ -32,7 +32,7 @@ async def try_out(session: Session, documents: Sequence[Document], *, force: boo
     """Return the results of a dry run. If `skip` is set, print and skip unserved kinds that have no effect."""
     if skip:
         documents, skipped = await without_unserved(session.client, documents)
-        say(*skipped, err=True)
+        print_text(*skipped, err=True)
     return await applier.try_out(session, documents, force=force)
 
 

@@ -21,7 +21,7 @@ from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.cluster.keepalive import Keepalive
 from lwsctl.cli.cluster.reconnectingtransport import ReconnectingTransport
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.events.scaleups import NODE_PATIENCE
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManage
 
 def say_warning(text: str) -> None:
     """Print an API server warning."""
-    say(text, err=True)
+    print_text(text, err=True)
 
 
 class Session(msgspec.Struct, frozen=True):

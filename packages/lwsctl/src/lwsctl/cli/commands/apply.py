@@ -14,7 +14,7 @@ from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import Document, ordered
 from lwsctl.cli.rehearsal.imagewarnings import notes
 from lwsctl.cli.views import formats
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 
 @click.command("apply")
@@ -41,27 +41,27 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
     documents = ordered(manifestoptions.collect(options).load())
     if dry_run == "client":
         check_here(documents, target.namespace or DEFAULT_NAMESPACE)
-        say("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
+        print_text("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
         return
 
     async def act(session: Session) -> None:
         nonlocal documents
         if skip:
             documents, skipped = await without_unserved(session.client, documents)
-            say(*skipped, err=True)
+            print_text(*skipped, err=True)
         created = await create_namespaces(session, documents) if create_namespace and not dry_run else []
-        say(*created, err=bool(form))
+        print_text(*created, err=bool(form))
         applier = Applier(session, force=force_conflicts, previous_lines=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
         if dry_run:
-            say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
+            print_text("\n".join(f"{document.title} accepted (dry run)" for document in documents))
             return
-        say(*image_notes(target, documents), err=True)
+        print_text(*image_notes(target, documents), err=True)
         lines = await applier.apply(documents)
         if form:
             click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
         else:
-            say("\n".join(lines))
+            print_text("\n".join(lines))
 
     target.run(act)
 

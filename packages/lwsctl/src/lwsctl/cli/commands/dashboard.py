@@ -21,7 +21,7 @@ from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.sets.diagnoses import commands_of
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 if TYPE_CHECKING:  # they import what `--help` does not need
     from lwsctl.dashboard.livemodel import LiveModel
@@ -94,7 +94,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
         namespace = "" if request.everywhere else session.namespace
         address = Address(kind=PageKind.NOW)
         if name != EVERYTHING:
-            resource, _ = await targets.find_either(session, targets.whole(name, "dashboard --export"))
+            resource, _ = await targets.find_either(session, targets.set_name(name, "dashboard --export"))
             kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
@@ -139,7 +139,7 @@ async def _share(model: "LiveModel", target: Target, request: DashboardRequest, 
     host = TokenAuthenticator(target.access(), model.namespace, allows_actions=request.allows_actions)
     where = Address(request.listen or "", request.port)
     async with shared(model, host, where, about) as served, until_stopped() as stopped:
-        say(
+        print_text(
             f"The dashboard is listening on {Address(where.host, served.port)}. Users log in with tokens. Press Ctrl-C to stop it."
         )
         await stopped.wait()
@@ -150,12 +150,12 @@ async def _announce(served: "Dashboard", directory: Path, request: DashboardRequ
 
     The browser opens a private file that redirects to the link, because all users of the machine can see command lines.
     """
-    say(f"The dashboard is available to one browser at {served.link}")
-    say("Press Ctrl-C to stop it.")
+    print_text(f"The dashboard is available to one browser at {served.link}")
+    print_text("Press Ctrl-C to stop it.")
     if not request.opens_browser:
         return
     path = directory / "open.html"
     path.touch(mode=0o600)
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
     if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
-        say("No browser was found. Open the link manually.", err=True)
+        print_text("No browser was found. Open the link manually.", err=True)

@@ -25,7 +25,7 @@ from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.cli.watchwarnings import following
 
 CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
@@ -113,7 +113,7 @@ async def _of_documents(
             objects.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
             if why := skippedgroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
-                say(f"skipping {document.title}: {why}", err=True)
+                print_text(f"skipping {document.title}: {why}", err=True)
                 continue
             unknown.append(document.message(str(error)))
     return objects, unknown
@@ -132,13 +132,13 @@ async def _of_document(
 
 def _say_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str = "") -> None:
     if form == "name":
-        say(formats.title(resource.api_version, resource.kind, key.name))
+        print_text(formats.title(resource.api_version, resource.kind, key.name))
     else:
-        say(f"{resource.kind.lower()}/{key.name} deleted{dry}")
+        print_text(f"{resource.kind.lower()}/{key.name} deleted{dry}")
 
 
 def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
-    say(f"{resource.kind.lower()}/{key.name} was already deleted", err=form == "name")
+    print_text(f"{resource.kind.lower()}/{key.name} was already deleted", err=form == "name")
 
 
 async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:

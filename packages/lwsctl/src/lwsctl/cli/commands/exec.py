@@ -21,9 +21,9 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.copying.transfer import RankContainer
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.sharedoptions import container_option, say_choice
+from lwsctl.cli.sharedoptions import container_option, print_selected_container
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.podcontainers import default_container
 
 PIECE = 32 * 1024
@@ -48,13 +48,15 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
 
     async def act(session: Session) -> int:
         pod = await targets.one_pod(session, selection)
-        say_choice([pod], container)
+        print_selected_container([pod], container)
         rank = RankContainer(session, pod, container or default_container(pod))
         opened = rank.opened(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
         with raw_terminal() if has_terminal else contextlib.nullcontext():
             code = await converse(opened, passes_input=flags["passes_input"], has_terminal=has_terminal)
         if code == KILLED:
-            say(f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True)
+            print_text(
+                f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True
+            )
         return code
 
     return target.run(act)
@@ -77,7 +79,7 @@ async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_inpu
     async with opened as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
             if has_terminal:
-                await tell_size(streams)  # before the first key, since its effect may depend on it
+                await send_terminal_size(streams)  # before the first key, since its effect may depend on it
             sender = asyncio.create_task(send_input(streams)) if passes_input else None
             try:
                 return await receive_output(streams)
@@ -128,7 +130,7 @@ def raw_terminal() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-async def tell_size(streams: Channels) -> None:
+async def send_terminal_size(streams: Channels) -> None:
     """Send the command the size of the terminal on stdin, because COLUMNS may belong to a different terminal."""
     size = os.get_terminal_size(sys.stdin.fileno())
     await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
@@ -141,7 +143,7 @@ def resize_with_window(streams: Channels) -> Iterator[None]:
     tasks: set[asyncio.Task[None]] = set()
 
     def tell() -> None:
-        task = loop.create_task(tell_size(streams))
+        task = loop.create_task(send_terminal_size(streams))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 

@@ -22,7 +22,7 @@ from lwsctl.cli.errors import UsageError
 from lwsctl.cli.sets.diagnoses import explain, survey
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import episodetable, output
-from lwsctl.cli.views.terminal import say, say_states
+from lwsctl.cli.views.terminal import print_states, print_text
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.diagnosis.document import document, headline, lines, overview
 from lwsctl.model.diagnosis import Diagnosis
@@ -69,11 +69,11 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
         namespace = "" if everywhere else session.namespace
-        say(*await service_notes(session, namespace, selection.name if selection else ""), err=True)
+        print_text(*await service_notes(session, namespace, selection.name if selection else ""), err=True)
         if selection is None:
             diagnoses = await survey(session, namespace, selector)
             if not diagnoses:
-                say(await targets.nothing_found(session, namespace, selector), err=True)
+                print_text(await targets.nothing_found(session, namespace, selector), err=True)
             return diagnoses, []
         read = recordings.once(recordings.of_sets(session))
         diagnoses = await explain(session, selection, read)
@@ -83,7 +83,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     diagnoses, last_failure = target.run(act)
     if form is None:
-        say_states(*(render(diagnoses) if selection else overview(diagnoses, with_namespace=everywhere)), *last_failure)
+        print_states(
+            *(render(diagnoses) if selection else overview(diagnoses, with_namespace=everywhere)), *last_failure
+        )
     else:
         value = document(diagnoses)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))

@@ -18,11 +18,11 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.process import garbagecollection
-from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut, observe, say_if_empty
+from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut, observe, print_if_empty
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
 from lwsctl.cli.views.formats import OutputFormat
-from lwsctl.cli.views.terminal import say, say_states
+from lwsctl.cli.views.terminal import print_states, print_text
 from lwsctl.model.cluster import Cluster
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
@@ -96,18 +96,18 @@ async def show(target: Target, request: GetRequest) -> None:
         views = cut(cluster.views, request)
         shows_groups = request.form in TABLES and not request.table.is_brief(len(views))
         quoted = await quotations(session.client, views) if shows_groups else []
-        show_lines = say_states if request.form in TABLES else say
+        show_lines = print_states if request.form in TABLES else print_text
         usage = await usage_of(lists, views, request.namespace(session)) if request.form == "wide" else NO_COLUMNS
         show_lines(*render(views, request, cluster.sets, terminal.columns(sys.stdout), usage), *quoted)
         if request.form in TABLES:
             if not shows_groups:
-                say(
+                print_text(
                     f"use `{session.lws} get NAME` to show groups and ranks, or --not-ready to show all unready ranks",
                     err=True,
                 )
-            say(*list(filter(None, map(behind, cluster.views)))[:QUOTED], err=True)
+            print_text(*list(filter(None, map(behind, cluster.views)))[:QUOTED], err=True)
             await say_causes(session, lists, (plain, cluster), request)
-        await say_if_empty(session, cluster, request)
+        await print_if_empty(session, cluster, request)
 
 
 async def usage_of(lists: Lists, views: Sequence[View], namespace: str) -> RankColumns:
@@ -149,10 +149,10 @@ async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cl
         return
     keys = {view.key for view in unready[:QUOTED]}
     waiting = [view for view in plain.views if view.key in keys]
-    say(*await diagnoses.notes(session, lists, request.namespace(session), sets, waiting), err=True)
+    print_text(*await diagnoses.notes(session, lists, request.namespace(session), sets, waiting), err=True)
     where = " -A" if request.everywhere else f" -n {session.namespace}"
     if more := len(unready[QUOTED:]):
-        say(
+        print_text(
             f"{more} more {'is' if more == 1 else 'are'} not ready; use `{session.lws} explain{where}` to explain all",
             err=True,
         )
@@ -263,7 +263,7 @@ class LineWatcher:
         self._views = views
         if self._shown is None:
             self._shown = self._subjects()
-            say(*render(views, self._request))
+            print_text(*render(views, self._request))
         else:
             self._print(self._shown, live.BETWEEN_LINES)
 
@@ -276,7 +276,7 @@ class LineWatcher:
         now, current = self._clock.now(), self._subjects()
         self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
         new, known = changes.lines(previous, current, self._last), previous | current
-        say(*changes.shared(new, known, now))
+        print_text(*changes.shared(new, known, now))
         waiting = {name: subject for name, subject in previous.items() if subject.pace in self._last}
         self._shown = {name: subject for name, subject in current.items() if subject.pace not in self._last} | waiting
         self._last |= {known[name].pace: now for name in new}

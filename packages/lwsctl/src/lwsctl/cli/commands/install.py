@@ -106,7 +106,7 @@ def command(target: Target, /, **options: Any) -> None:
     )
     check_usage(settings, options)
     if settings.image.startswith(UNPULLABLE):
-        terminal.say(
+        terminal.print_text(
             f"warning: clusters cannot pull {settings.image} unless all nodes have it; specify a different image with --image",
             err=True,
         )
@@ -170,7 +170,9 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
     """Read the installed objects, validate or apply the new objects, and wait."""
     async with target.session() as session:
         # Lines about single objects have another stream than printed objects.
-        installer = Installer(session.client, settings.namespace, partial(terminal.say, err=bool(options["form"])))
+        installer = Installer(
+            session.client, settings.namespace, partial(terminal.print_text, err=bool(options["form"]))
+        )
         await installer.check_operator()
         await installer.check_place()
         if not options["config"]:

@@ -21,10 +21,10 @@ from lwsctl.cli.cluster.recordedlogs import RankRequest, RecordedLog, is_specifi
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.logsrequest import LogsRequest, compiled, group_name, labels_of
-from lwsctl.cli.sharedoptions import container_option, say_choice
+from lwsctl.cli.sharedoptions import container_option, print_selected_container
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.loglines import WaitingNotes
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.leaderworkerset import order_of
 from lwsctl.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
 from lwsctl.views.outcome import is_over
@@ -145,7 +145,7 @@ async def show_past(session: Session, request: LogsRequest) -> None:
         if not await print_lines(session, request):
             raise
         return
-    say_choice(pods, request.options.container)
+    print_selected_container(pods, request.options.container)
     for pod in pods:
         try:
             async for line in read(session.client, pod, request.options):
@@ -170,7 +170,7 @@ async def before(session: Session, pod: JSONObject, request: LogsRequest, error:
     except (LogError, NotFoundError):
         return False
     if lines:
-        say(f"note: {error}; this is the log of the previous run", err=True)
+        print_text(f"note: {error}; this is the log of the previous run", err=True)
     sink = request.sink()
     for line in lines:
         sink(pod, line)
@@ -209,10 +209,10 @@ def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -
     """Print recorded lines, with the prefix group/rank unless one rank is selected."""
     for log in logs:
         if log.lines or request.is_one_rank:
-            say(log.note(lws), err=True)
+            print_text(log.note(lws), err=True)
         lines = log.lines if request.options.tail is None else log.lines[len(log.lines) - request.options.tail :]
         matches = [line for line in lines if request.pattern is None or request.pattern.search(line)]
-        say(*(line if request.is_one_rank else f"{log.place} {line}" for line in matches))
+        print_text(*(line if request.is_one_rank else f"{log.place} {line}" for line in matches))
 
 
 def of_ended_run(target: Target, request: LogsRequest) -> bool:
@@ -242,7 +242,7 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
     if len(sentences) == 1 and len(failed) == count:
         raise CommandError(sentences[0])
     for sentence in sentences:
-        say(f"error: {sentence}", err=True)
+        print_text(f"error: {sentence}", err=True)
     if failed:
         raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
 
@@ -300,9 +300,9 @@ async def follow(target: Target, request: LogsRequest) -> None:
 
     def note_lost(pod: JSONObject, error: LogError) -> None:
         lost.append(pod)
-        say(f"note: {error}", err=True)
+        print_text(f"note: {error}", err=True)
 
-    streams = Streams(request.most, lambda: say(FULL.format(most=request.most), err=True), note_lost)
+    streams = Streams(request.most, lambda: print_text(FULL.format(most=request.most), err=True), note_lost)
     async with target.session() as session:
         request = await with_selections(session, request)
         sink = request.sink()
@@ -312,7 +312,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
             pods = [*filter(request.covering(selection).covers, await members(session, resource, selection))]
             refuse_too_many(len(pods), request, selection)
             refuse_unknown_container(pods, request.options.container)
-            say_choice(pods, request.options.container)
+            print_selected_container(pods, request.options.container)
             is_past &= is_over(obj) and not any(runs(container_status(pod, request.options.container)) for pod in pods)
             followed.append(
                 (selection, informers_of(session.client, resource, ObjectKey(session.namespace, selection.name)))

@@ -21,7 +21,7 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 PIECE = 64 * 1024
 BETWEEN_CHECKS: Final = 1.0
@@ -51,7 +51,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
             for local, remote in pairs:
                 server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
-                say(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
+                print_text(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
             await until_ended(session, pod, stopped)
 
     target.run(act)
@@ -126,7 +126,7 @@ async def listening(
             async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
                 await pump(streams, reader, writer)
         except (KubeError, CommandError, OSError) as error:
-            say(f"{meta.name(pod)}:{remote}: {error}", err=True)
+            print_text(f"{meta.name(pod)}:{remote}: {error}", err=True)
         finally:
             writer.close()
 

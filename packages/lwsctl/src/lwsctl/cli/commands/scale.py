@@ -19,7 +19,7 @@ from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.wording import counted
 
 MOST_REPLICAS: Final = 2**31 - 1
@@ -61,7 +61,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
     request = ScaleRequest(**options)
     if request.prefers_broken and (role is not None or form):
         raise UsageError("--prefer-broken and --recreate-broken support only LeaderWorkerSets, without --output")
-    set_names = [targets.whole(name, "scale") for name in names]
+    set_names = [targets.set_name(name, "scale") for name in names]
 
     async def act(session: Session) -> list[JSONObject]:
         changed: list[JSONObject] = []
@@ -75,7 +75,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
                 scaled = await scale(session, name, request)
             changed.append(scaled.object)
             if not form:
-                say(conclusion(f"{name} {role}" if role else name, scaled.before, request))
+                print_text(conclusion(f"{name} {role}" if role else name, scaled.before, request))
         return changed
 
     changed = target.run(act)
@@ -140,12 +140,12 @@ async def scale_broken_first(session: Session, name: str, request: ScaleRequest)
     # Following objects is what the rest of the command does not need.
     from lwsctl.cli.rollouts import preferbroken
 
-    scale_down = await preferbroken.foresee(session, name, request.replicas)
+    scale_down = await preferbroken.forecast_scale_down(session, name, request.replicas)
     scaled = await scale(session, name, request)
-    say(conclusion(name, scaled.before, request))
-    say(*preferbroken.report(session, name, scale_down, recreates=request.recreate_broken))
+    print_text(conclusion(name, scaled.before, request))
+    print_text(*preferbroken.report(session, name, scale_down, recreates=request.recreate_broken))
     if request.recreate_broken and not request.is_trial:
-        say(await preferbroken.recreate(session, name, scale_down, request.timeout))
+        print_text(await preferbroken.recreate(session, name, scale_down, request.timeout))
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:

@@ -249,7 +249,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
 
     def say(line: str) -> None:
         lines.append(line)
-        terminal.say(line)
+        terminal.print_text(line)
 
     async def act(session: Session) -> None:
         installer = Installer(session.client, namespace, say)

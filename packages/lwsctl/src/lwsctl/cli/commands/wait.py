@@ -24,7 +24,7 @@ from lwsctl.cli.sharedoptions import node_patience_option, ready_for_option, tim
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.disaggregatedset import Shown, leaderworkersets
 from lwsctl.observation.conditionwatch import WaitTimeoutError, informers_of, wait_for
 from lwsctl.observation.podlogs import silent_lines
@@ -86,7 +86,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
         raise UsageError("-o cannot be combined with --for delete")
     if [bool(names), bool(selector), every].count(True) != 1:
         raise UsageError("specify one of: names, -l LABELS, --all")
-    set_names = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
+    set_names = [targets.set_name(name, "wait") for name in dict.fromkeys(names)]
 
     async def act(session: Session) -> None:
         logging.configure_default(session.keepalive.log_level)
@@ -116,7 +116,7 @@ async def wait_all(session: Session, names: Sequence[str], request: WaitRequest)
             if view is not None and request.form:
                 objects[name] = view.object
             else:
-                say(f"{name} {reached(request.condition)}")
+                print_text(f"{name} {reached(request.condition)}")
             return ""
 
     async with asyncio.TaskGroup() as tasks:

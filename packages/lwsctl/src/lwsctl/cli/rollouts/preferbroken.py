@@ -21,17 +21,17 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import SetInformers
 from lwsctl.rollout import scaledown
 from lwsctl.rollout.scaledown import ScaleDown
-from lwsctl.views.wording import counted, groups_named
+from lwsctl.views.wording import counted, format_groups
 
 
-async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
+async def forecast_scale_down(session: Session, name: str, replicas: int) -> ScaleDown:
     """Return the groups that will be deleted. Raise an error if no groups would be deleted."""
     view = await targets.view_of(session, await rollouttargets.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
             f"{name} has {counted(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; nothing was changed"
         )
-    return scaledown.foresee(view, replicas)
+    return scaledown.forecast(view, replicas)
 
 
 def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: bool) -> list[str]:
@@ -54,7 +54,7 @@ async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: 
     view = await targets.view_of(session, await rollouttargets.read(session, name))
     still = tuple(group.name for group in view.groups if group.name in scale_down.staying and not group.is_ready)
     if not still:
-        return f"{name}: {groups_named(scale_down.staying)} became ready in the meantime"
+        return f"{name}: {format_groups(scale_down.staying)} became ready in the meantime"
     remaining = max(timeout - (loop.time() - begin), 0)
     return await Restart(session, RestartRequest(name, still)).run(remaining)
 
@@ -71,7 +71,7 @@ async def _await_end(session: Session, name: str, going: Sequence[GroupName], ti
             await objects.until(are_gone)
     except TimeoutError as error:
         raise TimedOutError(
-            f"{name} {groups_named(going)} not deleted after {timeout:g} s; nothing was recreated"
+            f"{name} {format_groups(going)} not deleted after {timeout:g} s; nothing was recreated"
         ) from error
 
 

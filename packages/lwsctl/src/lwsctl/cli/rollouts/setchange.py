@@ -56,7 +56,7 @@ async def _preview(session: Session, change: Change) -> str:
         LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=rollouttargets.MANAGER
     )
     try:
-        foreseen = applyforecast.foresee(await rollouttargets.with_leaders(session, change.lws), after)
+        foreseen = applyforecast.forecast_apply(await rollouttargets.with_leaders(session, change.lws), after)
     except ValueError as error:
         raise CommandError(f"{change.name}: {error}") from error
     titles = (f"{change.name}, now", f"{change.name}, then")

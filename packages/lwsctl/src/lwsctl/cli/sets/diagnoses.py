@@ -23,7 +23,7 @@ from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import NEEDS_USER, WORDS
 from lwsctl.observation import diagnosisinput, setdiagnoses
-from lwsctl.observation.evidence import ReadEpisodes, judged
+from lwsctl.observation.evidence import ReadEpisodes, with_evidence
 from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
 
@@ -40,7 +40,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     read = recordings.of_sets(session)
     ranking = ordered(diagnosis for root in cluster.roots for diagnosis in _of_root(root))
     async with asyncio.TaskGroup() as tasks:
-        first = [tasks.create_task(judged(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
+        first = [tasks.create_task(with_evidence(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
     return [*(task.result() for task in first), *ranking[BLOCKS:]]
 
 
@@ -75,11 +75,12 @@ async def explain(session: Session, selection: Selection, read: ReadEpisodes | N
         targets.refuse_missing(whole, selection)
         lists, commands = Lists(session.client), commands_of(session)
         diagnosis = await diagnosisinput.diagnose_one(lists, whole, selection, commands)
-        return [await judged(session.client, diagnosis, read)]
+        return [await with_evidence(session.client, diagnosis, read)]
     views = await targets.views_of(session, await targets.parts_of(session, selection))
     cluster = await diagnosed(session, cluster_of(views, [obj], session.namespace))
     parts = [
-        replace(await judged(session.client, view.diagnosis, read), owner=selection.name) for view in cluster.views
+        replace(await with_evidence(session.client, view.diagnosis, read), owner=selection.name)
+        for view in cluster.views
     ]
     return of_whole(cluster.sets[0].diagnosis, parts)
 

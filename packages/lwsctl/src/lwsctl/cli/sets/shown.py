@@ -72,7 +72,7 @@ async def read(session: Session, request: GetRequest) -> Cluster:
     return cluster_of(views, objects.sets, request.namespace(session))
 
 
-async def say_if_empty(session: Session, cluster: Cluster, request: GetRequest) -> None:
+async def print_if_empty(session: Session, cluster: Cluster, request: GetRequest) -> None:
     """Print the reason for empty output on standard error."""
     if not cluster.roots:
         click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)

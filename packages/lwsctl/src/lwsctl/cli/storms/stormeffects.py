@@ -124,7 +124,7 @@ def _end(pod: JSONObject | None) -> str:
         for state in ("state", "lastState"):
             ended = (container.get(state) or {}).get("terminated") or {}
             if ended.get("exitCode"):
-                return podstate.death(ended)
+                return podstate.describe_termination(ended)
     return ""
 
 

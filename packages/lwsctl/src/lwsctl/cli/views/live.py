@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.cli.views import livetable
 from lwsctl.cli.views.loglines import need_names, prefixed
-from lwsctl.cli.views.terminal import Painter, escaped, is_colored, say
+from lwsctl.cli.views.terminal import Painter, escaped, is_colored, print_text
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
@@ -86,7 +86,7 @@ class PlainDisplay:
 
     def note(self, text: str) -> None:
         """Print a line on standard error."""
-        say(text, err=True)
+        print_text(text, err=True)
 
     def close(self) -> None:
         """Print the delayed lines."""
@@ -100,7 +100,7 @@ class PlainDisplay:
                 is_due = place not in self._last or now - self._last[place] >= distance or group.is_ready
                 if is_due and self._shown.get(place, UNTOUCHED) != facts:
                     self._shown[place], self._last[place] = facts, now
-                    say(summary(view, group, now), err=True)
+                    print_text(summary(view, group, now), err=True)
 
 
 def _facts(group: Group) -> Facts:

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
 from leaderworkerset.api.groupname import place_of
-from lwsctl.cli.views.terminal import Painter, say
+from lwsctl.cli.views.terminal import Painter, print_text
 from lwsctl.observation.podlogs import Sink
 from lwsctl.views.podcontainers import waiting
 
@@ -60,7 +60,7 @@ class WaitingNotes:
             self._said.clear()
         elif state[0] not in self._said:
             self._said.add(state[0])
-            say(f"note: waiting for logs: {state[1]}", err=True)
+            print_text(f"note: waiting for logs: {state[1]}", err=True)
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:

@@ -39,7 +39,7 @@ def table(
     if namespaces:
         header, rows = ("NAMESPACE", *header), [(place, *row) for place, row in zip(namespaces, rows, strict=True)]
     if any(whys):
-        header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, folded(whys), strict=True)]
+        header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, without_repetitions(whys), strict=True)]
     lines = [tuple(header), *(tuple(map(escaped, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return [
@@ -48,10 +48,10 @@ def table(
     ]
 
 
-def folded(whys: Sequence[str]) -> list[str]:
+def without_repetitions(whys: Sequence[str]) -> list[str]:
     """Return reasons, with a mark instead of each reason that repeats the previous one.
 
-    >>> folded(["no node", "no node", "", "no node"])
+    >>> without_repetitions(["no node", "no node", "", "no node"])
     ['no node', '"', '', 'no node']
     """
     return ['"' if at and why and why == whys[at - 1] else why for at, why in enumerate(whys)]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from lwsctl.cli.views import output
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, folds
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, group_rows
 from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.reasons import brief, is_settled
 from lwsctl.views.wording import age, counted
@@ -72,12 +72,12 @@ def below(view: View, now: datetime, form: TableOptions) -> list[str]:
     """Return the ranks of one LeaderWorkerSet, or its groups if there are many, and the notes."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
-    return [*folded(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
+    return [*group_lines(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
 
 
-def folded(view: View, now: datetime) -> list[str]:
+def group_lines(view: View, now: datetime) -> list[str]:
     """Return a row for each set of equal groups. Problems are first, and healthy groups share a row."""
-    group_folds = folds(view.groups, now)
+    group_folds = group_rows(view.groups, now)
     problems = [fold for fold in group_folds if not fold.is_fine]
     rows = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])

@@ -30,14 +30,14 @@ def lines(text: str) -> str:
     return "\n".join(map(escaped, text.split("\n")))
 
 
-def say(*texts: str, err: bool = False) -> None:
+def print_text(*texts: str, err: bool = False) -> None:
     """Print texts that may come from a cluster on standard output or standard error. Texts may be multiline."""
     for text in texts:
         click.echo(lines(text), err=err)
 
 
-def say_states(*texts: str) -> None:
-    """Print texts like `say`. On a terminal, states are colored."""
+def print_states(*texts: str) -> None:
+    """Print texts like `print_text`. On a terminal, states are colored."""
     is_painted = is_colored(sys.stdout)
     for text in texts:
         click.echo(painted(lines(text)) if is_painted else lines(text))

@@ -172,10 +172,10 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
 def cause_piece(key: str, diagnosis: Diagnosis) -> Fragment:
     """Return the piece of a diagnosis, empty for a set as desired; screen readers read it out when it changes."""
     section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
-    return Fragment(key, tag("div", section, id=key), announcement=spoken(diagnosis))
+    return Fragment(key, tag("div", section, id=key), announcement=announcement(diagnosis))
 
 
-def spoken(diagnosis: Diagnosis) -> str:
+def announcement(diagnosis: Diagnosis) -> str:
     """Return the words to read out when a cause changes; empty for a set that makes progress."""
     return "" if diagnosis.verdict in CALM else headline(diagnosis)
 

@@ -216,7 +216,7 @@ def _cause(picture: Picture, code: str, items: Sequence[Shown], *, names_namespa
         id=key,
         class_="cause" if len(items) > 1 else "cause single",
     )
-    says = cells.spoken(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
+    says = cells.announcement(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
     return Fragment(key, html, announcement=says, parts=(amount, *lines))
 
 
@@ -261,7 +261,7 @@ def _line(picture: Picture, item: Shown, words: str | None = None, *, names_name
     return Fragment(
         key,
         html,
-        announcement="" if _tier(picture, item) is Tier.PROBLEMS else cells.spoken(diagnosis),
+        announcement="" if _tier(picture, item) is Tier.PROBLEMS else cells.announcement(diagnosis),
         parts=(state, groups, why),
     )
 

@@ -149,7 +149,7 @@ def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
 def _foresee(view: View) -> ApplyForecast | None:
     """Return the remaining steps of the controller; None if they cannot be computed."""
     try:
-        return applyforecast.foresee(view, view.object)
+        return applyforecast.forecast_apply(view, view.object)
     except ValueError:  # values that the controller could not use either, or too many groups
         return None
 

@@ -65,7 +65,7 @@ def unacted(observed: Observed) -> MissedAction | None:
     )
 
 
-def unmade(observed: Observed) -> MissedAction | None:
+def missing_workers(observed: Observed) -> MissedAction | None:
     """Return the missing workers of a group whose leader is running."""
     if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
@@ -99,7 +99,7 @@ def unadmitted(observed: Observed) -> MissedAction | None:
 
 def first_undone(observed: Observed) -> MissedAction | None:
     """Return the first action that a running manager would have completed."""
-    return unacted(observed) or unmade(observed) or unadmitted(observed)
+    return unacted(observed) or missing_workers(observed) or unadmitted(observed)
 
 
 def _silent(

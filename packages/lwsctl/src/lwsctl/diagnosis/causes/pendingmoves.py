@@ -14,7 +14,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import Verdict
-from lwsctl.views.wording import counted, groups_named, listed
+from lwsctl.views.wording import counted, format_groups, listed
 
 NAMED: Final = 5
 
@@ -63,7 +63,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
         waits = "until the rollout replaces them"
     elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
         # where one group is explained, the view has no others
-        others = groups_named([group.name for group in unready[:NAMED]]) if unready else "another group"
+        others = format_groups([group.name for group in unready[:NAMED]]) if unready else "another group"
         waits = f"waiting for {others} to be ready"
         steps.insert(0, observed.lws(f"explain {view.name}{f'/{unready[0].name}' if unready else ''}"))
     else:
@@ -90,7 +90,7 @@ def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) 
     if not node_names and not any(map(groupmoves.is_marked, waiting)):
         return f"at least one group of {view.name} {singular}"
     where = f" on closed node{'s' if len(node_names) > 1 else ''} {listed(node_names, NAMED)}" if node_names else ""
-    return f"{groups_named([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"
+    return f"{format_groups([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"
 
 
 def _reported(view: View) -> str:

@@ -16,7 +16,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
-from leaderworkerset.api.eventvalue import EventValue, Place, happening
+from leaderworkerset.api.eventvalue import EventValue, Place, convert
 from leaderworkerset.api.groupname import name_of, place_of
 from leaderworkerset.api.leaderworkerset import KIND
 from lwsctl.views.selection import Selection
@@ -56,7 +56,7 @@ class History:
     def happening(self, event: JSONObject) -> EventValue | None:
         """Parse one event. Return None if it belongs to a different object."""
         place = self._place(event)
-        return None if place is None else happening(event, place)
+        return None if place is None else convert(event, place)
 
     def _place(self, event: JSONObject) -> Place | None:
         about = event.get("involvedObject") or {}
@@ -95,7 +95,7 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
         about = event.get("involvedObject") or {}
         object_name = str(about.get("name") or "")
         if about.get("kind") == SET_KIND and object_name == name:
-            occurrences.append(happening(event))
+            occurrences.append(convert(event))
         elif f"{name}-" in object_name:
             occurrences += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
     return sorted(occurrences, key=lambda occurrence: (occurrence.last, occurrence.ident))

@@ -20,7 +20,7 @@ from kuberuntime.objects.terminations import REMEMBERED
 from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import kubeletkills, runsettings
-from leaderworkerset.api.eventvalue import last_seen
+from leaderworkerset.api.eventvalue import last_occurrence
 from leaderworkerset.api.kubeletkills import Kill
 from lwsctl.model.groups import NOT_CREATED, Group, Rank
 from lwsctl.model.leaderworkerset import View
@@ -187,7 +187,7 @@ def _read(event: JSONObject) -> WarningEvent:
         uid=about.get("uid", ""),
         reason=event.get("reason", ""),
         message=" ".join(untrustedtext.clean(untrustedtext.bounded(str(event.get("message") or ""))).split()),
-        last=last_seen(event),
+        last=last_occurrence(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
         component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
         host=(event.get("source") or {}).get("host") or "",
@@ -290,5 +290,5 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
 
 def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
     if rank.deaths and rank.node and is_unexplained(rank):
-        return masked(f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again")
+        return masked(f"{rank.deaths[0].container}: {podstate.describe_termination(rank.deaths[0].end)}; started again")
     return _with_scale_up(view, rank, explanation(view, group, rank, warnings, now) or rank.why, warnings, now)

@@ -117,7 +117,7 @@ def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
 def test_set_without_a_diagnosis_is_in_progress() -> None:
     told = picture(web(ready=False)).judged(web(ready=False)).diagnosis
     assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
-    assert cells.spoken(told) == ""
+    assert cells.announcement(told) == ""
 
 
 def test_group_state_follows_from_its_ranks() -> None:

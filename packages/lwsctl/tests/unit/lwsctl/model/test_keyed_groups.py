@@ -16,7 +16,7 @@ from lwsctl.rollout import applyforecast, restarts, rolloutprogress
 from lwsctl.views.changes import shared, subjects
 from lwsctl.views.document import document
 from lwsctl.views.events.eventhistory import History
-from lwsctl.views.grouprows import folds
+from lwsctl.views.grouprows import group_rows
 from lwsctl.views.selection import Selection, narrow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -74,7 +74,7 @@ def test_group_is_named_by_a_key_prefix_or_the_whole_key() -> None:
 def test_documents_rows_and_lines_name_groups_by_key() -> None:
     shown = two()
     assert [group["group"] for group in document([shown])["items"][0]["groups"]] == [NEW, OLD]
-    assert {fold.places for fold in folds(shown.groups, NOW)} == {NEW, OLD}
+    assert {fold.places for fold in group_rows(shown.groups, NOW)} == {NEW, OLD}
     found = subjects([shown], NOW)
     assert f"web group {OLD}" in found
     many = view(lws(20), [pod(f"{number:08x}", rank) for number in range(20) for rank in (0, 1)])
@@ -111,9 +111,9 @@ def test_plan_reports_that_the_order_is_open() -> None:
     template = {"spec": {"containers": [container | {"image": "app:2"}]}}
     changed = after["spec"]["leaderWorkerTemplate"] | {"workerTemplate": template}
     after = after | {"spec": after["spec"] | {"leaderWorkerTemplate": changed}}
-    told = applyforecast.lines(applyforecast.foresee(view(before, two().pods), after))
+    told = applyforecast.lines(applyforecast.forecast_apply(view(before, two().pods), after))
     assert "a new revision: the Deployment controller replaces all groups in any order; at most" in told[-1]
-    told = applyforecast.lines(applyforecast.foresee(view(before, two().pods), lws(3)))
+    told = applyforecast.lines(applyforecast.forecast_apply(view(before, two().pods), lws(3)))
     assert told[-1] == "no new revision: 3 groups of 2 pods desired"
 
 

@@ -45,7 +45,7 @@ def at_rest(lws: dict[str, Any] = OLD) -> View:
 
 
 def test_new_template_rolls_all_groups() -> None:
-    assert applyforecast.lines(applyforecast.foresee(at_rest(), NEW)) == [
+    assert applyforecast.lines(applyforecast.forecast_apply(at_rest(), NEW)) == [
         "web: 1 field would change",
         "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2",
         "a new revision: 3 groups of 1 pod would be created",
@@ -65,7 +65,7 @@ def test_plan_of_a_revert_rolls_only_the_updated_groups() -> None:
     leaders[2]["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
     updating = leader_statefulset(OLD)
     updating["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
-    told = applyforecast.lines(applyforecast.foresee(view(NEW, leaders, leaders=updating), OLD))
+    told = applyforecast.lines(applyforecast.forecast_apply(view(NEW, leaders, leaders=updating), OLD))
     assert told[2:5] == [
         "the revision that 2 groups have already: 1 group of 1 pod would be created",
         "  step 1: group 2; 2 available",
@@ -77,7 +77,7 @@ def test_empty_values_are_no_change_and_others_shown_as_json() -> None:
     changed = copy.deepcopy(OLD)
     (container,) = changed["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container |= {"resources": {}, "readinessProbe": {"exec": {"command": ["true"]}}}
-    told = applyforecast.lines(applyforecast.foresee(at_rest(), changed))
+    told = applyforecast.lines(applyforecast.forecast_apply(at_rest(), changed))
     field = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].readinessProbe"
     assert told[:2] == [
         "web: 1 field would change",
@@ -86,14 +86,14 @@ def test_empty_values_are_no_change_and_others_shown_as_json() -> None:
 
 
 def test_equal_template_rolls_nothing() -> None:
-    assert applyforecast.lines(applyforecast.foresee(at_rest(), OLD)) == [
+    assert applyforecast.lines(applyforecast.forecast_apply(at_rest(), OLD)) == [
         "web: unchanged",
         "no group is created or deleted",
     ]
 
 
 def test_new_set_is_created() -> None:
-    assert applyforecast.lines(applyforecast.foresee(None, OLD)) == [
+    assert applyforecast.lines(applyforecast.forecast_apply(None, OLD)) == [
         "web: created",
         "3 groups of 1 pod would be created",
         "  step 1: groups 0-2; 0 available",
@@ -103,7 +103,7 @@ def test_new_set_is_created() -> None:
 def test_surge_is_counted_in_pods() -> None:
     surging = builders.leaderworkerset_object(image="app:2", replicas=3, size=2, rollout={"maxSurge": 2})
     before = view(OLD, [], leaders=leader_statefulset(OLD))
-    told = applyforecast.lines(applyforecast.foresee(before, surging))
+    told = applyforecast.lines(applyforecast.forecast_apply(before, surging))
     assert "at most 4 extra pods; at least 0 of 3 groups available" in told
     assert any(line.endswith("4 extra pods") for line in told if line.startswith("  step"))
 
@@ -116,7 +116,7 @@ def test_paused_rollout_holds_all_groups() -> None:
         rollout={"partition": 3},
         metadata={"annotations": {labels.PAUSED_PARTITION: "0"}},
     )
-    told = applyforecast.lines(applyforecast.foresee(at_rest(), paused))
+    told = applyforecast.lines(applyforecast.forecast_apply(at_rest(), paused))
     assert told[-1].startswith(
         "no group is created or deleted; 3 groups would remain at the old revision (the rollout is paused)"
     )
@@ -126,7 +126,7 @@ def test_long_plans_are_truncated_as_text_and_complete_as_json() -> None:
     many = {f"example.com/{number}": "x" for number in range(40)}
     before = builders.leaderworkerset_object(image="app:1", replicas=50, size=1)
     after = builders.leaderworkerset_object(image="app:2", replicas=50, size=1, metadata={"annotations": many})
-    found = applyforecast.foresee(view(before, pods(before)), after)
+    found = applyforecast.forecast_apply(view(before, pods(before)), after)
     told = applyforecast.lines(found)
     assert "  and 11 more fields" in told
     assert "  … 38 more steps" in told
@@ -138,7 +138,7 @@ def test_long_plans_are_truncated_as_text_and_complete_as_json() -> None:
 
 
 def test_endless_rollout_is_reported() -> None:
-    found = applyforecast.foresee(at_rest(), NEW)
+    found = applyforecast.forecast_apply(at_rest(), NEW)
     stuck = replace(found, forecast=replace(found.forecast, is_stuck=True))
     assert any("it would not complete" in line for line in applyforecast.lines(stuck))
 
@@ -153,7 +153,7 @@ def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> View:
 
 def test_rollout_skips_a_group_without_restarts_left() -> None:
     """By default, the other groups are replaced one after the other, and the rollout completes (N-RB-8, N-AT-21)."""
-    found = applyforecast.foresee(exhausted_at(0), NEW)
+    found = applyforecast.forecast_apply(exhausted_at(0), NEW)
     told = applyforecast.lines(found)
     assert [line for line in told if "step" in line] == [
         "  step 1: group 2; 1 available",
@@ -173,17 +173,18 @@ def test_exhausted_group_stays_when_nothing_rolls() -> None:
     stays = "no remaining restarts: group 1, which would remain terminated; to recover: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
-    assert stays in applyforecast.lines(applyforecast.foresee(exhausted_at(1), OLD))
-    assert stays in applyforecast.lines(applyforecast.foresee(exhausted_at(1), held))
+    assert stays in applyforecast.lines(applyforecast.forecast_apply(exhausted_at(1), OLD))
+    assert stays in applyforecast.lines(applyforecast.forecast_apply(exhausted_at(1), held))
     fewer = builders.leaderworkerset_object(image="app:1", replicas=1, size=1)
     assert not any(
-        "no remaining restarts" in line for line in applyforecast.lines(applyforecast.foresee(exhausted_at(1), fewer))
+        "no remaining restarts" in line
+        for line in applyforecast.lines(applyforecast.forecast_apply(exhausted_at(1), fewer))
     )
 
 
 def test_name_that_fits_some_hashes_adds_a_warning() -> None:
     lws = builders.leaderworkerset_object("a" * 51)
-    plan = applyforecast.foresee(None, lws)
+    plan = applyforecast.forecast_apply(None, lws)
     assert applyforecast.lines(plan)[-1].startswith("warning: metadata.name: with 51 characters")
     assert applyforecast.document(plan)["warnings"] == list(plan.warnings)
 
@@ -224,7 +225,7 @@ def test_restarted_group_gives_no_startup_time() -> None:
 
 def test_invalid_values_raise_an_error() -> None:
     with pytest.raises(ValueError, match="neither a number nor a percentage"):
-        applyforecast.foresee(None, builders.leaderworkerset_object(rollout={"maxSurge": "many"}))
+        applyforecast.forecast_apply(None, builders.leaderworkerset_object(rollout={"maxSurge": "many"}))
 
 
 def test_snapshot_has_everything_that_a_plan_needs() -> None:
@@ -232,7 +233,7 @@ def test_snapshot_has_everything_that_a_plan_needs() -> None:
     assert [one["kind"] for one in saved["items"]] == ["LeaderWorkerSet", "StatefulSet", "Pod", "Pod", "Pod"]
     found = snapshots.find(saved["items"], "web", "default")
     assert found is not None
-    assert applyforecast.foresee(found, NEW) == applyforecast.foresee(at_rest(), NEW)
+    assert applyforecast.forecast_apply(found, NEW) == applyforecast.forecast_apply(at_rest(), NEW)
     assert snapshots.find(saved["items"], "web", "elsewhere") is None
     assert snapshots.find(saved["items"], "other", "") is None
 
@@ -269,7 +270,7 @@ def test_pods_in_place_and_recreated_are_counted() -> None:
     old = way(OLD, "IfPossible")
     leaders = pods(old)
     leaders[2]["status"]["conditions"][0]["status"] = "False"
-    found = applyforecast.foresee(view(old, leaders, leaders=leader_statefulset(old)), way(NEW, "IfPossible"))
+    found = applyforecast.forecast_apply(view(old, leaders, leaders=leader_statefulset(old)), way(NEW, "IfPossible"))
     assert applyforecast.lines(found)[2:4] == [
         "a new revision: 3 groups of 1 pod would be updated",
         "in place: 2 pods, recreated: 1",
@@ -290,9 +291,9 @@ def test_cpu_and_memory_change_in_place() -> None:
             "IfPossible",
         )
 
-    found = applyforecast.foresee(at_rest(sized(cpu="1")), sized(cpu="2"))
+    found = applyforecast.forecast_apply(at_rest(sized(cpu="1")), sized(cpu="2"))
     assert "in place: 3 pods, recreated: 0" in applyforecast.lines(found)
-    found = applyforecast.foresee(at_rest(sized(cpu="1")), sized())
+    found = applyforecast.forecast_apply(at_rest(sized(cpu="1")), sized())
     gone = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources.requests.cpu"
     assert applyforecast.document(found)["notInPlace"] == gone
 
@@ -302,7 +303,7 @@ def test_first_field_that_needs_recreation_is_named() -> None:
     larger = builders.leaderworkerset_object(image="app:2", replicas=3, size=2)
     field = "spec.leaderWorkerTemplate.size"
     for new, expected in ((scheduled, "spec.scheduling"), (way(larger, "IfPossible"), field)):
-        found = applyforecast.foresee(at_rest(way(OLD, "IfPossible")), new)
+        found = applyforecast.forecast_apply(at_rest(way(OLD, "IfPossible")), new)
         assert f"in place: 0 pods, because {expected} of a running pod cannot change" in applyforecast.lines(found)
         assert applyforecast.document(found)["notInPlace"] == expected
         assert len(applyforecast.document(found)["steps"]) == 3
@@ -310,7 +311,7 @@ def test_first_field_that_needs_recreation_is_named() -> None:
 
 def test_such_a_field_holds_the_rollout_under_policy_only() -> None:
     larger = way(builders.leaderworkerset_object(image="app:2", replicas=3, size=2), "Only")
-    found = applyforecast.foresee(at_rest(way(OLD, "Only")), larger)
+    found = applyforecast.forecast_apply(at_rest(way(OLD, "Only")), larger)
     assert applyforecast.lines(found)[-2:] == [
         "no group is created or deleted; 3 groups would remain at the old revision",
         "in place: impossible, so the rollout stops, because spec.leaderWorkerTemplate.size of a running pod cannot change",

@@ -10,7 +10,7 @@ OLD = disaggregatedset_object([role("prefill", 2), role("decode", 1)])
 
 
 def told(before: dict[str, object] | None, after: dict[str, object]) -> list[str]:
-    return list(roleforecast.lines(roleforecast.foresee(before, after)))
+    return list(roleforecast.lines(roleforecast.forecast_roles(before, after)))
 
 
 def test_new_image_shows_fields_and_steps_of_each_role() -> None:
@@ -52,11 +52,11 @@ def test_role_with_a_scaler_keeps_its_groups() -> None:
 
 def test_document_has_the_counts_of_each_step() -> None:
     new = disaggregatedset_object(**with_image(OLD, "app:2"))
-    document = roleforecast.document(roleforecast.foresee(OLD, new))
+    document = roleforecast.document(roleforecast.forecast_roles(OLD, new))
     assert document["disaggregatedSet"] == "split"
     assert document["steps"][-1] == {"oldGroups": {"prefill": 0, "decode": 0}, "newGroups": {"prefill": 2, "decode": 1}}
 
 
 def test_value_of_a_wrong_type_is_an_error() -> None:
     with pytest.raises(DecodeError):
-        roleforecast.foresee(None, disaggregatedset_object(slices="many"))
+        roleforecast.forecast_roles(None, disaggregatedset_object(slices="many"))

@@ -9,7 +9,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import Mask
-from leaderworkerset.api.eventvalue import happening
+from leaderworkerset.api.eventvalue import convert
 from leaderworkerset.recording import episodebuilder
 from leaderworkerset.recording.episodebuilder import GroupObservation
 from lwsctl.cli.views import description, tables
@@ -103,7 +103,7 @@ def test_diagnosis_that_fails_is_not_known() -> None:
 
 def test_event_that_cannot_be_shown_has_its_error() -> None:
     event: JSONObject = {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod"}, "message": "m", "count": "many"}
-    assert happening(event).message.startswith(ERROR)
+    assert convert(event).message.startswith(ERROR)
 
 
 def test_event_that_cannot_be_read_leaves_the_other_evidence() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.grouprows import folds
+from lwsctl.views.grouprows import group_rows
 from lwsctl.views.selection import not_ready
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
@@ -27,7 +27,7 @@ def failing(index: int, why: str) -> Group:
 
 
 def test_problems_come_first_and_the_healthy_are_one_row() -> None:
-    found = folds([group(0), group(1), failing(2, "exit code 1"), group(3), failing(4, "exit code 1")], NOW)
+    found = group_rows([group(0), group(1), failing(2, "exit code 1"), group(3), failing(4, "exit code 1")], NOW)
     assert [(fold.places, fold.state, fold.is_fine, fold.restarts) for fold in found] == [
         ("2,4", "1 CrashLoopBackOff", False, 4),
         ("0-1,3", "ready", True, 0),
@@ -44,7 +44,7 @@ def test_recreated_groups_join_the_healthy_after_some_time() -> None:
         return replace(group(index, is_ready=is_ready), recreations=told)
 
     groups = [group(0), recreated(1, 10), recreated(2, 9), recreated(3, 10, is_ready=False)]
-    assert [(fold.places, "recreated 1 time" in fold.why) for fold in folds(groups, NOW)] == [
+    assert [(fold.places, "recreated 1 time" in fold.why) for fold in group_rows(groups, NOW)] == [
         ("3", True),
         ("0-1", False),
         ("2", True),
@@ -53,23 +53,23 @@ def test_recreated_groups_join_the_healthy_after_some_time() -> None:
 
 def test_different_reasons_and_revisions_have_separate_rows() -> None:
     groups = [failing(0, "exit code 1"), failing(1, "exit code 2"), group(2), group(3, revision="new")]
-    assert [fold.places for fold in folds(groups, NOW)] == ["0", "1", "2", "3"]
+    assert [fold.places for fold in group_rows(groups, NOW)] == ["0", "1", "2", "3"]
 
 
 def test_reasons_are_equal_except_for_the_pod_name() -> None:
     groups = [failing(index, f"Create Pod web-{index}-1 failed") for index in (3, 4)]
-    (fold,) = folds(groups, NOW)
+    (fold,) = group_rows(groups, NOW)
     assert (fold.places, fold.why) == ("3-4", "Create Pod web-3-1 failed")
 
 
 def test_ages_of_several_leaders_are_a_range() -> None:
     old = Group(index=0, ranks=(Rank(group=0, index=0, pod="web-0", state="Running", is_ready=True),))
-    assert folds([old], NOW)[0].age(NOW) == ""
+    assert group_rows([old], NOW)[0].age(NOW) == ""
     ranks = [
         Rank(group=0, index=0, pod=f"web-{at}", state="Running", is_ready=True, created=f"2026-01-01T00:00:{at:02}Z")
         for at in (0, 30)
     ]
-    (fold,) = folds([Group(index=at, ranks=(rank,)) for at, rank in enumerate(ranks)], NOW)
+    (fold,) = group_rows([Group(index=at, ranks=(rank,)) for at, rank in enumerate(ranks)], NOW)
     assert fold.age(NOW) == "30s-60s"
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kuberuntime.texts.masking import MASK, Mask, known
-from leaderworkerset.api.eventvalue import happening
+from leaderworkerset.api.eventvalue import convert
 from lwsctl.diagnosis import ranks
 
 
@@ -374,5 +374,5 @@ def test_failures_and_events_are_masked() -> None:
         "message": "Readiness probe failed: redis://:hunter2@db",
         "involvedObject": {"kind": "Pod", "name": "web-0"},
     }
-    assert "hunter2" not in happening(event).message
+    assert "hunter2" not in convert(event).message
     assert "hunter2" not in ranks.quote("connecting with\n--password hunter2")

@@ -13,7 +13,7 @@ from lwsctl.cli.views import livetable
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.grouprows import folds
+from lwsctl.views.grouprows import group_rows
 from lwsctl.views.reasons import behind, first_problem, reasons, summary
 from lwsctl.views.selection import Selection
 
@@ -103,7 +103,7 @@ def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str
     situation = observed([LEADER, crashed(1, 10, waiting=BACK_OFF), sick], told, of=lws(1, 3))
     shown = situation.view
     assert first_problem(shown.groups[0]) == said
-    assert folds(shown.groups, builders.NOW)[0].why == said
+    assert group_rows(shown.groups, builders.NOW)[0].why == said
     assert reasons(shown).startswith("; web-0-2 is ")
     assert any(said.partition(": ")[2] in line for line in livetable.lines([shown], builders.NOW, livetable.Size(200)))
     named = diagnose(situation, Selection("web"))

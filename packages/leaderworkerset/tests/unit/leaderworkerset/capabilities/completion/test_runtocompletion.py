@@ -15,7 +15,7 @@ from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.completion import runtocompletion
 from leaderworkerset.core.leaderworkerset import groupstate, status
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.policies import failures
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import retention
@@ -107,7 +107,7 @@ def test_group_that_runs_again_loses_its_finalizer() -> None:
     over = ended(LEADER, GroupEnd.COMPLETE)
     again = over | {"metadata": over["metadata"] | {"annotations": meta.annotations(over) | {labels.RECOVER: "true"}}}
     assert deciding.reconcile_group(group(again)).actions == ()
-    assert retention.let_go(again).patch["metadata"]["annotations"][labels.GROUP_ENDED] is None
+    assert retention.release_pod(again).patch["metadata"]["annotations"][labels.GROUP_ENDED] is None
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_set_conditions_follow_the_ends_of_groups(ends: tuple[GroupEnd | None, .
     shown = [leader if end is None else ended(leader, end) for leader, end in zip(leaders, ends, strict=True)]
     facts = [groupstate.describe(leader, builders.worker_statefulset(leader)) for leader in shown]
     lws = leaderworkerset.decode(LWS)
-    found = status.assess(lws, {"status": {"replicas": 2}}, fold(facts, "web"), KEY, builders.NOW)
+    found = status.assess(lws, {"status": {"replicas": 2}}, index_groups(facts, "web"), KEY, builders.NOW)
     held = [one.type for one in found.status.conditions if one.status == "True"]
     assert held == [condition]
     assert found.status.ready_replicas == ends.count(None)

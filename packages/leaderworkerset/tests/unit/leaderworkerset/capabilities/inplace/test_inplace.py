@@ -17,7 +17,7 @@ from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.outline import Read
 from leaderworkerset.core.policies.gang import NO_GANG
@@ -258,7 +258,7 @@ def test_gang_objects_of_the_revision_are_an_obstacle() -> None:
     aware = scheduled.lws(scheduled.REPLICA)
     aware["metadata"]["annotations"] = {WAY: "IfPossible"}
     key = builders.key_of(aware)
-    folded = fold([facts(0, "N")], "web")
+    folded = index_groups([facts(0, "N")], "web")
     route, _ = inplace.find_route(aware, [builders.revision(aware), builders.revision(NEW)], key, folded, NO_GANG)
     assert route.obstacles == {KEY: "spec.scheduling"}
     chosen = builders.leaderworkerset_object(metadata={"annotations": {WAY: "Only", labels.GANG_SCHEDULER: "volcano"}})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects import placement
-from leaderworkerset.capabilities.moves.closednodes import closing, must_leave
+from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_leave
 
 TAINT = "example.com/maintenance"
 OURS = {"key": TAINT, "effect": "NoSchedule"}
@@ -36,11 +36,11 @@ def pod(*tolerations: dict[str, Any], **fields: Any) -> dict[str, Any]:
     ids=["open", "empty", "cordoned", "tainted", "a preference", "evicting", "not reachable"],
 )
 def test_cordon_taint_and_evictions_close_a_node(found: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    assert closing(found, TAINT) == expected
+    assert closing_taints(found, TAINT) == expected
 
 
 def test_taint_does_not_close_a_node_when_not_configured() -> None:
-    assert closing(node(OURS), "") == ()
+    assert closing_taints(node(OURS), "") == ()
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def sort_out(
     records: Sequence[JSONObject] = (),
 ) -> tuple[list[str], set[Key]]:
     """Return the names of the released pods, and the groups whose counts are cleared."""
-    found = failedgroups.sort_out(facts(obj, living, groups, records=records, evidence=pods))
+    found = failedgroups.find_failed_groups(facts(obj, living, groups, records=records, evidence=pods))
     return names(found.actions), set(found.cleared)
 
 
@@ -216,7 +216,7 @@ def kept_counts(
     for text, count in counts.items():
         revision, _, group = text.partition("/")
         keys[Key(revision, group if group.isdecimal() else group * 40)] = count
-    found = failedgroups.kept_counts(facts(obj, living, groups), keys, admitted)
+    found = failedgroups.retained_counts(facts(obj, living, groups), keys, admitted)
     return {f"{key.revision}/{key.group if key.group.isdecimal() else key.group[0]}": n for key, n in found.items()}
 
 

@@ -28,7 +28,7 @@ from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import budget, groupstate, revisions, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.outline import Read, outline
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
@@ -73,7 +73,7 @@ def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> 
 def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the LeaderWorkerSet with the status that follows from `observed`."""
     lws = leaderworkerset.decode(obj)
-    counts = status.count(lws, fold(observed.groups.values(), lws.name), builders.key_of(obj))
+    counts = status.count(lws, index_groups(observed.groups.values(), lws.name), builders.key_of(obj))
     built = status.build(lws, observed.keeper or {}, counts, builders.NOW)
     return obj | {"status": leaderworkerset.encode_status(built)}
 

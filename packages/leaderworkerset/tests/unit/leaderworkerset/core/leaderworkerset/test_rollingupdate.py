@@ -9,7 +9,7 @@ import pytest
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec, RollingUpdateConfiguration, RolloutStrategy
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, fold
+from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
@@ -233,7 +233,7 @@ def test_groups_are_matched_by_names_and_labels() -> None:
     """Other names and other labels do not count (R-ROLL-8)."""
     found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
 
-    states = fold(found, "web").states(2, "new")
+    states = index_groups(found, "web").states(2, "new")
 
     assert states == seen("N..N.")
 
@@ -242,8 +242,8 @@ def test_workers_of_a_group_of_one_are_ignored() -> None:
     """The live size counts if the leader has none (R-ROLL-8, Q-12)."""
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
-    assert fold([lacking], "web").states(1, "new") == seen("O")
-    assert fold([lacking], "web").states(2, "new") == seen(".")
+    assert index_groups([lacking], "web").states(1, "new") == seen("O")
+    assert index_groups([lacking], "web").states(2, "new") == seen(".")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_differs_from_upstream_group_has_its_original_size(
     """While the size changes from or to one, no group counts as ready or missing (unlike Q-12, docs/adr/0010-bounds.md)."""
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
-    folded = fold([made], "web")
+    folded = index_groups([made], "web")
     shown = {index: GroupState(bool(folded.available(size) >> index & 1), is_updated=False) for index in range(1)}
 
     assert folded.states(size, "new").ready == seen(expected).ready
@@ -281,7 +281,7 @@ def test_index_that_is_not_a_number_is_skipped() -> None:
     """An index that is not a number is skipped (R-ROLL-8)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
-    assert fold([odd], "web").states(1, "new") == seen(".")
+    assert index_groups([odd], "web").states(1, "new") == seen(".")
 
 
 EXAMPLES = {

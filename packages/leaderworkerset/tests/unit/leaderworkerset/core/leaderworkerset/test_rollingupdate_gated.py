@@ -6,7 +6,7 @@ from tests.unit.leaderworkerset.core.leaderworkerset.test_rollingupdate import s
 
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, fold
+from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
@@ -64,7 +64,7 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
     ending = replace(staying, is_deleting=True)
     new_leader = replace(staying, revision="new")
 
-    ready = [fold([one], "web").states(2, "new").ready for one in (staying, ending, new_leader)]
+    ready = [index_groups([one], "web").states(2, "new").ready for one in (staying, ending, new_leader)]
 
     assert ready == [1, 0, 0]
 

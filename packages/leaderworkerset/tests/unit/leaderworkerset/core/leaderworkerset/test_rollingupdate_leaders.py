@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision": "web-old"}
@@ -57,7 +57,7 @@ def chosen(
     return outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(
             statefulset(len(letters) if replicas is None else replicas, partition, **changes),
-            fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
+            index_groups([group(index, letter) for index, letter in enumerate(letters)], "web"),
             budget,
             size=2,
             key="new",
@@ -119,7 +119,7 @@ def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
 
     found = outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(
-            statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits(1, 1), size=2, key="new"
+            statefulset(1, 1, maxUnavailable=1), index_groups([one], "web"), limits(1, 1), size=2, key="new"
         )
     )
 
@@ -162,7 +162,7 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = outdatedleaders.choose(
-        outdatedleaders.RolloutLeaders.of(statefulset(1), fold([one], "web"), limits(1, 1), size=1, key="new")
+        outdatedleaders.RolloutLeaders.of(statefulset(1), index_groups([one], "web"), limits(1, 1), size=1, key="new")
     )
 
     assert found == []
@@ -174,7 +174,9 @@ def test_leader_without_an_index_is_kept() -> None:
 
     assert (
         outdatedleaders.choose(
-            outdatedleaders.RolloutLeaders.of(statefulset(1), fold([odd], "web"), limits(1, 1), size=1, key="new")
+            outdatedleaders.RolloutLeaders.of(
+                statefulset(1), index_groups([odd], "web"), limits(1, 1), size=1, key="new"
+            )
         )
         == []
     )
@@ -185,7 +187,7 @@ def test_new_leader_with_previous_workers_is_unavailable() -> None:
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(
-            statefulset(2), fold([between, group(1, "O")], "web"), limits(2, 1), size=2, key="new"
+            statefulset(2), index_groups([between, group(1, "O")], "web"), limits(2, 1), size=2, key="new"
         )
     )
 
@@ -269,7 +271,7 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
     letters: str, partition: int, budget: Budget, status: JSONObject, expected: str
 ) -> None:
     """A leader below the partition returns from the current revision of the StatefulSet (docs/adr/0030)."""
-    groups = fold([group(index, letter) for index, letter in enumerate(letters)], "web")
+    groups = index_groups([group(index, letter) for index, letter in enumerate(letters)], "web")
     live = statefulset(len(letters), partition, status=status)
 
     leaders = outdatedleaders.RolloutLeaders.of(live, groups, budget, size=2, key="new")

@@ -17,7 +17,7 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import status
-from leaderworkerset.core.leaderworkerset.groupindex import Groups, fold
+from leaderworkerset.core.leaderworkerset.groupindex import Groups, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.status import Counts
 
@@ -92,7 +92,7 @@ def as_expected(generation: int = 1) -> Condition:
 )
 def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
     """Surge groups count as ready, groups without workers do not (R-STAT-5 to R-STAT-7)."""
-    assert status.count(lws(**fields), fold(groups(letters), "web"), "new") == expected
+    assert status.count(lws(**fields), index_groups(groups(letters), "web"), "new") == expected
 
 
 def test_index_that_is_not_a_number_is_an_error() -> None:
@@ -100,7 +100,7 @@ def test_index_that_is_not_a_number_is_an_error() -> None:
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
-        status.count(lws(), fold([odd], "web"), "new")
+        status.count(lws(), index_groups([odd], "web"), "new")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_conditions_follow_from_the_counts(
     """Conditions follow from the counts (R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13)."""
     found = lws(**fields)
 
-    assert status.choose(found, status.count(found, fold(groups(letters), "web"), "new")) == expected
+    assert status.choose(found, status.count(found, index_groups(groups(letters), "web"), "new")) == expected
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_update_is_done_when_all_wanted_groups_are_updated(letters: str, fields:
     """An update is done when all wanted groups are updated (R-STAT-9)."""
     found = lws(**fields)
 
-    assert status.is_update_done(found, status.count(found, fold(groups(letters), "web"), "new")) is done
+    assert status.is_update_done(found, status.count(found, index_groups(groups(letters), "web"), "new")) is done
 
 
 def test_first_condition_is_appended() -> None:
@@ -192,7 +192,7 @@ def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
     )
 
     built = status.build(
-        found, {"status": {"replicas": 2}}, status.count(found, fold(groups("OO"), "web"), "new"), builders.NOW
+        found, {"status": {"replicas": 2}}, status.count(found, index_groups(groups("OO"), "web"), "new"), builders.NOW
     )
 
     assert built.conditions == (
@@ -252,7 +252,7 @@ def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dic
     former = {"type": "RestartsExhausted", "status": "True"}
     found = lws(status={"conditions": [*stored, former, msgspec.to_builtins(as_expected())]})
 
-    assessed = status.assess(found, {}, fold(groups(letters), "web"), "new", builders.NOW)
+    assessed = status.assess(found, {}, index_groups(groups(letters), "web"), "new", builders.NOW)
 
     told = {one.type: (one.status, one.reason, one.message) for one in assessed.status.conditions}
     degraded = ("True", FAILED, "Automatic recovery is stopped for one or more replicas")
@@ -261,7 +261,7 @@ def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dic
     assert assessed.note.startswith("Automatic recovery is stopped for one or more replicas, with ")
     again = lws(status=leaderworkerset.encode_status(assessed.status))
     later = builders.NOW + timedelta(hours=1)
-    assert status.assess(again, {}, fold(groups(letters), "web"), "new", later).status == assessed.status
+    assert status.assess(again, {}, index_groups(groups(letters), "web"), "new", later).status == assessed.status
 
 
 def test_status_at_rest_is_unchanged() -> None:
@@ -269,8 +269,8 @@ def test_status_at_rest_is_unchanged() -> None:
     of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
     found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
 
-    at_rest = status.assess(found, {"status": {"replicas": 2}}, fold(groups("NN"), "web"), "new", builders.NOW)
-    changed = status.assess(found, {"status": {"replicas": 2}}, fold(groups("Nn"), "web"), "new", builders.NOW)
+    at_rest = status.assess(found, {"status": {"replicas": 2}}, index_groups(groups("NN"), "web"), "new", builders.NOW)
+    changed = status.assess(found, {"status": {"replicas": 2}}, index_groups(groups("Nn"), "web"), "new", builders.NOW)
 
     assert at_rest.status == found.status
     assert changed.status.conditions[-1] == as_expected()
@@ -278,10 +278,10 @@ def test_status_at_rest_is_unchanged() -> None:
 
 def test_recovered_groups_clear_the_degraded_condition() -> None:
     """Recovered groups clear the Degraded condition (N-ST-11)."""
-    degraded = status.assess(lws(), {}, fold(groups("NX"), "web"), "new", builders.NOW).status
+    degraded = status.assess(lws(), {}, index_groups(groups("NX"), "web"), "new", builders.NOW).status
     found = lws(status=leaderworkerset.encode_status(degraded))
 
-    whole = status.assess(found, {}, fold(groups("NN"), "web"), "new", builders.NOW)
+    whole = status.assess(found, {}, index_groups(groups("NN"), "web"), "new", builders.NOW)
 
     assert {one.type: one.status for one in whole.status.conditions} == {
         "Available": "True",
@@ -315,11 +315,11 @@ def test_status_has_counts_selector_and_generation() -> None:
 def test_equal_facts_give_an_equal_status() -> None:
     """Equal facts give an equal status (R-STAT-3)."""
     found = lws()
-    first = status.build(found, {}, status.count(found, fold(groups("N"), "web"), "new"), builders.NOW)
+    first = status.build(found, {}, status.count(found, index_groups(groups("N"), "web"), "new"), builders.NOW)
     again = lws(status=leaderworkerset.encode_status(first))
 
     later = builders.NOW + timedelta(hours=1)
-    assert status.build(again, {}, status.count(again, fold(groups("N"), "web"), "new"), later) == first
+    assert status.build(again, {}, status.count(again, index_groups(groups("N"), "web"), "new"), later) == first
 
 
 def test_event_counts_groups() -> None:
@@ -350,12 +350,12 @@ def test_group_with_another_leader_name_counts_by_its_label() -> None:
         revision="new",
         workers=Workers(is_ready=True, revision="new", group_index="0"),
     )
-    assert status.count(lws(replicas=1), fold([odd], "web"), "new") == status.count(
-        lws(replicas=1), fold(groups("N"), "web"), "new"
+    assert status.count(lws(replicas=1), index_groups([odd], "web"), "new") == status.count(
+        lws(replicas=1), index_groups(groups("N"), "web"), "new"
     )
     half = GroupFacts("other-1", "1", 1, is_leader_ready=True, revision="new", workers=None)
-    assert status.count(lws(replicas=1), fold([odd, half], "web"), "new") == status.count(
-        lws(replicas=1), fold([odd], "web"), "new"
+    assert status.count(lws(replicas=1), index_groups([odd, half], "web"), "new") == status.count(
+        lws(replicas=1), index_groups([odd], "web"), "new"
     )
 
 
@@ -378,9 +378,9 @@ def test_deleted_group_is_removed_from_the_fold() -> None:
     for group in (one, other, odd, one):  # the last one has no news
         found.put(group.leader, group)
     found.put("other-0", None)
-    assert found.folded() == fold([one, other], "web")
+    assert found.folded() == index_groups([one, other], "web")
     found.put(other.leader, None)
-    assert found.folded() == fold([one], "web")
+    assert found.folded() == index_groups([one], "web")
 
 
 @pytest.mark.parametrize("outcome", CONDITIONS, ids=lambda outcome: outcome.type)

@@ -11,7 +11,7 @@ from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.groupindex import fold
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 
@@ -37,7 +37,9 @@ def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> Observ
     live = builders.as_applied(_applied(replace(observed, keeper=_set(key, count, partition, obj))))
     if not honors_max_unavailable:
         del live["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
-    return replace(observed, keeper=live, groups=Counted(builders.by_leader(groups)), folded=fold(groups, "web"))
+    return replace(
+        observed, keeper=live, groups=Counted(builders.by_leader(groups)), folded=index_groups(groups, "web")
+    )
 
 
 def _group(index: int, key: str) -> GroupFacts:
@@ -120,7 +122,7 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
         observed,
         keeper=statefulset,
         groups=Counted(builders.by_leader(groups)),
-        folded=fold(groups, "web"),
+        folded=index_groups(groups, "web"),
     )
     applied = [one for one in deciding.reconcile_set(found, builders.NOW).actions if isinstance(one, Apply)]
     if not applied:

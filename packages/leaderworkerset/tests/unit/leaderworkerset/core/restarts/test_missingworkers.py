@@ -61,7 +61,7 @@ def lost(
     workers = [builders.worker_pod(leader, index) for index in born or {}]
     for worker, created in zip(workers, (born or {}).values(), strict=True):
         worker["metadata"]["creationTimestamp"] = created
-    return [meta.name(one) for one in missingworkers.lost(moment, statefulset, [leader, *workers])]
+    return [meta.name(one) for one in missingworkers.deleted_workers(moment, statefulset, [leader, *workers])]
 
 
 def group(index: int, made: str, size: int = 4) -> tuple[JSONObject, JSONObject]:
@@ -129,7 +129,8 @@ def lost_groups(ready: int, *groups: missingworkers.ObservedGroup) -> list[str]:
     return [
         meta.name(group.leader)
         for group in groups
-        if group.statefulset and any(missingworkers.lost(moment, group.statefulset, group.pods) for moment in moments)
+        if group.statefulset
+        and any(missingworkers.deleted_workers(moment, group.statefulset, group.pods) for moment in moments)
     ]
 
 

@@ -75,6 +75,6 @@ def test_workers_are_released_before_their_leader() -> None:
 def test_marks_are_read_from_pods() -> None:
     """A user's annotation counts with one value only (N-RB-5)."""
     assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
-    assert [retention.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
+    assert [retention.is_retained(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
     texts = ("true", "yes", "")
     assert [retention.is_recovered(kept(LEADER, recover=text)) for text in texts] == [True, False, False]

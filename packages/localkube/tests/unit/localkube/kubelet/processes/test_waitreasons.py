@@ -48,7 +48,9 @@ def running(program: str, *words: str) -> Iterator[int]:
 
 def becomes(pid: int, expected: str, peer: str = "") -> None:
     until(
-        lambda: waitreasons.look([pid]) == WaitReason(expected, peer), f"{expected}, not {waitreasons.look([pid])}", 20
+        lambda: waitreasons.wait_reason([pid]) == WaitReason(expected, peer),
+        f"{expected}, not {waitreasons.wait_reason([pid])}",
+        20,
     )
 
 
@@ -102,8 +104,8 @@ def test_accepting_program_waits_for_a_connection() -> None:
 
 
 def until_known(pid: int) -> WaitReason:
-    until(lambda: str(waitreasons.look([pid])).find("its port") > 0, "a program that listens", 20)
-    found = waitreasons.look([pid])
+    until(lambda: str(waitreasons.wait_reason([pid])).find("its port") > 0, "a program that listens", 20)
+    found = waitreasons.wait_reason([pid])
     assert found is not None
     return found
 
@@ -111,8 +113,8 @@ def until_known(pid: int) -> WaitReason:
 def test_ended_processes_have_no_wait() -> None:
     with running(SLEEP) as pid:
         pass
-    assert waitreasons.look([pid]) is None
-    assert waitreasons.look([]) is None
+    assert waitreasons.wait_reason([pid]) is None
+    assert waitreasons.wait_reason([]) is None
 
 
 def test_addresses_of_both_families_are_parsed() -> None:

@@ -17,7 +17,7 @@ from lwsctl.cli.copying import archive, transfer
 from lwsctl.cli.copying.transfer import RankContainer
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.sharedoptions import container_option
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.podcontainers import default_container
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
@@ -133,10 +133,10 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
     for error in failed:
         if not isinstance(error, CommandError) or len(failed) == len(ranks) == 1:
             raise error
-        say(f"error: {error}", err=True)
+        print_text(f"error: {error}", err=True)
     if failed:
         raise CommandError(f"{len(failed)} of {counted(len(ranks), 'rank')} did not receive the files")
-    say(f"copied to {counted(len(ranks), 'rank')}")
+    print_text(f"copied to {counted(len(ranks), 'rank')}")
 
 
 async def upload_to(rank: RankContainer, copy: Upload) -> None:
@@ -161,7 +161,7 @@ async def download(session: Session, copy: Download, container: str | None) -> N
         directory.mkdir(parents=True, exist_ok=True)
         words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
         count += await transfer.download(rank, words, partial(archive.unpack, destination=directory, name=name))
-    say(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in pairs}), 'rank')}")
+    print_text(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in pairs}), 'rank')}")
 
 
 def place(to: str, remote: RankPath, pod: str, sources: Sequence[RankPath]) -> tuple[Path, str]:

@@ -15,7 +15,7 @@ from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets, set_view
 from lwsctl.observation import eventlog, lists
 from lwsctl.observation.lists import Lists
@@ -43,7 +43,7 @@ def command(target: Target, names: tuple[str, ...]) -> None:
 
     async def act(session: Session) -> None:
         for at, selection in enumerate(selections):
-            say(*[*([""] if at else []), *await describe(session, selection)])
+            print_text(*[*([""] if at else []), *await describe(session, selection)])
 
     target.run(act)
 

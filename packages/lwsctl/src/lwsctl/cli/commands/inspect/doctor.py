@@ -14,7 +14,7 @@ from lwsctl.cli.errors import FAILED, CommandError
 from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_options
 from lwsctl.cli.views import output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 
 @click.command("doctor")
@@ -50,7 +50,7 @@ def _print(results: list[CheckResult], form: str | None) -> int:
     if form == "json":
         click.echo(output.as_json(findings.document(results)))
     else:
-        say(*findings.lines(results))
+        print_text(*findings.lines(results))
     return 0 if findings.is_healthy(results) else FAILED
 
 

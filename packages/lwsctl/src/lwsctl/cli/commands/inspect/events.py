@@ -18,7 +18,7 @@ from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import eventlines, formats, output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.observation import eventlog
 from lwsctl.views.events import eventhistory
 from lwsctl.views.events.eventhistory import History
@@ -86,7 +86,7 @@ async def show(target: Target, request: EventsRequest) -> None:
         for event in events:
             click.echo(documented(event, request.form))
     elif events:
-        say(*eventlines.table(events, SystemClock().now()))
+        print_text(*eventlines.table(events, SystemClock().now()))
     else:
         click.echo(f"{request.selection} has no events.", err=True)
 
@@ -114,7 +114,7 @@ async def watch(target: Target, request: EventsRequest) -> None:
             for event in request.keep(happened):
                 if counts.get(event.ident) != event.count:
                     counts[event.ident] = event.count
-                    say(documented(event, request.form) if request.form else eventlines.line(event))
+                    print_text(documented(event, request.form) if request.form else eventlines.line(event))
 
         async with following(pods, events, session.keepalive) as objects:
             await objects.until(print_new)

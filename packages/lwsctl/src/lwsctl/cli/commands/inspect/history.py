@@ -15,7 +15,7 @@ from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import episodetable, output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.document import VERSION
 from lwsctl.views.selection import Selection
 
@@ -42,7 +42,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     readable = [(place, episode) for place, episode in recorded if number in (None, place.number)]
     for place, episode in readable:
         if episode is None:
-            say(f"{place.path}: cannot be read, and is skipped", err=True)
+            print_text(f"{place.path}: cannot be read, and is skipped", err=True)
     episodes = recordings.in_order(readable)
     if number is not None and not episodes:
         raise CommandError(f"there is no episode {name}; `lws history {selection}` lists all names")
@@ -50,13 +50,13 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
         value = document(episodes)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
     elif not episodes:
-        say(
+        print_text(
             f"No failures of {selection or 'groups'} are recorded.{'' if recordings.directory(target) else UNLESS}",
             err=True,
         )
     else:
         now = SystemClock().now()
-        say(
+        print_text(
             *(
                 episodetable.table(episodes, now, with_namespace=everywhere)
                 if number is None

@@ -142,7 +142,7 @@ class Gatherer(msgspec.Struct):
         except KubeError as error:
             self.notes.append(f"{target}: {error}")
             return
-        if removedlogs.is_lost(answer.body):
+        if removedlogs.is_removed(answer.body):
             self.notes.append(f"{target}: {answer.body.decode(errors='replace')}")
         else:
             self.write_log(str(target), answer.body)

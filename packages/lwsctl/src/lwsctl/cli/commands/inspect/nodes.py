@@ -13,7 +13,7 @@ from kuberuntime.texts.masking import masked
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.views import formats, output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.diagnosis import nodeamounts
 from lwsctl.diagnosis.causes.closednodes import taint_text
 from lwsctl.diagnosis.causes.scheduling import amount_text
@@ -41,13 +41,13 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
             click.echo(formats.filled(form, nodes, is_one=len(names) == 1), nl=False)
             return
         pods = await pods_of(session)
-        say(*node_table(nodes, pods, show_labels=show_labels))
+        print_text(*node_table(nodes, pods, show_labels=show_labels))
         for node in nodes if names else ():
-            say("", *description(node, pods or {}))
+            print_text("", *description(node, pods or {}))
         if not nodes:
-            say("No nodes found.", err=True)
+            print_text("No nodes found.", err=True)
         if pods is None:
-            say("note: free resources are unknown, because you may not list pods in all namespaces", err=True)
+            print_text("note: free resources are unknown, because you may not list pods in all namespaces", err=True)
 
     target.run(act)
 

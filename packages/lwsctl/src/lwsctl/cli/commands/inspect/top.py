@@ -14,7 +14,7 @@ from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.sets.shown import GetRequest, cut, read
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.rankusage import RankLoad
 from lwsctl.model.leaderworkerset import View
@@ -57,10 +57,10 @@ def command(
             value = [record(row) for row in rows]
             click.echo(output.as_json(value) if form == "json" else output.as_yaml(value), nl=form == "json")
             return
-        say(*table(rows, SystemClock().now(), everywhere=everywhere))
+        print_text(*table(rows, SystemClock().now(), everywhere=everywhere))
         if not rows:
             namespace = "" if everywhere else session.namespace
-            say(
+            print_text(
                 "No ranks found." if views else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )

@@ -14,17 +14,17 @@ from kuberuntime.clock import SystemClock
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.sets.shown import GetRequest, cut, observe, say_if_empty
+from lwsctl.cli.sets.shown import GetRequest, cut, observe, print_if_empty
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.livetable import wrapped
 from lwsctl.cli.views.terminal import columns as columns_of
-from lwsctl.cli.views.terminal import say_states
+from lwsctl.cli.views.terminal import print_states
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
-from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, folds
+from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, group_rows
 from lwsctl.views.reasons import is_settled
 
 
@@ -65,8 +65,8 @@ async def show(target: Target, request: GetRequest) -> None:
             every_rank=request.shows_ranks,
             is_chosen=bool(request.selections),
         )
-        say_states(*tree_lines(roots, columns_of(sys.stdout)))
-        await say_if_empty(session, cluster, request)
+        print_states(*tree_lines(roots, columns_of(sys.stdout)))
+        await print_if_empty(session, cluster, request)
 
 
 HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
@@ -119,7 +119,7 @@ def tree_lines(roots: Sequence[Branch], columns: int | None) -> list[str]:
         return lines
     below = [
         line
-        for (name, *_), why in zip(cells, output.folded(whys), strict=True)
+        for (name, *_), why in zip(cells, output.without_repetitions(whys), strict=True)
         if why not in {"", '"'}
         for line in wrapped(f"{name.strip(LINES)}: {why}", columns)
     ]
@@ -154,7 +154,7 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
     if every_rank or len(view.groups) <= FEW_GROUPS:
         below = tuple(_of_group(group, now) for group in view.groups)
     else:
-        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
+        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in group_rows(view.groups, now))
     updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
     state = ", ".join([*updated, *output.unlisted(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
@@ -162,7 +162,7 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
 
 
 def _of_group(group: Group, now: datetime) -> Branch:
-    fold = folds([group], now)[0]
+    fold = group_rows([group], now)[0]
     note = output.recreated(group, now)
     ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
     return Branch(_fold_cells(fold, now), note, ranks)

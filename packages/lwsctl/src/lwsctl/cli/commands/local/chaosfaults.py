@@ -17,7 +17,7 @@ from lwsctl.cli.storms import storm, stormpage
 from lwsctl.cli.storms.storm import Step
 from lwsctl.cli.storms.stormrunner import StormRun, faults
 from lwsctl.cli.views import output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 LARGEST_FILE: Final = 1 << 20
 """The maximum size of a storm file in bytes."""
@@ -116,7 +116,7 @@ def listing(target: Target) -> None:
     async def act(session: Session) -> None:
         items = (await faults(session.client, "GET"))["items"]
         rows = [(fault["kind"], " ".join(fault["targets"]) or "-", f"{fault['secondsLeft']:.0f}s") for fault in items]
-        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no active faults."]))
+        print_text(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no active faults."]))
 
     target.run(act)
 
@@ -128,7 +128,7 @@ def undo(target: Target) -> None:
 
     async def act(session: Session) -> None:
         await faults(session.client, "DELETE")
-        say("All faults have stopped.")
+        print_text("All faults have stopped.")
 
     target.run(act)
 
@@ -145,7 +145,7 @@ def play(
 
     async def act(session: Session) -> int:
         logging.configure_default("error")  # watches are interrupted on purpose
-        playing = StormRun(session, lambda text: say(text, err=bool(form)))
+        playing = StormRun(session, lambda text: print_text(text, err=bool(form)))
         try:
             async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
                 steps = plan(playing.ranks)
@@ -172,7 +172,7 @@ def _print(report: reports.StormReport, form: str | None) -> None:
         case "html":
             click.echo(stormpage.page(report), nl=False)
         case _:
-            say(*reports.lines(report))
+            print_text(*reports.lines(report))
 
 
 def _load(path: Path) -> Any:

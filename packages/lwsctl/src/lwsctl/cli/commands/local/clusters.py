@@ -21,7 +21,7 @@ from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.local import savedoptions
 from lwsctl.cli.views import output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.views import wording
 
 ANSWER: Final = 5.0
@@ -78,7 +78,7 @@ def command(target: Target, form: str | None) -> None:
         document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": items}
         click.echo(output.as_json(document) if form == "json" else output.as_yaml(document))
     elif clusters:
-        say(*output.table(HEADER, [cluster.row(SystemClock().now()) for cluster in clusters]))
+        print_text(*output.table(HEADER, [cluster.row(SystemClock().now()) for cluster in clusters]))
     else:
         click.echo("There are no local clusters. Start one with `lws up`.", err=True)
 

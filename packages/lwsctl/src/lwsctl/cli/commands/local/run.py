@@ -36,7 +36,7 @@ from lwsctl.cli.rehearsal.imagewarnings import notes
 from lwsctl.cli.sets.causes import Causes, stuck_options
 from lwsctl.cli.views.live import REFRESH, Display, display
 from lwsctl.cli.views.progress import ProgressLine
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.cli.watchwarnings import following
 from lwsctl.model.disaggregatedset import Shown, leaderworkersets
 from lwsctl.model.leaderworkerset import View
@@ -140,14 +140,14 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
 
     assumed = assume(documents, plan.cluster)
     images = notes((document.object for document in documents), dict(plan.cluster.images), is_typed=True)
-    say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
+    print_text(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
     place = clusterdirectories.ephemeral()
     try:
         with place.held():
             return asyncio.run(run(plan, place, assumed))
     except Exception:
         if place.has_record:
-            say(
+            print_text(
                 f"use `lws {place.words} history` to show the recorded failures with the last log lines of each rank",
                 err=True,
             )
@@ -178,10 +178,10 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
         ) as cluster,
     ):
         progress.clear()
-        say(*cluster.notes, err=True)
+        print_text(*cluster.notes, err=True)
         if plan.options.skip_unserved:
             documents, skipped = await without_unserved(cluster.client, documents)
-            say(*(f"assumed: {line}" for line in skipped), err=True)
+            print_text(*(f"assumed: {line}" for line in skipped), err=True)
         session = Session(
             cluster.client,
             plan.namespace,
@@ -196,10 +196,10 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
         if hold:
             place.until_done.touch()
         created = await create_namespaces(session, documents)
-        say(*created, err=True)
+        print_text(*created, err=True)
         applier = Applier(session, previous_lines=[line.partition(" (")[0] for line in created])
         await applier.check(documents)
-        say(*await applier.apply(documents), err=True)
+        print_text(*await applier.apply(documents), err=True)
         return await follow(session, documents, plan.options, stopped)
 
 
@@ -230,7 +230,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     finally:
         screen.close()
     if end is RunResult.FINISHED:
-        say(conclusion(views_of(sets), options), err=True)
+        print_text(conclusion(views_of(sets), options), err=True)
         return 0
     if end is RunResult.STOPPED:
         return INTERRUPTED if options.until else 0

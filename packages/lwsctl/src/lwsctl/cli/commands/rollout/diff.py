@@ -18,7 +18,7 @@ from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import ordered
 from lwsctl.cli.views import diffs
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 DIFFERENT: Final = 1
 
@@ -52,7 +52,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
     except (CommandError, KubeError, OSError) as error:
         raise DiffError(errors.describe(error)) from error
     lines = list(differences(trials))
-    say(*lines)
+    print_text(*lines)
     return DIFFERENT if lines else 0
 
 

@@ -25,13 +25,13 @@ from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.rollouts import clustercapacity, nodewrites, setchange
 from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.cli.watchwarnings import following
 from lwsctl.diagnosis import groupmoves
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import drainforecast
 from lwsctl.rollout.relocation import stranded
-from lwsctl.views.wording import counted, duration, groups_named
+from lwsctl.views.wording import counted, duration, format_groups
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
 """Groups with pods on the nodes, or whose pods cannot be scheduled, by LeaderWorkerSet."""
@@ -103,7 +103,7 @@ class Drain(Struct):
             ) from error
         except asyncio.CancelledError:
             self._progress.clear()
-            say(f"{self._named} not empty yet; {self._state}", err=True)
+            print_text(f"{self._named} not empty yet; {self._state}", err=True)
             raise
         finally:
             self._progress.clear()
@@ -115,7 +115,7 @@ class Drain(Struct):
 
     async def _close(self, node: JSONObject) -> None:
         if await nodewrites.close(self.session, node, is_closed=True):
-            say(f"{meta.name(node)} cordoned")
+            print_text(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
         """Return the remaining groups, or an empty mapping if all have moved.
@@ -190,7 +190,7 @@ def _is_moving(lws: JSONObject | None) -> bool:
 
 
 def _words_of(by_set: GroupsBySet) -> str:
-    return ", ".join(f"{groups_named(sorted(groups, key=str))} of {key}" for key, groups in sorted(by_set.items()))
+    return ", ".join(f"{format_groups(sorted(groups, key=str))} of {key}" for key, groups in sorted(by_set.items()))
 
 
 def _refusal(lws: JSONObject) -> str:
@@ -207,7 +207,7 @@ def _why(view: View, by_set: GroupsBySet) -> str:
     """Return the reason why the groups of a LeaderWorkerSet remain on the nodes."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
-        return f"{groups_named(over)} exhausted or complete; not moved until recovered or deleted"
+        return f"{format_groups(over)} exhausted or complete; not moved until recovered or deleted"
     if why := groupmoves.refusal(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
@@ -240,4 +240,4 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
             return await drain.cancel()
         return await (drain.preview() if is_trial else drain.run(timeout))
 
-    say(target.run(act))
+    print_text(target.run(act))

@@ -25,7 +25,7 @@ from lwsctl.cli.rollouts import clustercapacity, nodewrites, rollouttargets, set
 from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.progress import ProgressLine
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.cli.watchwarnings import following, present
 from lwsctl.diagnosis import groupmoves
 from lwsctl.model.groups import Group, Rank
@@ -210,4 +210,4 @@ def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: 
         move = await GroupMove.of(session, selection, node.removeprefix("node/"), is_forced=is_forced)
         return move.preview() if is_trial else await move.run(timeout)
 
-    say(target.run(act))
+    print_text(target.run(act))

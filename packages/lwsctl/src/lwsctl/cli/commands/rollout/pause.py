@@ -12,7 +12,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.sharedoptions import DRY, dry_run_option
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import patches
 from lwsctl.views.wording import counted
 
@@ -29,8 +29,8 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
 
     The partition is raised. `lws rollout resume` restores the recorded previous value.
     """
-    name = targets.whole(name, "rollout")
-    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
+    name = targets.set_name(name, "rollout")
+    print_text(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
 @click.command("resume")
@@ -39,8 +39,8 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
 @click.pass_obj
 def resume(target: Target, name: str, *, is_trial: bool) -> None:
     """Resume a paused rollout. The partition is restored to its previous value."""
-    name = targets.whole(name, "rollout")
-    say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
+    name = targets.set_name(name, "rollout")
+    print_text(target.run(lambda session: resume_rollout(session, name, is_trial=is_trial)))
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
@@ -63,7 +63,7 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
     return await rollouttargets.persistently(attempt)
 
 
-async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
+async def resume_rollout(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Restore the partition. Return a description."""
 
     async def attempt() -> str:

@@ -25,7 +25,7 @@ from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import Document, ordered
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.views import diffs, output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import applyforecast, roleforecast, snapshots
 from lwsctl.rollout.applyforecast import ApplyForecast
@@ -82,10 +82,10 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RoleForecast], others: Seq
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for outlook in outlooks:
-        say(*applyforecast.lines(outlook.forecast))
+        print_text(*applyforecast.lines(outlook.forecast))
     for foreseen in roles:
-        say(*roleforecast.lines(foreseen))
-    say(*others)
+        print_text(*roleforecast.lines(foreseen))
+    print_text(*others)
 
 
 async def online(
@@ -99,9 +99,9 @@ async def online(
         for trial in await skippedkinds.try_out(session, documents, force=force, skip=skip):
             if trial.after.get("kind") == LEADERWORKERSETS.kind:
                 before = None if trial.before is None else await rollouttargets.with_leaders(session, trial.before)
-                outlooks.append(Outlook(before, foresee(trial.document, before, trial.after)))
+                outlooks.append(Outlook(before, forecast_change(trial.document, before, trial.after)))
             elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
-                roles.append(roleforecast.foresee(trial.before, trial.after))
+                roles.append(roleforecast.forecast_roles(trial.before, trial.after))
             else:
                 others.append(other(trial))
         return outlooks, roles, others
@@ -124,17 +124,17 @@ def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) 
     before = _find(objects, document.object, namespace)
     place = meta.namespace(before.object) if before else namespace or DEFAULT_NAMESPACE
     after = snapshots.overlay(before.object if before else None, place_in(document.object, place))
-    return Outlook(before, foresee(document, before, after))
+    return Outlook(before, forecast_change(document, before, after))
 
 
 def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> View | None:
     return snapshots.find(objects, meta.name(obj), meta.namespace(obj) or namespace)
 
 
-def foresee(document: Document, before: View | None, after: JSONObject) -> ApplyForecast:
+def forecast_change(document: Document, before: View | None, after: JSONObject) -> ApplyForecast:
     """Predict one change. If this is not possible, raise an error that names the document."""
     try:
-        foreseen = applyforecast.foresee(before, after)
+        foreseen = applyforecast.forecast_apply(before, after)
     except ValueError as error:
         raise CommandError(document.message(str(error))) from error
     return replace(foreseen, warnings=tuple(map(document.message, foreseen.warnings)))

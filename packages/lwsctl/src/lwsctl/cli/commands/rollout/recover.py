@@ -11,7 +11,7 @@ from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.sharedoptions import DRY, dry_run_option
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.groups import Group
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import places
@@ -33,7 +33,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
     async def act(session: Session) -> None:
         for selection in selections:
-            say(await recover(session, selection, is_trial=is_trial))
+            print_text(await recover(session, selection, is_trial=is_trial))
 
     target.run(act)
 

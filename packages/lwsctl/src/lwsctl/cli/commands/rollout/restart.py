@@ -13,7 +13,7 @@ from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
 from lwsctl.cli.rollouts.setchange import Change
 from lwsctl.cli.sharedoptions import dry_run_option, timeout_option
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import patches
 
 
@@ -38,7 +38,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
         restart = Restart(session, request, force=force)
         return await (restart.preview() if is_trial else restart.run(timeout))
 
-    say(target.run(act))
+    print_text(target.run(act))
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:

@@ -9,7 +9,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import diffs
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 
 
 @click.command("diff")
@@ -19,7 +19,7 @@ from lwsctl.cli.views.terminal import say
 @click.pass_obj
 def command(target: Target, name: str, first: int | None, second: int | None) -> None:
     """Show the differences between revisions A and B. B defaults to the current revision, and A to the previous one."""
-    name = targets.whole(name, "rollout")
+    name = targets.set_name(name, "rollout")
 
     async def act(session: Session) -> tuple[Entry, Entry]:
         entries = await rollouttargets.past(session, name)
@@ -33,4 +33,4 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
     lines = diffs.unified(
         revision_content(old), revision_content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
     )
-    say(*(lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]))
+    print_text(*(lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]))

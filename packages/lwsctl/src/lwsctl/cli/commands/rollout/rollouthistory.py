@@ -12,7 +12,7 @@ from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import revisionhistory
 from lwsctl.views.wording import age, places
 
@@ -35,7 +35,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
 
     The change cause is read from the annotation kubernetes.io/change-cause. The latest revision is listed last.
     """
-    name = targets.whole(name, "rollout")
+    name = targets.set_name(name, "rollout")
 
     async def act(session: Session) -> list[Entry]:
         entries = await rollouttargets.past(session, name)
@@ -45,9 +45,9 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     if form:
         click.echo(output.as_json(revisionhistory.document(name, entries)))
     elif number is not None:
-        say(output.as_yaml(revision_content(entries[0])))
+        print_text(output.as_yaml(revision_content(entries[0])))
     else:
-        say(*table(entries, SystemClock().now()))
+        print_text(*table(entries, SystemClock().now()))
 
 
 def table(entries: Sequence[Entry], now: datetime) -> list[str]:

@@ -25,7 +25,7 @@ from lwsctl.cli.sets.causes import Causes, StuckError
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.cli.watchwarnings import following, present
 from lwsctl.model.disaggregatedset import leaderworkersets
 from lwsctl.model.leaderworkerset import View
@@ -72,7 +72,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
 
     Exit codes: 0 complete, 1 stuck or paused, 124 timed out. On a terminal, the status line is updated in place.
     """
-    name = targets.whole(name, "rollout")
+    name = targets.set_name(name, "rollout")
 
     async def act(session: Session) -> str:
         resource, _ = await targets.find_either(session, name)
@@ -83,7 +83,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
             return output.as_json(await follower.document())
         return await follower.follow(timeout) if options["watch"] else await follower.once()
 
-    say(target.run(act))
+    print_text(target.run(act))
 
 
 @dataclass(slots=True)

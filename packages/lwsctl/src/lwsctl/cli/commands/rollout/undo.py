@@ -10,7 +10,7 @@ from lwsctl.cli.rollouts import rollouttargets, setchange
 from lwsctl.cli.rollouts.setchange import Change
 from lwsctl.cli.sharedoptions import dry_run_option
 from lwsctl.cli.shell import completion
-from lwsctl.cli.views.terminal import say
+from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import patches
 
 
@@ -31,9 +31,9 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
     Only the fields stored in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be
     resumed first.
     """
-    name = targets.whole(name, "rollout")
+    name = targets.set_name(name, "rollout")
 
-    say(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))
+    print_text(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:

@@ -53,7 +53,7 @@ def test_states_are_colored_on_a_terminal(line: str, colored: str, monkeypatch: 
     monkeypatch.setenv("TERM", "xterm")
     output = Terminal()
     monkeypatch.setattr("sys.stdout", output)
-    terminal.say_states(line)
+    terminal.print_states(line)
     assert colored in output.getvalue()
 
 
@@ -63,7 +63,7 @@ def test_states_have_no_color_when_disabled(variable: str, value: str, monkeypat
     monkeypatch.setenv(variable, value)
     output = Terminal()
     monkeypatch.setattr("sys.stdout", output)
-    terminal.say_states("web-0   Error")
+    terminal.print_states("web-0   Error")
     assert output.getvalue() == "web-0   Error\n"
 
 
@@ -90,7 +90,7 @@ def test_tables_have_no_control_characters() -> None:
 def test_changes_and_live_views_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay().update([view(ATTACK)])
     for line in changes.lines({}, changes.subjects([view(ATTACK)], NOW)).values():
-        terminal.say(line)
+        terminal.print_text(line)
     told = capsys.readouterr()
     assert "^[]0;owned" in told.err
     assert "^[]0;owned" in told.out

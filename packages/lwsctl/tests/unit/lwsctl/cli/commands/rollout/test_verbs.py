@@ -77,8 +77,8 @@ def test_restart_request_is_printed(wanted: RestartRequest, text: str) -> None:
 
 def test_group_is_rejected_as_the_subject_of_a_rollout() -> None:
     with pytest.raises(UsageError, match=r"lws rollout supports LeaderWorkerSets, not groups; use web"):
-        targets.whole("web/1", "rollout")
-    assert targets.whole("lws/web", "rollout") == "web"
+        targets.set_name("web/1", "rollout")
+    assert targets.set_name("lws/web", "rollout") == "web"
 
 
 def test_deadline_is_extended_by_progress() -> None:
