@@ -121,7 +121,7 @@ def test_malformed_manifest_is_reported_with_its_line(cluster: LocalCluster, tmp
     manifest = tmp_path / "bad.yaml"
     manifest.write_text("a: 1\na: 2\n")
     message = cluster.refused("apply", "-f", str(manifest))
-    assert message == f"error: {manifest}:2: invalid YAML: key 'a' is given twice, first in line 1\n"
+    assert message == f"error: {manifest}:2: invalid YAML: key 'a' is duplicated; it was first defined in line 1\n"
 
 
 def kubeconfig_of(cluster: LocalCluster, tmp_path: Path, **changes: str) -> str:

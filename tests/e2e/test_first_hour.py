@@ -32,7 +32,7 @@ SCREENS = {
         "GROUP  RANK  POD  STATE  READY  RESTARTS",
         "0  0  dies-0  CrashLoopBackOff  no  %",
         "dies-0: rank: last line: boom (Error, exit code 3); waits",
-        "  before it is started again",
+        "  before it is restarted",
     ],
     ("raises", 160): [
         "NAME  READY  DESIRED  UP-TO-DATE  AGE",
@@ -40,7 +40,7 @@ SCREENS = {
         "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE  WHY",
         (
             "0  0  raises-0  CrashLoopBackOff  no  %  #  "
-            "rank: KeyError: 'rank' (Error, exit code 1); waits before it is started again"
+            "rank: KeyError: 'rank' (Error, exit code 1); waits before it is restarted"
         ),
     ],
     ("absent", 80): [

@@ -113,7 +113,7 @@ def test_changed_objects_are_printed_in_kubectl_formats(cluster: LocalCluster) -
     )
     told = cluster.refused("wait", "form", "--for=jsonpath={.spec.replicas}=7", "--timeout=1", code=124)
     assert "error: form after 1 s: .spec.replicas is 2, not 7" in told.splitlines()
-    assert "--for=[x] is not understood" in cluster.refused("wait", "form", "--for=jsonpath={.a[x]}", code=2)
+    assert "--for=[x] is invalid" in cluster.refused("wait", "form", "--for=jsonpath={.a[x]}", code=2)
 
     until(lambda: has_equal_events(cluster, "form"), "the same events in each format", poll=SELDOM)
     assert {line.split("/")[0] for line in cluster.lws("events", "form", "-o=name").splitlines()} == {"event"}

@@ -89,7 +89,7 @@ FAILURES: Final = (
         "the name server is silent",
         "leader --port 8080",
         FailureReason.NO_DNS,
-        "did not meet the leader (web-0.meet.default:8080) within 1 s: its name cannot be looked up, as no name server answers",
+        "did not meet the leader (web-0.meet.default:8080) within 1 s: its name cannot be resolved, because no name server responds",
         "LWS_LEADER_ADDRESS=web-0.meet.default",
         "names",
         FailureReason.NO_NAME,
@@ -104,13 +104,13 @@ FAILURES: Final = (
         "the leader's program accepts nobody",
         "leader --port 8081",
         FailureReason.SILENT,
-        "did not meet the leader (meet-0.meet.default:8081) within 1 s: its port does not answer",
+        "did not meet the leader (meet-0.meet.default:8081) within 1 s: its port does not respond",
     ),
     Failure(
         "the leader's address leads nowhere",
         "leader --port 8080",
         FailureReason.SILENT,
-        "did not meet the leader (192.0.2.1:8080) within 1 s: its port does not answer",
+        "did not meet the leader (192.0.2.1:8080) within 1 s: its port does not respond",
         "LWS_LEADER_ADDRESS=192.0.2.1",
     ),
     Failure(
@@ -128,10 +128,10 @@ FAILURES: Final = (
         "names",
     ),
     Failure(
-        "the program expects more ranks",
+        "the application expects more ranks",
         "all --size 4",
         FailureReason.WRONG_SIZE,
-        "the program expects 4 ranks (--size), LWS_GROUP_SIZE is 3",
+        "the application expects 4 ranks (--size), LWS_GROUP_SIZE is 3",
     ),
     Failure(
         "the rank is beyond the group",

@@ -68,10 +68,10 @@ async def test_webhooks_wait_until_gang_schedulers_are_known(world: InstalledClu
         replica.start()
 
         async def has_asked() -> bool:
-            return "API server does not answer" in replica.log.read_text()
+            return "API server does not respond" in replica.log.read_text()
 
         await until(has_asked, replica)
-        assert "gang schedulers are not detected, webhooks do not serve" in await replica.readiness()
+        assert "gang schedulers are not detected, webhooks are not being served" in await replica.readiness()
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
 

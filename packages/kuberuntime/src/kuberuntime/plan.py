@@ -1,8 +1,8 @@
 """Represents the writes and events of a reconciliation as plans, which are ordered values.
 
-A decision returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the
-other and stops at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted
-after the action changed something, `on_failure` after the API server refused it, with `{error}` in the note replaced.
+A reconciliation returns a `Plan`. The executor (`kuberuntime/controller/executor.py`) performs its actions in order,
+and stops at the first failure. Events belong to actions: `on_success` is emitted after the action changed an object,
+and `on_failure` after the API server rejected it, with `{error}` in the note replaced.
 
 | group | actions |
 |---|---|
@@ -105,13 +105,13 @@ def at(obj: JSONObject, path: Iterable[str]) -> JSON:
 class Create(Effect, frozen=True, kw_only=True):
     """Create `object`. With `if_absent`, an AlreadyExists error counts as success without events.
 
-    With `unless_own` it is a failure only if the existing object has another controller: an own object exists already
-    if the answer to its creation was lost. If it differs in one of the `equal` fields (paths), it is another object,
-    and the key is planned again. An object without a controller is used if it has one of the `accepted` fields. A
-    predecessor's object is waited for, without events. With `is_silent_if_exists` an AlreadyExists is a failure without
-    events. `body`, if given, is sent verbatim instead of an encoding of
-    `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource` the object is posted to that
-    subresource of the object it names (`binding`).
+    With `unless_own`, this is a failure only if the existing object has a different controller. An own object already
+    exists if the response to its creation was lost. If the object differs in one of the `equal` fields (paths), it is
+    a different object, and the key is requeued. An object without a controller is adopted if it has one of the
+    `accepted` fields. An object of a predecessor is waited for, without events. With `is_silent_if_exists`,
+    AlreadyExists is a failure without events. If `body` is set, it is sent verbatim instead of an encoding of
+    `object`, so that its bytes equal the hashed bytes (R-REV-7). With `subresource`, the object is posted to that
+    subresource (`binding`).
     """
 
     object: JSONObject
@@ -204,9 +204,9 @@ class Concurrently(Struct, frozen=True, kw_only=True):
 class Finally(Struct, frozen=True, kw_only=True):
     """Perform `actions`, and then `after`, even after a failure in `actions`. The first failure is reported.
 
-    `on_failure` is performed before `after`, and only if an action failed, `on_refusal` if the API server answered that
-    it is forbidden or invalid; `{error}` in the texts of their patches is replaced. `otherwise`, if given, is performed
-    in place of `after` if an action failed for another reason than a newer object.
+    If an action fails, `on_failure` is performed before `after`. `on_refusal` is performed only if the API server
+    responded that the action is forbidden or invalid. `{error}` is replaced in their patches. If `otherwise` is set
+    and an action failed for a reason other than a conflict with a later version, it is performed instead of `after`.
     """
 
     actions: "Actions"
@@ -225,9 +225,9 @@ Actions: TypeAlias = tuple[Action, ...]
 class Plan(Struct, frozen=True):
     """Actions in order, and the seconds until the key is requeued (`requeue_after`), or None if it is not requeued.
 
-    `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the queue
-    backs off and retries. If that error is raised, or an action fails for another reason than a newer object,
-    `on_failure` is performed.
+    `error` is an error that no write can correct. The executor performs the actions and then raises it, so that the
+    key is requeued with a back-off. If that error is raised, or an action fails for a reason other than a conflict
+    with a later version, `on_failure` is performed.
     """
 
     actions: Actions = ()

@@ -1,7 +1,7 @@
 """Opens the standard streams at startup, supports any text, and handles streams that are closed early.
 
-SIGPIPE would end a program that writes into a pipe without a reader, and shells give it 141. This program also writes
-to sockets, and must stop clusters. So an error ends the command like any other, with the same exit code.
+SIGPIPE terminates a process that writes to a pipe without a reader, and its exit code in shells is 141. This process
+also writes to sockets, and must stop clusters. A closed output is therefore a normal error with the same exit code.
 """
 
 import atexit
@@ -33,8 +33,8 @@ def read_by_somebody() -> Iterator[None]:
 def prepare() -> None:
     """Open closed standard streams, so that a different file cannot use their descriptors and receive the output.
 
-    Output to a closed standard output is an error, as for kubectl; messages to a closed standard error are dropped.
-    Characters that the encoding of the terminal lacks are printed as escapes.
+    Output to a closed standard output is an error, as in kubectl. Messages to a closed standard error are dropped.
+    Characters that the terminal encoding does not support are escaped.
     """
     for number, (name, mode, flags) in enumerate(
         (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
@@ -89,8 +89,8 @@ def _flush(stream: TextIO) -> OSError | None:
 def leave(code: int) -> NoReturn:
     """Call the exit handlers, flush the streams, and exit with the code.
 
-    To free its modules object by object would take a tenth of the processor time of a short command; the kernel frees the memory.
-    If a thread still runs that Python would wait for, `SystemExit` is raised, so that Python waits.
+    Freeing all modules would take a tenth of the CPU time of a short command, and the kernel frees the memory anyway.
+    If a thread is running that Python would wait for, `SystemExit` is raised, so that Python waits.
     """
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         sys.exit(close(code))

@@ -1,7 +1,7 @@
 """Provides `asyncio.timeout` with the same behavior in all Python versions from 3.11 on.
 
-Before 3.11.3, a limit that expires in the clean-up of a cancelled task raises CancelledError instead of TimeoutError.
-Then the rest of the clean-up is skipped: a lease would not be released, processes would not be killed.
+Before 3.11.3, a timeout in the cleanup of a cancelled task raises CancelledError instead of TimeoutError. The rest of
+the cleanup is then skipped, so that a lease would not be released, or processes would not be terminated.
 """
 
 import asyncio

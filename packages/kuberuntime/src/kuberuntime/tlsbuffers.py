@@ -1,8 +1,8 @@
 """Reduces the read buffers of TLS connections for processes with many connections.
 
-asyncio allocates 256 KiB for each end of a TLS connection and writes zeros into it, so all of it is resident; 64 idle
-connections take 16 MiB. A TLS record holds at most 16 KiB; if the buffer is full, asyncio reads the rest in the next
-iteration.
+asyncio allocates 256 KiB for each end of a TLS connection and fills it with zeros, so that the memory is resident.
+For example, 64 idle connections require 16 MiB. A TLS record contains at most 16 KiB. If the buffer is full, asyncio
+reads the rest in the next iteration.
 """
 
 from asyncio.sslproto import SSLProtocol
@@ -15,6 +15,7 @@ SIZE: Final = 17 * 1024
 def shrink() -> None:
     """Use buffers of `SIZE` for all new connections of this process.
 
-    asyncio has no option for it. If a later Python reads the size from elsewhere, this does nothing.
+    asyncio has no option for this. If a later Python version reads the size from a different attribute, this has no
+    effect.
     """
     SSLProtocol.max_size = SIZE

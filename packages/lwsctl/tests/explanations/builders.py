@@ -24,7 +24,7 @@ PROGRESSING: Final = {
     "type": "Progressing",
     "status": "True",
     "reason": "RolloutInProgress",
-    "message": "Not all roles have their groups, ready and of the newest revision",
+    "message": "Not all roles have the desired groups, ready and with the latest revision",
 }
 """The condition of an incomplete DisaggregatedSet."""
 

@@ -156,7 +156,7 @@ def surge() -> Observed:
 
 def moving(*nodes: str) -> JSONObject:
     told = {"type": "MoveInProgress", "status": "True", "reason": "GroupsMoving"}
-    told |= {"message": f"Groups have to leave nodes: {', '.join(nodes)}"}
+    told |= {"message": f"Groups must be moved from their nodes: {', '.join(nodes)}"}
     return {"readyReplicas": 2, "updatedReplicas": 2, "conditions": [*conditions(Available="True"), told]}
 
 

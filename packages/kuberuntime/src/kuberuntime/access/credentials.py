@@ -1,9 +1,9 @@
 """Provides credentials for an API server, and renews them.
 
-In: the user entry of a kubeconfig (`kubeconfig.py`). Out: `Credentials`, which the transport gets before every request.
-After a 401 response, it calls `renew`, and repeats the request once if the credentials have changed. Credentials of
-exec plugins are in `execcredentials.py`. This module does not import asyncio, because shell completion reads stored
-credentials without it.
+Input: the user entry of a kubeconfig (`kubeconfig.py`). Output: `Credentials`, which the transport requests before
+every API request. After a 401 response, it calls `renew`, and repeats the request once if the credentials have
+changed. Credentials of exec plugins are in `execcredentials.py`. This module does not import asyncio, because shell
+completion reads stored credentials without it.
 """
 
 import errno
@@ -119,7 +119,7 @@ class StoredCredentials:
     def _read(self) -> Credentials:
         token = self._token.read().decode(errors="replace").strip()
         if self._token.file is not None and not token:
-            raise ConfigError(f"{self._token.entry}: {self._token.file} is empty: it must hold a bearer token")
+            raise ConfigError(f"{self._token.entry}: {self._token.file} is empty: it must contain a bearer token")
         return Credentials(checked_token(token, self._token.entry), self._certificate.read(), self._key.read())
 
 

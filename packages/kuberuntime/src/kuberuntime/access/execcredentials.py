@@ -106,7 +106,7 @@ class ExecCredentials:
                 if len(output.printed) > LARGEST_OUTPUT:
                     raise ConfigError(
                         f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB: "
-                        "it must print one ExecCredential; try the command by itself"
+                        "it must print one ExecCredential; run the command manually"
                     )
                 await output.has_exited
         except TimeoutError as error:
@@ -130,7 +130,7 @@ class ExecCredentials:
         if printed.api_version != self._config.api_version:
             raise ConfigError(
                 f"{self._entry}: {self._config.command} printed {printed.api_version}, "
-                f"but the entry asks for {self._config.api_version}"
+                f"but the entry specifies {self._config.api_version}"
             )
         status = printed.status
         if not status.token and not (status.client_certificate_data and status.client_key_data):
@@ -144,7 +144,7 @@ class ExecCredentials:
         mode = self._config.interactive_mode
         is_terminal = sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not is_terminal:
-            raise ConfigError(f"{self._entry}: {self._config.command} needs a terminal to ask on, and there is none")
+            raise ConfigError(f"{self._entry}: {self._config.command} requires an interactive terminal")
         return mode != "Never" and is_terminal
 
     def _environment(self, inherited: Mapping[str, str], *, interactive: bool) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Checks that only this user can write files that contain credentials or commands.
 
-In: a path. Out: nothing, or an `OwnershipError`. The directories and symbolic links are checked from the root
-downwards, so that no other user can replace a path that was already checked.
+The directories and symbolic links of the path are checked from the root downwards, so that no other user can replace
+a path that was already checked. If a check fails, an `OwnershipError` is raised.
 """
 
 import os
@@ -52,7 +52,9 @@ def _walk(path: Path) -> Path:
             links += 1
             _require_above(place / part, status)
             if links > LINKS_LIMIT:
-                raise OwnershipError(f"{path}: has too many links on its way: name the directory itself")
+                raise OwnershipError(
+                    f"{path}: contains too many symbolic links: specify the real path of the directory"
+                )
             target = (place / part).readlink()
             place = Path("/") if target.is_absolute() else place
             pending[:0] = [part for part in target.parts if part != "/"]
@@ -71,7 +73,7 @@ def _require_above(place: Path, status: os.stat_result) -> None:
     """
     if os.geteuid() != ROOT and status.st_uid not in (ROOT, os.geteuid()):
         raise OwnershipError(
-            f"{place}: belongs to user {status.st_uid}, who can replace what is below: choose a directory of your own"
+            f"{place}: belongs to user {status.st_uid}, who can replace its contents: use a different directory"
         )
 
 
@@ -95,7 +97,7 @@ def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool)
         return
     if writable:
         raise OwnershipError(
-            f"{place}: others may write to it (mode {stat.S_IMODE(status.st_mode):04o}): run `chmod go-w {place}`, "
+            f"{place}: other users have write permission (mode {stat.S_IMODE(status.st_mode):04o}): run `chmod go-w {place}`, "
             "or choose a directory of your own"
         )
 

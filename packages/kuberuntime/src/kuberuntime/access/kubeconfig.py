@@ -1,9 +1,9 @@
 """Finds and merges kubeconfig files, selects a context, and returns an `Access`.
 
-In: the environment, `--kubeconfig`, `--context`. Out: an `Access`, or a `ConfigError` that names the file, the entry
-and the fix. The rules are kubectl's: the file of `--kubeconfig` must exist, and missing files in KUBECONFIG are
-skipped. If several files have an entry, the first file takes precedence. Paths are relative to the file that contains
-them. If there is no file, the service account of the pod is used (`incluster.py`).
+Input: the environment, `--kubeconfig`, `--context`. Output: an `Access`, or a `ConfigError` with the file, the entry
+and the fix. The rules are the same as in kubectl. The file in `--kubeconfig` must exist, and missing files in
+KUBECONFIG are skipped. If several files contain the same entry, the first file takes precedence. Paths are relative
+to the file that contains them. If there is no file, the service account of the pod is used (`incluster.py`).
 """
 
 import base64
@@ -153,7 +153,7 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
     if is_empty and not kubeconfig and incluster.is_available(environment):
         return incluster.access(environment)
     if not config.files and (paths := environment.get("KUBECONFIG", "").strip(":")):
-        raise NotConfiguredError(f"KUBECONFIG names no file that exists: {paths}")
+        raise NotConfiguredError(f"no file in KUBECONFIG exists: {paths}")
     return resolve(config, context)
 
 
@@ -266,7 +266,7 @@ def _no_context(config: KubeConfig) -> ConfigError:
     if not config.files:
         return NotConfiguredError("no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig")
     names = ", ".join(sorted(config.contexts)) or "none"
-    return ConfigError(f"{_places(config)}: no current-context: choose one by --context; there are: {names}")
+    return ConfigError(f"{_places(config)}: no current-context: specify one of these contexts with --context: {names}")
 
 
 def _places(config: KubeConfig) -> str:
@@ -289,7 +289,7 @@ def _tls(cluster: Entry[Cluster]) -> TLS:
     if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
         raise ConfigError(
             f"{cluster.field('insecure-skip-tls-verify')}: Invalid value: true: specifying a root certificates file "
-            "with the insecure flag is not allowed: leave out one of the two"
+            "with the insecure flag is not allowed: remove one of them"
         )
     authority = _material(
         cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data

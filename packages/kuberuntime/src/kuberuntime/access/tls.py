@@ -41,7 +41,7 @@ def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
         context.load_cert_chain(path, password=lambda: b"")
     except ssl.SSLError as error:
         raise ConfigError(
-            f"the client certificate and key do not fit together, or are not PEM without a passphrase: {_reason(error)}"
+            f"the client certificate and key do not match, or are not PEM without a passphrase: {_reason(error)}"
         ) from error
     finally:
         Path(path).unlink()

@@ -1,8 +1,8 @@
 """An in-memory cache with indexes for selected objects of one kind. It has one writer and any number of readers.
 
-In: the outputs of the watch (`watch.py`). Out: a `Change` per object, created after the store contains the new state. A
-new listing is collected separately, and then replaces the previous contents in one step. Objects that disappeared while
-the watch was interrupted are reported as deleted. Unchanged objects are not reported.
+Input: the outputs of the watch (`watch.py`). Output: a `Change` per object, created after the store contains the new
+state. A new listing is collected separately, and then replaces the previous contents in one step. Objects that
+disappeared while the watch was interrupted are reported as deleted. Unchanged objects are not reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Change(Struct, frozen=True):
         """Return the latest state, which is `new`, or `old` after a deletion."""
         obj = self.new if self.new is not None else self.old
         if obj is None:
-            raise ValueError("a change has an old or a new object")
+            raise ValueError("a change requires an old or a new object")
         return obj
 
 

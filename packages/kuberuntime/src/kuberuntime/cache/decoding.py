@@ -1,8 +1,8 @@
 """Decodes watch lines and list pages one object at a time, and stores only the required fields in memory.
 
-In: bytes of a response, and the functions that decode one object and reduce it. Out: inputs of the watch (`watch.py`).
-A page is decoded item by item, because 500 whole pods need twenty times the memory of their kept fields, and processes
-rarely return memory to the system.
+Input: bytes of a response, and the functions that decode one object and reduce it. Output: inputs of the watch
+(`watch.py`). A page is decoded item by item, because 500 whole pods need twenty times the memory of their kept
+fields, and processes rarely return memory to the system.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Selects the fields of an object that a cache stores. The fields are declared as paths.
 
-In: an object from the API server. Out: a new object with the declared fields and the fields that caches, barriers and
-events always need (`IDENTITY`). All other fields are skipped during decoding. If the type of a value does not match its
-path (null, a string instead of a list), the value is kept unchanged, so that readers get the original value.
+Input: an object from the API server. Output: a new object with the declared fields and the fields that caches and
+events always require (`IDENTITY`). All other fields are skipped during decoding. If the type of a value does not
+match its path (for example null, or a string instead of a list), the value is preserved unchanged.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
 a list: `status.conditions[].type`. A path includes everything below it.

@@ -1,7 +1,7 @@
 """Drives a watch by sending the requests of the state machine in `watch.py`.
 
-In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, until cancelled. Connection
-errors and rejected requests are logged and retried after a back-off.
+Input: a client, a selection, a sink. Output: calls of the sink with batches of outputs, in order, until cancelled.
+Connection errors and rejected requests are logged and retried after a back-off.
 
 A proxy may keep a connection open after its server has terminated, so a stream is closed after `SILENCE` seconds
 without an event or bookmark. API servers send bookmarks once a minute, except for events, which they serve without a
@@ -148,7 +148,7 @@ class Reflector:
         self._feed(watch.StreamEnded(lasted))
         if self._state.phase is Phase.EMPTY and self._state.empty:
             report = log.warning if self._state.empty == watch.EMPTY_STREAMS else log.debug
-            report("watch ended at once, again and again: listing", resource=self._name, times=self._state.empty)
+            report("watch repeatedly closed without events, listing", resource=self._name, times=self._state.empty)
 
     def _received(self) -> float:
         """Record that the API server sent data, extend the time limit by `SILENCE`, and return the time."""
@@ -171,7 +171,7 @@ class Reflector:
             return
         self._feed(watch.StreamSilent())
         report = log.warning if self._state.silent and not before.silent else log.debug
-        report("watch is silent, its connection is opened again", resource=self._name, seconds=SILENCE)
+        report("watch is silent, reconnecting", resource=self._name, seconds=SILENCE)
 
     def _feed(self, *inputs: watch.Input) -> None:
         if self._interrupted:

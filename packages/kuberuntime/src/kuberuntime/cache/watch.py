@@ -73,12 +73,12 @@ ABSENT_FAILURES: Final = 5
 class State(Struct, frozen=True):
     """The state between two inputs.
 
-    `failures` counts consecutive failures, which determine the wait before the next request. `streaming` is False after
-    the server rejected a streaming list. `limit` is the page size, or 0 (no pages) after a page token expired. While an
-    `optional` kind is not served, it is `absent` and has no objects. `empty` counts consecutive streams that ended
-    immediately without an event. `spoken` is set when the open stream has sent a change or a bookmark, and `speaks`
-    when any stream has. A watch is `silent` if a stream ended without an expected event, until the server responds
-    again.
+    `failures` counts consecutive failures, which determine the delay before the next request. `streaming` is False
+    after the server rejected a streaming list. `limit` is the page size, or 0 (no pages) after a page token expired.
+    If an `optional` kind is not served, it is `absent` and has no objects. `empty` counts consecutive streams that
+    closed immediately without an event. `spoken` is set when the open stream has sent a change or a bookmark, and
+    `speaks` when any stream has. A watch is `silent` if a stream closed without an expected event, until the server
+    responds again.
     """
 
     phase: Phase = Phase.EMPTY

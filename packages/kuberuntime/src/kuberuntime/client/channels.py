@@ -1,6 +1,7 @@
 """Multiplexes byte streams over a WebSocket. The first byte of a message is its stream number.
 
-Protocols: `v5.channel.k8s.io` (commands; streams can be closed one by one), `v4.channel.k8s.io` (ports).
+The protocols are `v5.channel.k8s.io` for commands, in which streams can be closed separately, and `v4.channel.k8s.io`
+for ports.
 """
 
 from typing import Final
@@ -49,7 +50,7 @@ class Channels:
             if message.type in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED}:
                 return None
             if message.type is aiohttp.WSMsgType.ERROR:
-                raise ConnectionFailedError(f"the connection broke: {self._socket.exception()}")
+                raise ConnectionFailedError(f"connection lost: {self._socket.exception()}")
 
 
 class _Cause(msgspec.Struct):
@@ -83,4 +84,4 @@ def exit_code(status: bytes) -> int:
     number = decimals.natural(next((cause.message for cause in causes if cause.reason == "ExitCode"), ""))
     if number is not None:
         return number
-    raise ConnectionFailedError(answer.message or "the command ended without an exit code")
+    raise ConnectionFailedError(answer.message or "the command finished without an exit code")

@@ -1,8 +1,8 @@
 """A client for the verbs of the Kubernetes API over any `Transport`, with typed errors.
 
-In: resources and plain objects. Out: plain objects as returned by the server, or an `errors.APIError`. Requests are
-built by `requests.py`. If the server responds with Retry-After (429 or 5xx), the client waits for a limited time, and
-retries the request.
+Input: resources and plain objects. Output: plain objects as returned by the server, or an `errors.APIError`. Requests
+are built by `requests.py`. If the server responds with Retry-After (429 or 5xx), the client waits for a limited time,
+and retries the request.
 """
 
 import asyncio

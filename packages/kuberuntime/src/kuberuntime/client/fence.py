@@ -1,8 +1,8 @@
 """Fences the writes of a leader, so that no write is sent or in progress after the lease may have expired.
 
-In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended at any
-time, for example while it waits for the rate limiter, for a connection, or for a handshake. So the time is checked
-twice:
+Input: the time for which this process may act (`LeaderElection`). Output: a transport, and sockets. A process can be
+suspended at any time, for example while it waits for the rate limiter, for a connection, or for a handshake. The time
+is therefore checked twice:
 
 ```
 FencedTransport      behind the rate limiter; the server (`timeout=`) and the client give up when the time is over
@@ -59,7 +59,7 @@ class FencedSocket(socket.socket):
 
     def _check(self) -> None:
         if self._fence.remaining() <= 0:
-            raise ConnectionAbortedError("this process does not lead any more")
+            raise ConnectionAbortedError("this process is no longer the leader")
 
 
 class FencedTransport:
@@ -76,17 +76,17 @@ class FencedTransport:
         seconds = self._fence.remaining()
         if seconds <= 0:
             await asyncio.sleep(CLOSED)
-            raise NotLeadingError(f"{request.method} {request.path} was not sent: this process does not lead any more")
+            raise NotLeadingError(f"{request.method} {request.path} was not sent: this process is no longer the leader")
         try:
             async with timeouts.within(seconds):
                 return await self._inner.request(bounded(request, seconds))
         except (ConnectionFailedError, TimeoutError) as error:
             what = f"{request.method} {request.path}"
             if self._fence.remaining() <= 0:
-                raise NotLeadingError(f"{what} was given up: this process does not lead any more") from error
+                raise NotLeadingError(f"{what} was cancelled: this process is no longer the leader") from error
             if isinstance(error, TimeoutError):
                 raise ConnectionFailedError(
-                    f"{what} was not answered within {seconds:.1f} s, as the lease asks for"
+                    f"{what} had no response within {seconds:.1f} s, the limit of the lease"
                 ) from error
             raise
 

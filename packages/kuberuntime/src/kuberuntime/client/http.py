@@ -2,12 +2,13 @@
 
 In this package, only this module, `channels.py` and the servers below `serving/` import aiohttp.
 
-In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
-are kept alive and shared. If an idle connection turns out to be closed, aiohttp repeats an idempotent request (GET,
-PUT, DELETE) once. Other requests fail, because only the caller knows whether they may be sent twice. After a 401
-response, the credentials are renewed once. If the server's certificate is not trusted, the CA file is read again.
-Redirects are not followed, so that a token never reaches a different host. Streams have their own pool, so that watches
-do not take connections from requests. Fenced writes have a third pool, whose sockets send only while the fence is open.
+Input: an `Access`. Output: responses, or a `ConnectionFailedError` with the server's address if there is no response.
+Connections are kept alive and shared. If an idle connection is already closed, aiohttp repeats an idempotent request
+(GET, PUT, DELETE) once. Other requests fail, because only the caller can decide whether they may be sent twice. After
+a 401 response, the credentials are renewed once. If the server certificate is not trusted, the CA file is reread.
+Redirects are not followed, so that a token is never sent to a different host. Streams use a separate pool, so that
+watches do not occupy connections for requests. Fenced writes use a third pool, whose sockets send data only while the
+fence is open.
 """
 
 import asyncio
@@ -140,7 +141,7 @@ class HTTPTransport:
         """Close all connections before the event loop is closed.
 
         When a TLS connection (for example of a watch) is closed, aiohttp waits for the server's `close_notify` in the
-        background. This method shuts down the sockets that are still open, so that their transports end soon.
+        background. This method shuts down open sockets, so that their transports close soon.
         """
         for session in (self._requests, self._writes, self._streams):
             if session is not None:
@@ -274,7 +275,7 @@ class HTTPTransport:
         try:
             yield
         except TimeoutError as error:
-            raise ConnectionFailedError(f"{self._access.server} did not answer in time") from error
+            raise ConnectionFailedError(f"{self._access.server} did not respond in time") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ConnectionFailedError(f"cannot reach {self._access.server}: {explain(error)}") from error
 
@@ -292,7 +293,7 @@ def explain(error: Exception) -> str:
             who = "its proxy" if isinstance(error, aiohttp.ClientHttpProxyError) else "it"
             return f"{who} answered {error.status} {error.message}"
         case aiohttp.ServerDisconnectedError():
-            return "it closed the connection without an answer"
+            return "it closed the connection without a response"
         case _:
             return urls.redacted(str(error)) or type(error).__name__
 

@@ -1,7 +1,7 @@
 """Logs the start and the end of each API server outage once, regardless of the number of failed requests.
 
-In: the failures and responses of all clients in a process. Out: two log lines. Each watch and each lease renewal
-retries by itself, so that a minute without an API server would otherwise log more than 80 lines.
+Input: the failures and responses of all clients in a process. Output: two log lines. Each watch and each lease
+renewal retries by itself, so that a minute without an API server would otherwise log more than 80 lines.
 """
 
 import asyncio
@@ -38,10 +38,10 @@ class Outage:
         """Record a request without a response."""
         if self._since is None:
             self._since = asyncio.get_running_loop().time()
-            self._log.warning("API server does not answer", error=str(error))
+            self._log.warning("API server does not respond", error=str(error))
 
     def answered(self) -> None:
         """Record a response."""
         if self._since is not None:
             seconds, self._since = asyncio.get_running_loop().time() - self._since, None
-            self._log.info("API server answers again", after=round(seconds, 1))
+            self._log.info("API server responds again", after=round(seconds, 1))

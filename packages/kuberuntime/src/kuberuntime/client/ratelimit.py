@@ -1,7 +1,7 @@
 """Limits the request rate of a client with a token bucket (`clientConnection.qps` and `burst`).
 
-The bucket computes the wait from the time; the transport waits. Waiting namespaces take turns (`fairqueue.py`). When a
-token is available, the earliest request or stream of the namespace whose turn it is gets the token.
+The bucket computes the delay from the time, and the transport waits. Waiting namespaces take turns (`fairqueue.py`).
+When a token is available, it is used by the earliest request or stream of the next namespace.
 """
 
 import asyncio

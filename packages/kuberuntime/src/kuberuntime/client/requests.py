@@ -1,7 +1,7 @@
 """Builds requests for the verbs of the Kubernetes API without a connection.
 
-In: a resource, a key, an object, options. Out: a `transport.Request`. The client (`client.py`) sends them and the watch
-(`watch.py`) streams them. No other code contains verbs, queries or content types.
+Input: a resource, a key, an object, options. Output: a `transport.Request`. The client (`client.py`) sends them and
+the watch (`watch.py`) streams them. No other code contains verbs, queries or content types.
 """
 
 import re

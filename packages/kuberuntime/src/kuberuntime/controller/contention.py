@@ -1,7 +1,8 @@
 """Delays writes that a different writer repeatedly reverts, and identifies the writers.
 
-In: the written field values of an object, with the time. Out: the seconds until these values may be written again.
-Different values, as in a rollout, never wait. Memory is bounded, and fields without recent writes are forgotten.
+Input: the written field values of an object, with the time. Output: the seconds until these values may be written
+again. Different values, as in a rollout, are never delayed. Memory is limited, and the records of fields without
+recent writes are removed.
 """
 
 from collections import OrderedDict, deque
@@ -182,7 +183,7 @@ def _writers(entries: Sequence[JSONObject], path: tuple[str, ...], manager: str)
     owners = [(entry.get("manager"), entry.get("operation")) for entry in entries if _owns(entry, path)]
     others = [f"{name} ({operation})" for name, operation in owners if (name, operation) != (manager, "Apply")]
     return ", ".join(others) or (
-        f"another process that calls itself {manager}" if owners else "a writer that removes it"
+        f"a different process with the field manager {manager}" if owners else "a writer that removes it"
     )
 
 

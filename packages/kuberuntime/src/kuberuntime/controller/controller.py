@@ -1,8 +1,9 @@
 """A controller, which converts changes to keys, keys to plans, and plans to writes, based on current caches only.
 
-Changes in the watched informers become keys (`Watch.keys`). Several workers take keys from a queue, but never the same
-key (`workqueue.py`). For each key, `plan` observes and decides, and the executor performs the plan (`executor.py`). The
-key is planned again only after the caches contain the writes of its last plan (`expectations.py`).
+Changes in the watched informers are converted to keys (`Watch.keys`). Several workers process keys from a queue, but
+never the same key (`workqueue.py`). For each key, `plan` observes the objects and returns a plan, which the executor
+performs (`executor.py`). The key is reconciled again only after the caches contain the writes of its last plan
+(`expectations.py`).
 """
 
 import asyncio

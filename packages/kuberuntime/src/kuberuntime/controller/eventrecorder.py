@@ -1,13 +1,13 @@
 """Records events without blocking or failing its callers (contract 8.3).
 
-In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one at a time by `run`, which serves
-namespaces in turns (`fairqueue.py`). If too many events wait, the last event of the namespace with most events is dropped.
-Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
-`FOLD` seconds. Simultaneous events about many numbered objects (`Event.of_many`) also become one event. Unlike
-upstream, events with different notes are different events, so that no text is lost. The resourceVersion of the
-regarding object may differ, so that a status write does not split a series. Names contain the time, as upstream; if a
-different recorder has used a name, the next name is tried. Events that cannot be written are logged and dropped. Memory
-is bounded.
+Input: `plan.Event`s, which are recorded without waiting. Output: events.k8s.io/v1 objects, which `run` writes one at
+a time, serving namespaces in turn (`fairqueue.py`). If too many events are queued, the last event of the namespace
+with the most events is dropped. Repetitions of an event about the same object are combined in one object with a
+`series`, which is patched at most every `FOLD` seconds. Simultaneous events about many numbered objects
+(`Event.of_many`) are also combined. Unlike upstream, events with different notes are separate events, so that no note
+is lost. The resourceVersion of the regarding object can differ, so that a status write does not split a series. Names
+contain the time, as upstream. If a different recorder has used a name, the next name is tried. Events that cannot be
+written are logged and dropped. Memory is limited.
 """
 
 import asyncio
@@ -248,7 +248,7 @@ class EventRecorder:
             self._unqueue(self._waiting.drop())
             self._dropped += 1
             if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of occurrences cause only a few log lines
-                log.warning("events dropped: too many wait to be written", dropped=self._dropped, limit=QUEUE)
+                log.warning("events dropped: the queue is full", dropped=self._dropped, limit=QUEUE)
 
     @staticmethod
     def _unqueue(series: Series) -> Event | None:

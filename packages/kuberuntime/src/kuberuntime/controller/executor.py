@@ -1,7 +1,7 @@
 """Performs the actions of a `Plan`. Controllers write only through the executor.
 
-In: a plan. Out: the writes, so that the next plan can wait until the caches contain them (`expectations.py`). The executor
-stops at the first failure and raises:
+Input: a plan. Output: the writes, so that the next plan can wait until the caches contain them (`expectations.py`).
+The executor stops at the first failure and raises:
 
 ```
 ExecutionError          contains the writes performed before the failure
@@ -235,7 +235,7 @@ class Executor:
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
         if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
-            raise PostponedError(f"{action.resource.kind} {target.key}: others take back a write", wait)
+            raise PostponedError(f"{action.resource.kind} {target.key}: a different writer reverts a write", wait)
         outcome = await self._send(action)
         self._contention.wrote(target, content, self._clock.monotonic())
         return outcome
@@ -245,7 +245,9 @@ class Executor:
         stored = next(iter(await self._same_name(action.resource, target.key)), None)
         fields = contested(action, stored) if stored else ""
         if fields:
-            log.warning("others take back a write", kind=action.resource.kind, object=str(target.key), fields=fields)
+            log.warning(
+                "a different writer reverts a write", kind=action.resource.kind, object=str(target.key), fields=fields
+            )
             self._record(naming_events(action.on_contention, fields))
         else:
             self._contention.settle(target)

@@ -1,7 +1,8 @@
 """Blocks a key until the caches contain the writes of its last plan, so that a controller reads its own writes.
 
-In: the writes of a plan (`executor.py`), and the informers that the next plan reads. Out: `holds(key)`, and a call of
-`release` when the hold ends. Otherwise a plan based on a stale cache would create, restart or number objects twice.
+Input: the writes of a plan (`executor.py`), and the informers that the next plan reads. Output: `holds(key)`, and a
+call of `release` when the key is no longer blocked. Otherwise, a plan based on an outdated cache would create,
+restart or number objects twice.
 
 When has a write been observed?
 
@@ -10,9 +11,10 @@ When has a write been observed?
 - If an object was deleted, the store must no longer contain its UID, or contain it as terminating.
 - If the kind has no informer, immediately, because no cache can be stale.
 
-Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, and true for etcd before). If they are not
-integers, or if the informer does not select the object, `PATIENCE` limits the wait. Then the informer lists again, and
-a list that started after the write contains it. So a hold always ends once the API server responds.
+Versions of one kind are compared as integers (guaranteed since Kubernetes 1.35, and true for etcd before). If they
+are not integers, or if the informer does not select the object, `PATIENCE` limits the wait. Then the informer lists
+all objects again, and a list that started after the write contains the object. Every key is therefore released after
+the API server responds.
 """
 
 import asyncio
@@ -132,7 +134,9 @@ class Expectations:
         """Request a new list from late informers. Informers with a list in progress have more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning(
-            "cache lags behind a write", key=str(hold.key), kinds=[informer.resource.kind for informer in hold.open]
+            "cache does not contain a write yet",
+            key=str(hold.key),
+            kinds=[informer.resource.kind for informer in hold.open],
         )
         self._arm(hold)
         for informer in behind:

@@ -241,8 +241,8 @@ async def run_workers(
 ) -> None:
     """Process keys until cancelled, or until the queue is shut down and empty.
 
-    An error of a key is logged here and never stops other keys. The key is retried after its back-off. A key that
-    `is_held` is skipped, which counts neither as success nor as failure. It is enqueued again when the hold ends.
+    Errors of a key are logged and never stop other keys. The key is retried after its back-off. A key that `is_held`
+    is skipped, which counts neither as success nor as failure. It is enqueued again when it is released.
     """
     bound = log.bind(controller=name)
 

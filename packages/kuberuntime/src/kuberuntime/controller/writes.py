@@ -27,8 +27,8 @@ from kuberuntime.plan import (
 class ObjectWrite:
     """An object was written and has at least this version. `object` is the response to an apply.
 
-    `object` is empty for other writes, because a plan that creates a thousand objects would keep all responses until
-    its end.
+    `object` is empty for other writes, because a plan that creates a thousand objects would otherwise store all
+    responses.
     """
 
     resource: Resource

@@ -1,7 +1,7 @@
 """Finds the line numbers of YAML fields for error messages.
 
-In: text that `yamltext.documents` has accepted. Out: the line number of each key and list element of each document. A
-value from an alias or a merge key has the line of the alias.
+Input: text that `yamltext.documents` has accepted. Output: the line number of each key and list element of each
+document. A value from an alias or a merge key has the line of the alias.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Limits the nesting depth of JSON values, so that recursion over them is safe.
 
-In: JSON text, or a decoded value. Out: the value, or an error if it is too deep. Every recursive function over user
-input relies on this limit: `MAX_DEPTH` levels, with several frames each, are far below Python's recursion limit (1000
-frames).
+Input: JSON text, or a decoded value. Output: the value, or an error if it is too deep. Every recursive function over
+user input relies on this limit: `MAX_DEPTH` levels, with several frames each, are far below Python's recursion limit
+(1000 frames).
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 100
 _NESTING: Final = (dict, list)
 """The types of objects and lists. A union of types would be evaluated for each value."""
 
-TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
+TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} nested objects and lists"
 
 
 class DepthError(msgspec.DecodeError):

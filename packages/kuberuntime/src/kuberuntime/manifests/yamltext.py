@@ -1,6 +1,7 @@
 """Converts YAML to JSON values with the rules of Kubernetes and with limits. Only `fieldlines` also parses YAML.
 
-In: text, or bytes in UTF-8. Out: documents with their first line, or a `YamlError` with the line and the problem.
+Input: text, or bytes in UTF-8. Output: documents with their first line, or a `YamlError` with the line and the
+problem.
 
 Values are built from libyaml's events, one at a time and without recursion, so that the limits apply before memory
 grows: `MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes from aliases. Scalars follow YAML 1.1 as in Go: dates,
@@ -81,7 +82,7 @@ def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
     first: Document | None = None
     for document in documents(text, unique_keys=unique_keys):
         if first is not None:
-            raise YamlError(document.line, "expected one document, found another")
+            raise YamlError(document.line, "expected one document, found several")
         first = document
     return first.value if first else None
 
@@ -126,7 +127,7 @@ def resolve(text: str) -> Scalar:
         value = float(text)
         return value if isfinite(value) else text
     if NOT_FINITE.fullmatch(text):
-        raise ValueError(f"{text} is a number that JSON cannot hold")
+        raise ValueError(f"{text} is a number that JSON cannot represent")
     return text
 
 
@@ -224,7 +225,9 @@ class _Builder:
         if len(self._open) >= MAX_DEPTH:
             raise YamlError(line, f"nested more than {MAX_DEPTH} levels deep")
         if self._open and self._open[-1].awaits_key:
-            raise YamlError(line, f"a {'mapping' if kind == 'map' else 'list'} cannot be a key: JSON has strings only")
+            raise YamlError(
+                line, f"a {'mapping' if kind == 'map' else 'list'} cannot be a key: JSON keys must be strings"
+            )
         if event.anchor:
             self._anchors.pop(event.anchor, None)
         self._note_start(line)
@@ -242,7 +245,7 @@ class _Builder:
         anchored = self._anchors.get(name)
         if anchored is None:
             is_open = any(node.anchor == name for node in self._open)
-            why = "stands in the value that it repeats" if is_open else "has no anchor before it"
+            why = "is an alias inside its own anchor" if is_open else "has no preceding anchor"
             raise YamlError(line, f"alias *{name} {why}")
         self._size += anchored.size
         self._aliased += anchored.size
@@ -273,7 +276,9 @@ class _Builder:
         if is_merge:
             return
         if self._unique_keys and parent.key in parent.lines:
-            raise YamlError(line, f"key {parent.key!r} is given twice, first in line {parent.lines[parent.key]}")
+            raise YamlError(
+                line, f"key {parent.key!r} is duplicated; it was first defined in line {parent.lines[parent.key]}"
+            )
         parent.lines[parent.key] = line
 
     def _note_start(self, line: int) -> None:
@@ -320,7 +325,7 @@ def _key(value: JSON, line: int) -> str:
             return short if float(short := f"{value:g}") == value else repr(value)
         case _:
             what = "null" if value is None else "a mapping or a list"
-            raise YamlError(line, f"{what} cannot be a key: JSON has strings only; put it in quotes")
+            raise YamlError(line, f"{what} cannot be a key: JSON keys must be strings; put it in quotes")
 
 
 def key_text(event: yaml.ScalarEvent, line: int) -> str:
@@ -332,7 +337,7 @@ def _sources(value: JSON, line: int) -> list[JSON]:
     """Return the mappings that a merge key references, in ascending order of precedence."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
-        raise YamlError(line, f"{MERGE} merges mappings: give one, or a list of them")
+        raise YamlError(line, f"{MERGE} merges mappings: specify a mapping or a list of mappings")
     return sources
 
 

@@ -1,8 +1,8 @@
 """Compares a server-side apply with the stored object, to skip an apply without changes.
 
-An apply changes nothing if the object has all applied values, and if the field manager does not own other fields, which
-the apply would remove. Equivalent values with a different notation (list order, an unusual quantity) count as
-different. Then the apply is sent, and the API server decides.
+The object is unchanged if it has all applied values, and if the field manager does not own other fields, which the
+apply would remove. Equivalent values with a different notation (list order, an unusual quantity) count as different.
+In that case, the apply is sent, and the API server decides.
 """
 
 import msgspec

@@ -1,7 +1,7 @@
 """Finds the first error of an error chain in process output, with one pass in linear time.
 
-In: lines, and whether each line contains an error. Out: the index of the first error, and of the last exception.
-Several processes can print into one log, so each prefix is a separate stream.
+Input: lines, and whether each line contains an error. Output: the index of the first error, and of the last
+exception. Several processes can print into one log, so each prefix is a separate stream.
 
 | the output | the first error |
 |---|---|

@@ -1,7 +1,7 @@
 """Finds the log line that explains why a process terminated.
 
-In: the last lines of a log, as in a termination message. Out: the most informative line, and whether it contains an
-error. Commands, records and the dashboard use this module, so that they show the same line.
+Input: the last lines of a log, as in a termination message. Output: the most informative line, and whether it
+contains an error. Commands, records and the dashboard use this module, so that they show the same line.
 
 | a line | example | is chosen |
 |---|---|---|

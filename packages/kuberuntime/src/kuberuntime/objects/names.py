@@ -1,7 +1,7 @@
 """Validates names, label keys and label values, with the messages of Kubernetes.
 
-Each function takes a text and returns its errors, one sentence each; a valid text has none. Because objects repeat
-names, keys and values, recent results are cached.
+Each function returns the errors of a string, one sentence each, or none if the string is valid. Because objects
+repeat names, keys and values, recent results are cached.
 """
 
 import re

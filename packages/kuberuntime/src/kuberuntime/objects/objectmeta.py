@@ -1,6 +1,6 @@
 """Validates object metadata, including names, with the messages of Kubernetes (R-VAL-1, R-VAL-2).
 
-In: `metadata` of an object, with valid types. Out: all errors, in the order of the API server.
+Input: `metadata` of an object, with valid types. Output: all errors, in the order of the API server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

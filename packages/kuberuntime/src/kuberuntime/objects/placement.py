@@ -1,6 +1,6 @@
 """Evaluates the node selector, required affinity and tolerations of a pod for a node.
 
-In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are evaluated once.
+Input: the spec of a pod. Output: values that compare and hash by content, so that equal pods are evaluated once.
 """
 
 from collections.abc import Iterable

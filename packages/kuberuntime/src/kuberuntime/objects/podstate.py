@@ -1,6 +1,6 @@
 """Summarizes the state of a pod as in the STATUS column of kubectl, and describes the reason in one sentence.
 
-In: a pod. Out: texts, which are used wherever a pod is shown: API server tables, commands, live views.
+API server tables, commands and live views display the results.
 """
 
 from collections.abc import Iterator, Sequence
@@ -198,7 +198,7 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
-            next_start = "" if meta.is_deleting(pod) else "; waits before it is started again"
+            next_start = "" if meta.is_deleting(pod) else "; waits before it is restarted"
             yield f"{container['name']}: {describe_termination(died)}{next_start}"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"

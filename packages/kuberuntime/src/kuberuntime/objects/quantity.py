@@ -1,8 +1,8 @@
 """Parses, formats, adds and compares resource quantities (`500m`, `1.5Gi`, `129e6`).
 
-Values are exact: a quantity is a whole number of nano-units, and its original notation. The canonical form (R-REV-6.6)
-has no fraction, the largest suffix that keeps it whole, and keeps the notation: binary stays binary (`1024Mi` becomes
-`1Gi`), decimal stays decimal (`1000m` becomes `1`), exponents stay exponents (`129e6`).
+Values are exact. A quantity consists of an integer number of nano-units and its original format. The canonical form
+(R-REV-6.6) has no fraction, has the largest suffix with which the value is an integer, and preserves the format:
+binary (`1024Mi` becomes `1Gi`), decimal (`1000m` becomes `1`), or exponent (`129e6`).
 """
 
 import re

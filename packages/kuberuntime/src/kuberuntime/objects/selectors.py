@@ -1,7 +1,7 @@
 """Parses, matches and formats label selectors and field selectors.
 
-The string form (`app=web,tier in (a,b),!old`) comes from queries, the object form (`matchLabels`, `matchExpressions`)
-from specs. A selector without requirements matches everything; a null object form matches nothing.
+The string form (`app=web,tier in (a,b),!old`) is used in queries, and the object form (`matchLabels`,
+`matchExpressions`) in specs. A selector without requirements matches everything. A null object form matches nothing.
 """
 
 import re
@@ -122,12 +122,12 @@ def parse_labels(text: str) -> LabelSelector:
         if match is None:
             raise SelectorError(
                 f"unable to parse label selector {text!r} at {text[position:].strip()!r}: "
-                "want terms like a=b, a!=b, a in (b,c), a notin (b,c), a, !a, a>1 or a<1, separated by commas"
+                "expected requirements such as a=b, a!=b, a in (b,c), a notin (b,c), a, !a, a>1 or a<1, separated by commas"
             )
         requirements.append(_requirement(*_read_term(match)))
         position = match.end()
     if text.rstrip().endswith(","):
-        raise SelectorError(f"unable to parse label selector {text!r}: a term is missing after the last comma")
+        raise SelectorError(f"unable to parse label selector {text!r}: a requirement is missing after the last comma")
     return LabelSelector(tuple(requirements))
 
 
@@ -168,12 +168,14 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
     errors = [*names.qualified_name(key)]
     match operator:
         case Operator.IN | Operator.NOT_IN:
-            errors += [] if values else [f"operator {operator} needs at least one value"]
+            errors += [] if values else [f"operator {operator} requires at least one value"]
             errors += [f"value {value!r}: {error}" for value in values for error in _value_errors(value)]
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
-            errors += [f"operator {operator} takes no values"] if values else []
+            errors += [f"operator {operator} does not support values"] if values else []
         case _:
-            errors += [] if len(values) == 1 and _is_integer(values[0]) else [f"operator {operator} needs one integer"]
+            errors += (
+                [] if len(values) == 1 and _is_integer(values[0]) else [f"operator {operator} requires one integer"]
+            )
     if errors:
         raise SelectorError(f"label {key!r}: {'; '.join(errors)}")
     return Requirement(key, operator, values)
@@ -216,7 +218,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
         if match is None:
             raise SelectorError(
                 f"unable to parse field selector {text!r} at {text[position:]!r}: "
-                "want terms like metadata.name=a or status.phase!=Running, separated by commas"
+                "expected requirements such as metadata.name=a or status.phase!=Running, separated by commas"
             )
         terms.append(FieldTerm(match["path"], match["operator"] != "!=", _ESCAPED.sub(r"\1", match["value"])))
         position = match.end()

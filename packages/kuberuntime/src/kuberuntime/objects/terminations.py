@@ -1,8 +1,8 @@
 """Finds failed container runs, and the rank whose failure caused the other failures.
 
-If several ranks crashed, the first crash is the cause: the other ranks often exit because of it. After many restarts,
-the first crash is no longer known. Then the rank with most crashes is named, or of several such ranks the one with the
-shortest run.
+If several ranks crashed, the first crash is the cause, because the other ranks often exit as a result. After many
+restarts, the first crash is no longer known. In that case, the cause is the rank with the most crashes or, if there
+are several, the one with the shortest run.
 """
 
 from collections.abc import Iterable, Iterator
@@ -65,7 +65,7 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[ContainerFailure]:
     """Yield the relevant failed runs of the containers in a pod, unless the pod is being deleted.
 
     A failed run is no longer relevant if the container has been running for longer than that run and longer than a
-    minute. A run that ended because its pod restarts all containers in place did not fail, because a different
+    minute. A run that was stopped by an in-place restart of all containers did not fail, because a different
     container of the pod failed.
     """
     inits = {str(status.get("name")) for status in meta.status(pod).get("initContainerStatuses") or []}

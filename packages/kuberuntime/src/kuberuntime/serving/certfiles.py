@@ -70,5 +70,5 @@ class CertificateFiles:
             except ConfigError as error:
                 if str(error) != last_error:
                     last_error = str(error)
-                    log.warning("the certificate cannot be used; it is read again", error=last_error)
+                    log.warning("invalid certificate, retrying", error=last_error)
             await asyncio.sleep(INTERVAL)

@@ -146,12 +146,12 @@ def application(path: str, render: Callable[[], bytes], content_type: str, autho
         try:
             status = await authorizer.status(request.headers.get("Authorization", ""), path, request.remote or "")
         except KubeError as error:
-            return web.Response(status=503, text=f"cannot determine whether you may read this: {error}")
+            return web.Response(status=503, text=f"cannot check the permission to read this: {error}")
         match status:
             case 200:
                 return web.Response(body=render(), headers={"Content-Type": content_type})
             case 429:
-                text = "Too many requests with unknown tokens: try again in a second"
+                text = "Too many requests with unknown tokens: retry after one second"
                 return web.Response(status=429, text=text, headers={"Retry-After": "1"})
             case 401:
                 return web.Response(status=401, text="Unauthorized: send a bearer token")

@@ -8,9 +8,9 @@ A leader renews with one write, based on its previous write. It reads the lease 
 response continues while the leader may act, because the server may be slow for some time. As the response may be lost,
 the leader sends a second write concurrently.
 
-A leader is fenced by time: it may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
-`fence.py` enforces this for its writes, even if the process was suspended. As the tenure is shorter than the lease, no
-other process leads by then.
+A leader is fenced by time. It may act until `ElectionSettings.tenure` after it *sent* its last successful renewal.
+`fence.py` enforces this for its writes, even if the process was suspended. Because the tenure is shorter than the
+lease, no other process can lead before it expires.
 """
 
 import asyncio
@@ -52,8 +52,9 @@ class ElectionSettings(Struct, frozen=True):
     def tenure(self) -> float:
         """Return the seconds for which a leader may act after sending its last successful renewal.
 
-        As in client-go, renewals may fail for `renew_deadline` after the wait for the first renewal. But the tenure
-        ends before the lease expires, by at least half of the difference between `lease_duration` and `renew_deadline`.
+        As in client-go, renewals may fail for `renew_deadline` after the delay of the first renewal. However, the
+        tenure expires before the lease, by at least half of the difference between `lease_duration` and
+        `renew_deadline`.
 
         >>> ElectionSettings(ObjectKey("default", "lock"), "me").tenure
         12.0
@@ -255,7 +256,7 @@ class LeaderElection:
         except (KubeError, TimeoutError) as error:
             is_known = isinstance(error, KubeError) and self._client.has_reported(error)
             report = self._log.debug if is_known else self._log.warning
-            report("the lease could not be claimed", error=str(error) or "no answer in time")
+            report("failed to claim the lease", error=str(error) or "no response in time")
             return False
 
     async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
@@ -284,7 +285,7 @@ class LeaderElection:
             async with timeouts.within(min(self._settings.retry_period, RELEASE_SECONDS)):
                 await self._free(own_lease)
         except (KubeError, TimeoutError) as error:
-            self._log.warning("the lease was not released; it expires by itself", error=str(error))
+            self._log.warning("failed to release the lease, which will expire", error=str(error))
         else:
             self._log.info("lease released")
 

@@ -1,11 +1,11 @@
 """Accepts connections with a connection limit and a time limit for each wait.
 
-In: an address, a protocol factory, limits. Out: connections that are served, until `close`. A connection waits or is
-served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
-while the body of a request is read, and between requests. Each of these waits has a time limit. When the maximum number
-of connections is open, the connection that has waited longest is closed for the next one. If all connections are being
-served, new connections stay in the kernel's queue. So idle clients cannot block other clients, and file descriptors
-remain for the rest of this process.
+Input: an address, a protocol factory, limits. Output: connections that are served, until `close`. A connection waits
+or is served. It waits from its acceptance until the headers of its first request are read (including the TLS
+handshake), while the body of a request is read, and between requests. Each of these waits has a time limit. When the
+maximum number of connections is open, the connection that has waited longest is closed for the next one. If all
+connections are being served, new connections stay in the kernel's queue. So idle clients cannot block other clients,
+and file descriptors remain for the rest of this process.
 
 The accept loop of asyncio has no such limits, and logs each failure. At the limit of file descriptors, it logs
 thousands of lines per second.
@@ -143,7 +143,7 @@ class LimitListener:
     async def serve(self, runner: web.BaseRunner, host: str | None, port: int) -> None:
         """Serve a prepared runner. Raise `OSError` if the port cannot be bound."""
         if runner.server is None:
-            raise RuntimeError("the runner has to be set up before its port is listened on")
+            raise RuntimeError("the runner must be set up before it listens on its port")
         await self.listen(runner.server, host, port)
 
     def stop(self) -> None:

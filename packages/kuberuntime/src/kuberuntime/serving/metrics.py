@@ -54,7 +54,7 @@ class Metrics:
         )
         self._throttled = Histogram(
             "rest_client_rate_limiter_duration_seconds",
-            "How long requests waited for the client's own limit.",
+            "How long the client-side rate limit delayed requests.",
             buckets=RECONCILE_SECONDS,
             registry=self._registry,
         )
@@ -66,22 +66,24 @@ class Metrics:
         )
         self._webhook_seconds = Histogram(
             "controller_runtime_webhook_latency_seconds",
-            "How long admission requests took.",
+            "Duration of admission requests.",
             ("webhook",),
             buckets=WEBHOOK_SECONDS,
             registry=self._registry,
         )
         self._master = Gauge(
             "leader_election_master_status",
-            "1 while this process leads, else 0.",
+            "1 if this process is the leader, otherwise 0.",
             ("name",),
             registry=self._registry,
         )
         self._certificates = Counter(
-            "certwatcher_read_certificate_total", "Readings of certificate files.", registry=self._registry
+            "certwatcher_read_certificate_total", "Total number of certificate file reads.", registry=self._registry
         )
         self._certificate_errors = Counter(
-            "certwatcher_read_certificate_errors_total", "Readings that failed.", registry=self._registry
+            "certwatcher_read_certificate_errors_total",
+            "Total number of failed certificate file reads.",
+            registry=self._registry,
         )
 
     def controller(self, name: str) -> "ControllerObserver":
@@ -158,27 +160,29 @@ class _ControllerMetrics:
         )
         self.seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
-            "How long reconciliations took.",
+            "Duration of reconciliations.",
             by_controller,
             buckets=RECONCILE_SECONDS,
             registry=registry,
         )
-        self.active = Gauge("controller_runtime_active_workers", "Workers at work.", by_controller, registry=registry)
-        self.depth = Gauge("workqueue_depth", "Keys that wait.", by_name, registry=registry)
+        self.active = Gauge(
+            "controller_runtime_active_workers", "Number of active workers.", by_controller, registry=registry
+        )
+        self.depth = Gauge("workqueue_depth", "Number of queued keys.", by_name, registry=registry)
         self.adds = Counter("workqueue_adds_total", "Keys added.", by_name, registry=registry)
         self.retries = Counter(
-            "workqueue_retries_total", "Keys that came again after a failure.", by_name, registry=registry
+            "workqueue_retries_total", "Total number of retries after failures.", by_name, registry=registry
         )
         self.waited = Histogram(
             "workqueue_queue_duration_seconds",
-            "How long keys waited.",
+            "How long keys were queued.",
             by_name,
             buckets=QUEUE_SECONDS,
             registry=registry,
         )
         self.worked = Histogram(
             "workqueue_work_duration_seconds",
-            "How long the work on keys took.",
+            "How long keys were processed.",
             by_name,
             buckets=QUEUE_SECONDS,
             registry=registry,

@@ -1,6 +1,7 @@
 """Serves HTTP with replaceable TLS certificates, a listener, and probes.
 
-Only HTTP/1.1 is served (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
+Only HTTP/1.1 is served (R-MGR-5), because aiohttp does not support other versions. The servers announce this with
+ALPN.
 """
 
 import ssl
@@ -69,7 +70,7 @@ def _load_chain(context: ssl.SSLContext, chain: bytes) -> None:
         try:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
-            raise ConfigError(f"certificate and key do not fit together, or are not PEM: {error}") from error
+            raise ConfigError(f"certificate and key do not match, or are not PEM: {error}") from error
 
 
 class Listener:

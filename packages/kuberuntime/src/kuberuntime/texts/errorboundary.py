@@ -1,7 +1,7 @@
 """Handles errors when one object is displayed. The error message is displayed instead of the object. Pure.
 
-Anything may be stored in an object. So each set, rank, event and diagnosis is read behind this edge. An error in it neither
-ends a command nor hides the other objects.
+Objects can contain any values. Each set, rank, event and diagnosis is therefore read separately. An error in one
+object neither stops a command nor hides the other objects.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Compares two objects, and formats the different fields for users.
 
-In: an object before and after a change. Out: one `FieldChange` for each field; its lines show the difference, also in
-long texts and in texts of several lines.
+Input: an object before and after a change. Output: one `FieldChange` for each field, which formats the differences of
+long and multi-line values.
 """
 
 import difflib
@@ -124,7 +124,7 @@ def _changed_lines(old: str, new: str) -> Iterator[str]:
     ends = (
         []
         if old.endswith("\n") == new.endswith("\n")
-        else [f"(the text {'loses' if old.endswith(NEWLINE) else 'gets'} its last newline)"]
+        else [f"({'removes' if old.endswith(NEWLINE) else 'adds'} the last newline)"]
     )
     compared = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
     changed = [f"{line[0]} {line[1:]}" for line in islice(compared, 2, None) if not line.startswith("@@")]

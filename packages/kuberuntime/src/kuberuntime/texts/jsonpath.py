@@ -1,7 +1,8 @@
 r"""Implements JSONPath, for kubectl's templates like `{.metadata.name}{"\n"}` and for printer columns. Pure.
 
-In: a template or a path, and a value. Out: text or values. As in kubectl, missing fields are empty, multiple results are separated by
-spaces, and objects and lists are printed as JSON. Syntax that kubectl does not support (functions, `&&`) is rejected.
+Input: a template or a path, and a value. Output: text or values. As in kubectl, missing fields are empty, multiple
+results are separated by spaces, and objects and lists are printed as JSON. Syntax that kubectl does not support
+(functions, `&&`) is rejected.
 """
 
 import operator

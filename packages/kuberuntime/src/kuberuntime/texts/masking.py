@@ -3,9 +3,9 @@
 `masked` is for one message: bounded, cleaned (`untrustedtext.py`) and masked. `Mask` is for several texts with known values,
 of any length. Both are linear in the length of the text, and neither recurses into it.
 
-Known values, from Secrets and from variables with a secret name, are replaced wherever they occur. Others are
-recognized by their form or by the name before them (`secretpatterns.py`), which cannot find everything. Pass a text of
-several lines as a whole: keys span lines.
+Known values, from Secrets and from variables with a secret name, are replaced in all text. Other secrets are
+recognized by their form or by the preceding name (`secretpatterns.py`), which cannot find all secrets. Pass
+multi-line text as a whole, because keys can span several lines.
 """
 
 import base64

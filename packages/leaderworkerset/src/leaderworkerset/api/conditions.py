@@ -55,7 +55,7 @@ PROGRESSING: Final = ConditionOutcome(
     "Progressing",
     "GroupsProgressing",
     "Replicas are progressing",
-    "groups are created, become ready or are updated",
+    "groups are being created, started or updated",
     excludes=frozenset({"Available", "Complete", "Failed"}),
     health=ObjectHealth.PROGRESSING,
     wait_words=(),
@@ -65,7 +65,7 @@ UPDATE_IN_PROGRESS: Final = ConditionOutcome(
     "UpdateInProgress",
     "GroupsUpdating",
     "Rolling Upgrade is in progress",
-    "groups of an earlier template are replaced",
+    "groups with a previous template are being replaced",
     excludes=frozenset({"Available", "Complete", "Failed"}),
     health=ObjectHealth.PROGRESSING,
     wait_words=(),
@@ -75,7 +75,7 @@ COMPLETE: Final = ConditionOutcome(
     "Complete",
     "AllGroupsComplete",
     "All replicas are complete",
-    "the leader of every group of a set that runs to completion has exited with code 0; absent until then",
+    "the leaders of all groups in a set with runs to completion have exited with code 0; absent until then",
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
     health=ObjectHealth.HEALTHY,
     wait_words=("done", "complete"),
@@ -85,7 +85,7 @@ FAILED: Final = ConditionOutcome(
     "Failed",
     "DeadlineExceeded",
     "One or more replicas were not complete at the deadline",
-    "groups of a set that runs to completion were terminated at its deadline, and no other group runs; absent until then",
+    "groups in a set with runs to completion were terminated at the deadline, and no other groups are running; absent until then",
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
     health=ObjectHealth.DEGRADED,
     wait_words=("failed",),
@@ -95,7 +95,7 @@ DEGRADED: Final = ConditionOutcome(
     "Degraded",
     "ReplicaRestartBudgetExceeded",
     _STOPPED,
-    "groups used up their restarts, were terminated and are kept for diagnosis",
+    "groups exhausted their restarts, and their terminated pods are preserved for diagnosis",
     excludes=frozenset(),
     health=ObjectHealth.DEGRADED,
     wait_words=("degraded",),
@@ -105,7 +105,7 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "WorkloadSchedulingCreated",
     "SchedulingPrerequisitesCreated",
     "scheduling prerequisites created",
-    "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
+    "the objects required by `spec.scheduling` have been created; absent without that field",
     excludes=frozenset(),
     health=ObjectHealth.REQUIRED,
     wait_words=(),
@@ -114,8 +114,8 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
 MOVE_IN_PROGRESS: Final = ConditionOutcome(
     "MoveInProgress",
     "GroupsMoving",
-    "Groups have to leave nodes",
-    "groups are to leave their nodes, and are moved as the budget allows; absent until the first one is",
+    "Groups must be moved from their nodes",
+    "groups must be moved from their nodes, within the disruption budget; absent until the first move",
     excludes=frozenset(),
     # A group that is moved from a node becomes Progressing by itself. Until then it serves traffic, and a sync must
     # not wait for a drain.
@@ -140,7 +140,7 @@ WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
 """The reason and message of `DEGRADED` if it is False (N-ST-11)."""
 
-NOT_MOVING: Final = ("AsExpected", "No group has to leave a node")
+NOT_MOVING: Final = ("AsExpected", "No groups must be moved from their nodes")
 """The reason and message of `MOVE_IN_PROGRESS` after it changes to False."""
 
 FORMER: Final = "RestartsExhausted"

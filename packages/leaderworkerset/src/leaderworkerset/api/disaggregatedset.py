@@ -1,8 +1,8 @@
 """Defines DisaggregatedSets as frozen structs (R-DS-3, R-DS-5), with their labels and annotations (R-DS-15).
 
-Fields that may be absent are None, because the contract distinguishes an absent field from 0. For example, an absent
-`rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata stay JSON objects; the revision and the
-LeaderWorkerSets are built from the original object.
+Absent optional fields are None, because the contract distinguishes an absent field from 0. For example, an absent
+`rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata are JSON objects. The revision and
+the LeaderWorkerSets are built from the original object.
 """
 
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """Builds the CRDs of DisaggregatedSet and DisaggregatedSetRoleScaler (R-DS-1 to R-DS-6).
 
-A role's `spec` has the schema of a LeaderWorkerSet's. The `describe_…` functions add descriptions; those of a role's
-`spec` come from `descriptions.py`.
+The `spec` of a role has the schema of a LeaderWorkerSet spec. The `describe_…` functions add descriptions.
+Descriptions of a role's `spec` are in `descriptions.py`.
 """
 
 from kuberuntime.objects.meta import JSONObject

@@ -8,7 +8,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-ON_REQUEST: Final = "ended on request"
+ON_REQUEST: Final = "stopped on request"
 """The termination reason of a container in a deleted pod."""
 
 LINES: Final = 200

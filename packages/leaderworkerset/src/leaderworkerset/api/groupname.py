@@ -5,7 +5,7 @@
 | `Ordinal` | the index | `<set>-<index>` | as the leader pod |
 | `Hash` | a random key | a name of the ReplicaSet's | `<set>-<first characters of the key>` |
 
-In: a pod after admission. Objects of a group are found by one of these names, never by an index.
+Input: a pod after admission. Objects of a group are found by one of these names, never by an index.
 """
 
 import re

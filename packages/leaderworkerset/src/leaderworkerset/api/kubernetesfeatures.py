@@ -1,7 +1,7 @@
 """Kubernetes features that this project uses, the versions without them, and the effects of a missing feature.
 
-Controllers never check the version: they detect which kinds the API server serves, and which fields it keeps. This
-table is for the log of the manager, `lws doctor`, the documentation, and the test expectations for each version.
+Controllers never check the version. They detect the kinds that the API server serves, and the fields that it stores.
+This table is for the manager log, `lws doctor`, the documentation, and the test expectations for each version.
 """
 
 import re
@@ -55,7 +55,7 @@ class Feature(Struct, frozen=True):
 
 
 START_ORDINAL: Final = Feature(
-    "spec.ordinals of StatefulSets", Version(27), "workers of groups cannot be created: the manager does not start"
+    "spec.ordinals of StatefulSets", Version(27), "workers cannot be created, so the manager does not start"
 )
 MATCH_CONDITIONS: Final = Feature(
     "matchConditions of webhooks", Version(28), "webhooks are also called for objects that are being deleted"
@@ -67,10 +67,10 @@ AFFINITY_KEYS: Final = Feature(
 RESIZE: Final = Feature(
     "the subresource resize of pods",
     Version(33),
-    "CPU and memory do not change in place: an event says so, and the group waits",
+    "CPU and memory cannot be updated in place. The manager reports this in an event, and the group waits",
 )
 STREAMING_LISTS: Final = Feature(
-    "streaming lists", Version(32), "the manager reads lists in pages at its start", (Version(33), Version(34))
+    "streaming lists", Version(32), "the manager lists objects in pages at startup", (Version(33), Version(34))
 )
 SPREAD_KEYS: Final = Feature(
     "matchLabelKeys merged into the selectors of topology spread",
@@ -102,7 +102,7 @@ POD_GROUPS: Final = Feature(
 MAX_UNAVAILABLE: Final = Feature(
     "maxUnavailable of StatefulSets",
     Version(35),
-    "the manager deletes outdated leaders itself, as many as the budget allows",
+    "the manager itself deletes outdated leaders, up to the limit",
     (Version(35, 4), Version(37)),
 )
 
@@ -136,12 +136,12 @@ def too_old(text: str) -> str:
     """Return the reason why the manager does not support a version, or an empty string if it does.
 
     >>> too_old("v1.26.3")
-    'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which every group needs: upgrade the cluster to 1.27 or newer'
+    'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which all groups require: upgrade the cluster to 1.27 or newer'
     """
     version = parse(text)
     if version is None or START_ORDINAL.is_in(version):
         return ""
-    return f"Kubernetes {text} has no {START_ORDINAL.name}, which every group needs: upgrade the cluster to 1.{OLDEST} or newer"
+    return f"Kubernetes {text} has no {START_ORDINAL.name}, which all groups require: upgrade the cluster to 1.{OLDEST} or newer"
 
 
 def untested(text: str) -> str:

@@ -1,8 +1,8 @@
 """The format of recreation records, which describe the last recreation of a group (docs/adr/0003). Pure.
 
-It is a ControllerRevision without revision key, so that it is not treated as a revision, and is named after the leader
-pod. Its content is stored in annotations. Other users may be allowed to write ControllerRevisions, so an unreadable
-record counts as absent.
+A record is a ControllerRevision without a revision key, so that it is not treated as a revision, and is named after
+the leader pod. Its content is stored in annotations. Other users may be allowed to write ControllerRevisions, so an
+invalid record counts as absent.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The annotation settings of a LeaderWorkerSet for progress tracking and completion (docs/adr/0026).
 
-In: annotations. Out: the settings, and the errors of invalid annotations. An invalid annotation that was stored without
-the webhook counts as absent. Without annotations, progress is not tracked, and groups do not complete.
+Input: annotations. Output: the settings, and the errors of invalid annotations. An invalid annotation that was stored
+without the webhook counts as absent. Without annotations, progress is not tracked, and groups do not complete.
 """
 
 from collections.abc import Iterator, Mapping
@@ -90,13 +90,13 @@ def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
     recreates = lws.spec.leader_worker_template.restart_policy.recreates
     match name:
         case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.annotations:
-            return f"needs the annotation {labels.PROGRESS_TIMEOUT}"
+            return f"requires the annotation {labels.PROGRESS_TIMEOUT}"
         case labels.ON_HANG if not recreates:
-            return "needs a restartPolicy that recreates groups"
+            return "requires a restartPolicy that recreates groups"
         case labels.RUN_TO_COMPLETION if lws.spec.group_identity.is_hash:
             return "groups with random keys cannot run to completion: use groupIdentity Ordinal"
         case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if labels.RUN_TO_COMPLETION not in lws.annotations:
-            return f"needs the annotation {labels.RUN_TO_COMPLETION}"
+            return f"requires the annotation {labels.RUN_TO_COMPLETION}"
     return None
 
 

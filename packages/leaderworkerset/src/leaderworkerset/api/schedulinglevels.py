@@ -1,7 +1,7 @@
 """`spec.scheduling`, which configures the scheduling of pods as a group by kube-scheduler (N-API-10).
 
-It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Only the level
-whose field is present is active. Absent fields stay None.
+It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Only the
+level whose field is present is active. Absent fields are None.
 """
 
 from kuberuntime.objects.meta import JSONObject

@@ -1,8 +1,8 @@
 """Builds the OpenAPI schema of the LeaderWorkerSet types for the CRD.
 
-Types come from the field tables (`fieldtypes`). The tables here add the missing parts: fields that may be absent
-although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), atomic objects, and the rules of the
-LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared, so do not modify the result.
+Types are defined in the field tables (`fieldtypes`). The tables in this module add optional fields that Go always
+writes, defaults (R-API-7), keys of lists (R-API-8), atomic objects, and the validation rules of LeaderWorkerSet
+fields (contract 1.2). Schemas are shared, so do not modify the result.
 """
 
 from enum import StrEnum

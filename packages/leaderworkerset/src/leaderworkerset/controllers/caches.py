@@ -1,6 +1,7 @@
 """Declares caches, and opens each selection once, even if several controllers read it.
 
-In: the declarations of all controllers. Out: one informer for each selection, with the indexes of all its readers.
+Input: the declarations of all controllers. Output: one informer for each selection, with the indexes of all its
+readers.
 """
 
 import asyncio
@@ -19,8 +20,8 @@ from kuberuntime.policyrules import Permission
 class Cache(Struct, frozen=True):
     """Objects that are cached, with the cached fields and the indexes.
 
-    An `optional` cache is empty if the API server does not serve the kind; other caches wait for the kind. If `served`
-    is given, the kind is requested again only while that event is set, by a controller that watches CRDs.
+    An `optional` cache is empty if the API server does not serve the kind. Other caches wait for the kind. If
+    `served` is set, the kind is requested again only while that event is set, by a controller that watches CRDs.
     """
 
     what: Selection

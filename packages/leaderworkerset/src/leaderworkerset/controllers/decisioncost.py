@@ -1,12 +1,12 @@
 """Determines whether a reconciliation is so expensive that it must run in a thread.
 
-In: the JSON documents that the decision reads, and a number of small values. Out: whether their total size exceeds a
-limit. The size of a document is the size of its encoding, which runs in C and usually takes microseconds. The
-measurement stops at the limit, so it takes at most 3 ms (1.5 MiB). The last sizes are cached, because a rollout needs
-the size of the same LeaderWorkerSet and revision thousands of times.
+Input: the JSON documents that the decision reads, and a number of small values. Output: whether their total size
+exceeds a limit. The size of a document is the size of its encoding, which runs in C and usually takes microseconds.
+The measurement stops at the limit, so it takes at most 3 ms (1.5 MiB). The last sizes are cached, because a rollout
+needs the size of the same LeaderWorkerSet and revision thousands of times.
 
-A decision is a pure function of immutable values, so it may run in any thread. A LeaderWorkerSet of the largest size
-for etcd (1.5 MiB) takes some hundred milliseconds per decision; on the event loop it would block all others.
+A reconciliation is a pure function of immutable values, so it can run in any thread. A LeaderWorkerSet of the maximum
+size in etcd (1.5 MiB) requires several hundred milliseconds, which would block the event loop.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
 """The gang gate controller, which observes nodes and pods and calls the core (`core/gang/gate.py`).
 
-It has one key, because groups compete for the same nodes. So there is one decision at a time, and its writes are
-observed before the next. It watches all pods of the cluster that have not ended, and all nodes, and keeps few fields of
-each. Only a manager whose configuration enables the built-in gate runs it. The sums of pod requests on each node are
-updated with each change.
+It has one key, because groups compete for the same nodes. Only one plan is executed at a time, and its writes are
+observed before the next one. The controller watches all running pods in the cluster and all nodes, and caches few of
+their fields. It runs only in a manager whose configuration enables the built-in gate. The sums of pod requests on
+each node are updated after each change.
 """
 
 import asyncio

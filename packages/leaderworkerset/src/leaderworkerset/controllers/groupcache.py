@@ -1,8 +1,8 @@
 """The state of all groups, updated after each change, so that a reconciliation does not read pods.
 
-In: changes of pods, StatefulSets and recreation records. Out: the groups of one LeaderWorkerSet as values, and their
-summary. A change is processed only for its own group, regardless of the number of groups. The groups of a
-LeaderWorkerSet are tracked from its first request on, so that unrelated pods with the same labels cost nothing.
+Input: changes of pods, StatefulSets and recreation records. Output: the groups of one LeaderWorkerSet as values, and
+their summary. A change is processed only for its own group, regardless of the number of groups. The groups of a
+LeaderWorkerSet are tracked from its first request on, so that unrelated pods with the same labels has no cost.
 """
 
 from collections.abc import Mapping

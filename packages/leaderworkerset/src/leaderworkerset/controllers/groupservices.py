@@ -1,7 +1,7 @@
 """Reads the Services of groups without workers from the API server if their owner in the cache is different.
 
-A larger group whose own Service is in conflict gets no workers, so it is not ready. A group of one pod becomes ready
-without its Service. A Service with a different owner may lack the label that the cache selects.
+A larger group with a Service conflict has no workers, so it is not ready. A group of one pod becomes ready without
+its Service. A Service with a different owner might not have the label that the cache selects.
 """
 
 from collections.abc import Iterable

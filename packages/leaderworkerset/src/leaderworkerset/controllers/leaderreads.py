@@ -15,8 +15,8 @@ A worker StatefulSet that disappeared is recreated unless its leader was deleted
 each new StatefulSet would belong to a deleted leader. The garbage collector would delete it, and its pods would delay
 the cache further.
 
-A new leader of the manager replicas does not know the source of the last apply of the leader StatefulSet or Deployment.
-Caches keep only a few of its fields, so it is read completely once, and applied only if it differs.
+After a manager replica becomes the leader, the source of the last apply of the leader StatefulSet or Deployment is
+unknown. Caches contain only a few of its fields, so it is read completely once, and applied only if it differs.
 
 A finalizer keeps evidence. A namespace that is being deleted waits for its pods before its LeaderWorkerSets are
 deleted, so it would wait for evidence forever. Namespaces are not cached.

@@ -1,7 +1,7 @@
 """Tracks nodes that are closed for maintenance and the groups that must be moved, if maintenance is enabled.
 
-Groups whose leader is marked leave their nodes, whether or not the nodes are closed. The separate declaration of the
-pods, which the controllers already read, adds an index and the tolerations.
+Groups whose leader is marked are moved, even if their nodes are not closed. The separate declaration of the pods,
+which the controllers already read, adds an index and the tolerations.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -62,12 +62,12 @@ class LeaderWorkerSetMetrics:
         self._metrics, self._moves_by = metrics, configured.get(names.MOVES)
         registry = CollectorRegistry()
         self._recreations = Counter(
-            "lws_group_recreations_total", "Groups recreated, by cause.", ("cause",), registry=registry
+            "lws_group_recreations_total", "Total number of group recreations by cause.", ("cause",), registry=registry
         )
-        self._moves = Counter("lws_group_moves_total", "Groups moved off nodes.", registry=registry)
+        self._moves = Counter("lws_group_moves_total", "Total number of groups moved from nodes.", registry=registry)
         self._ready = Histogram(
             "lws_time_to_ready_seconds",
-            "From the creation of a LeaderWorkerSet, or since it was last available, until all its groups are ready.",
+            "Time from the creation of a LeaderWorkerSet, or since it was last available, until all groups are ready.",
             buckets=READY_SECONDS,
             registry=registry,
         )
@@ -125,7 +125,9 @@ class IgnoredCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return the current metric."""
         ignored = CounterMetricFamily(
-            "lws_ignored_objects", "Versions of objects that cannot be read, and count as absent.", labels=("resource",)
+            "lws_ignored_objects",
+            "Total number of unreadable object versions, which count as absent.",
+            labels=("resource",),
         )
         tally: Tally[str] = Tally()
         for informer in self._informers:
@@ -145,7 +147,9 @@ class StatusCollector(Collector):
         """Return the current metrics."""
         place = ("namespace", "leaderworkerset")
         groups = GaugeMetricFamily("lws_groups", "Groups by state.", labels=(*place, "state"))
-        progress = GaugeMetricFamily("lws_rollout_progress", "Updated groups of the desired ones.", labels=place)
+        progress = GaugeMetricFamily(
+            "lws_rollout_progress", "Fraction of desired groups that are updated.", labels=place
+        )
         totals = GaugeMetricFamily("lws_leaderworkersets", "LeaderWorkerSets by condition.", labels=("condition",))
         tally: Tally[str] = Tally()
         for lws in self._store.list():
@@ -176,11 +180,13 @@ class RecreationCollector(Collector):
         """Return the current metrics."""
         place = ("namespace", "leaderworkerset")
         failing = GaugeMetricFamily(
-            "lws_groups_failing", "Groups that failed and are not recreated now, by state.", labels=(*place, "state")
+            "lws_groups_failing",
+            "Number of failed groups that are not being recreated, by state.",
+            labels=(*place, "state"),
         )
         in_a_row = GaugeMetricFamily(
             "lws_group_recreations_in_a_row",
-            "The most recreations in a row that a group of the current revision had last.",
+            "Maximum number of consecutive recreations of a group with the current revision.",
             labels=place,
         )
         for lws in self._leaderworkersets.list():
@@ -218,7 +224,9 @@ class MoveCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return the current metric."""
         waiting = GaugeMetricFamily(
-            "lws_groups_to_move", "Groups that wait to be moved off nodes.", labels=("namespace", "leaderworkerset")
+            "lws_groups_to_move",
+            "Number of groups waiting to be moved from nodes.",
+            labels=("namespace", "leaderworkerset"),
         )
         for lws in self._store.list():
             if meta.is_condition_true(lws, MOVE_IN_PROGRESS.type):

@@ -231,9 +231,9 @@ class PodDriver(Driver):
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
         """Map an added LeaderWorkerSet to its leader pods, which might have been observed before.
 
-        A change of its restart settings may also end the wait of a group, or recreate an exhausted group. A change of
-        the termination settings affects the workers of terminating leaders. A change of startupPolicy affects the
-        workers of leaders that are not ready.
+        A change to its restart settings can also resume a group, or recreate an exhausted group. A change to the
+        termination settings affects the workers of terminating leaders. A change to startupPolicy affects the workers
+        of leaders that are not ready.
         """
         if change.new is None or (change.old is not None and _settings(change.old) == _settings(change.new)):
             return ()

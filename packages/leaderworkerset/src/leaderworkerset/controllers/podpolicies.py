@@ -1,7 +1,7 @@
 """The controller of the pod admission policy in kube-apiserver (`core/admission/podpolicy.py`).
 
-It has one key. It follows the policy, its binding, and the configuration of the webhooks. Only a manager whose
-configuration allows policies runs it; if the API server does not serve them, it does nothing.
+It has one key, and watches the policy, its binding, and the webhook configurations. It runs only in a manager whose
+configuration allows policies. If the API server does not serve policies, it has no effect.
 """
 
 from collections.abc import Sequence

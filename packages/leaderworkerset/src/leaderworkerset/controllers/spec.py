@@ -1,7 +1,7 @@
 """A controller as a value, with its name, its caches, its driver factory, and its permissions.
 
-In: declarations. Out: the input of `manager/controllers.py`, which runs controllers, and of `lws install`, which builds
-roles.
+Input: declarations. Output: the input of `manager/controllers.py`, which runs controllers, and of `lws install`,
+which builds roles.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """Finds terminating groups with random keys, whose leaders are terminating or deleted.
 
-In: all changes of pods and of worker StatefulSets, whose controller may create pods while they exist. Out: the leader
-names of such groups of a LeaderWorkerSet, and the time by which the last pod of each group must have exited. Only
-groups with random keys are tracked.
+Input: all changes of pods and of worker StatefulSets, whose controller may create pods while they exist. Output: the
+leader names of such groups of a LeaderWorkerSet, and the time by which the last pod of each group must have exited.
+Only groups with random keys are tracked.
 """
 
 from collections.abc import Collection, Mapping

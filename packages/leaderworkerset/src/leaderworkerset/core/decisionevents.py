@@ -80,7 +80,7 @@ deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "
 
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
     """Return the event for an ignored object. It regards the LeaderWorkerSet, or the object if that is unknown."""
-    note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
+    note = f"{obj['kind']} {meta.name(obj)} {why} and is ignored: correct or delete it"
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 

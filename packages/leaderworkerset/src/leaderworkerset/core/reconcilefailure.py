@@ -19,8 +19,8 @@ from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, FAILED, PROGRESS
 REASON: Final = "ReconcileFailed"
 """The reason of `PROGRESSING` after a failed reconciliation, and of `AVAILABLE` if it changed to False."""
 
-NOT_WRITTEN: Final = "An object of the set could not be written or deleted: an event or the log of the manager names it"
-NOT_DECIDED: Final = "The set could not be compared with its objects: the log of the manager has the error"
+NOT_WRITTEN: Final = "An object of the set could not be written or deleted: see the events and the manager log"
+NOT_DECIDED: Final = "The set could not be reconciled: see the error in the manager log"
 NOT_READ: Final = "The set cannot be read: {error}"
 
 LONGEST: Final = 1024

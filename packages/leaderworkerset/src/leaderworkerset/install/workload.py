@@ -1,7 +1,7 @@
 """Builds the Deployment, Services, ConfigMap, Secret and other workload objects of the manager (contract 12.6).
 
-The pod follows Pod Security `restricted`: no root, no capabilities, no privilege escalation, a read-only root file
-system. `/tmp` is in memory, because certificate keys are written there for the TLS library.
+The pod meets the Pod Security level `restricted`. It has no root user, no capabilities, no privilege escalation, and
+a read-only root file system. `/tmp` is in memory, because certificate keys are written to files for the TLS library.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Defines a kind with its CRD, controllers, webhooks, and metrics.
 
-In: the declarations of the packages `api`, `controllers` and `webhooks`. Out: the parts of the registry
+Input: the declarations of the packages `api`, `controllers` and `webhooks`. Output: the parts of the registry
 (`registry.py`).
 """
 

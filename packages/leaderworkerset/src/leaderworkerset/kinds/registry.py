@@ -1,6 +1,7 @@
 """The kinds of one process, with their controllers, webhooks, metrics and CRDs.
 
-In: kinds. Out: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are unique.
+Input: kinds. Output: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are
+unique.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,4 +88,4 @@ class Registry(Struct, frozen=True):
 def _check_unique(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{what} {twice[0]!r} is registered twice: give every {what} a name of its own")
+        raise ValueError(f"{what} {twice[0]!r} is registered twice: each {what} must have a unique name")

@@ -1,6 +1,6 @@
 """Runs all controllers in one process, with shared caches, an executor and an event recorder.
 
-In: kinds and a client. The controllers run until cancelled or stopped. When stopped, they do not start reconciles,
+Input: kinds and a client. The controllers run until cancelled or stopped. When stopped, they do not start reconciles,
 finish those in progress, write their last events and return. With leader election, they run while the lease is held.
 """
 
@@ -138,12 +138,12 @@ class Controllers:
             async with timeouts.within(FINISH_SECONDS):
                 await asyncio.gather(*(controller.stop() for controller in self._controllers))
         except TimeoutError:
-            log.warning("reconciliations were cut off", after=FINISH_SECONDS)
+            log.warning("reconciliations were interrupted", after=FINISH_SECONDS)
         try:
             async with timeouts.within(FINISH_SECONDS):
                 await self._recorder.flush()
         except TimeoutError:
-            log.warning("events were lost: the API server did not take them in time", after=FINISH_SECONDS)
+            log.warning("events were dropped because the API server did not accept them in time", after=FINISH_SECONDS)
 
 
 def _build(

@@ -1,8 +1,8 @@
 """Parses flags like Go's `flag` package, with one or two dashes, `-f=v` or `-f v`, and booleans `-f` or `-f=false`.
 
-In: arguments and a table of flags. Out: the given values, so that a caller can distinguish a given flag from a default.
-Errors have Go's texts. Unlike in Go, an argument that is not a flag is rejected, because Go reads `--leader-elect
-false` as true.
+Input: arguments and a table of flags. Output: the specified values, so that a caller can distinguish them from
+defaults. Errors have Go's messages. Unlike in Go, an argument that is not a flag is rejected, because Go parses
+`--leader-elect false` as true.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -55,9 +55,9 @@ async def check(client: Client) -> None:
     try:
         version = await read(client)
     except KubeError as error:
-        log.debug("version of Kubernetes not read", error=str(error))
+        log.debug("failed to read the Kubernetes version", error=str(error))
         return
     if reason := kubernetesfeatures.too_old(version):
         raise UnsupportedKubernetesError(reason)
     if text := kubernetesfeatures.untested(version):
-        log.warning("Kubernetes not tested", text=text, missing=kubernetesfeatures.degraded(version))
+        log.warning("untested Kubernetes version", text=text, missing=kubernetesfeatures.degraded(version))

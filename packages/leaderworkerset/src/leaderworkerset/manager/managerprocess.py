@@ -74,10 +74,10 @@ API_REQUESTS: Final = "lws_api_requests_total"
 """The metric for the number of requests by verb and resource."""
 
 GANGS: Final = "gang schedulers are not detected"
-WEBHOOKS: Final = "webhooks do not serve"
-CACHES: Final = "caches are not filled"
-SILENT: Final = "watches are silent: the API server sends no changes"
-ELSEWHERE: Final = "the webhook configurations lead to the manager of another namespace"
+WEBHOOKS: Final = "webhooks are not being served"
+CACHES: Final = "caches have not synced"
+SILENT: Final = "watches are silent: the API server does not send changes"
+ELSEWHERE: Final = "the webhook configurations refer to the manager in a different namespace"
 """The readiness probe messages for components that are not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

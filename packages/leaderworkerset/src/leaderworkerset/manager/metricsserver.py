@@ -90,14 +90,14 @@ class CertificateEnds:
     def __init__(self, metrics: Metrics, work: CertificateSubprocess) -> None:
         self._work = work
         registry = CollectorRegistry()
-        self._ends = Gauge(NAME, "When the certificate of a server ends.", ("server",), registry=registry)
+        self._ends = Gauge(NAME, "Expiration time of the server certificate.", ("server",), registry=registry)
         metrics.register(self._ends)
 
     async def note(self, server: str, chain: bytes) -> None:
         """Record the current PEM certificate of a server. Its expiration time is NaN if only OpenSSL can parse it."""
         end = await self._work.find_end(chain)
         if end is None:  # OpenSSL accepts more formats, and a metric must not stop a server
-            log.warning("the end of a certificate is not known", server=server)
+            log.warning("unknown certificate expiration time", server=server)
         self.record(server, end)
 
     def record(self, server: str, end: datetime | None) -> None:

@@ -32,11 +32,11 @@ class PolicyRemoval:
             try:
                 await self._remove()
             except ForbiddenError as error:
-                log.info("the policy of pods cannot be read", error=str(error))
+                log.info("failed to read the pod admission policy", error=str(error))
                 return
             except KubeError as error:
                 failures += 1
-                log.debug("the policy of pods was not removed", error=str(error))
+                log.debug("failed to delete the pod admission policy", error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
@@ -47,4 +47,4 @@ class PolicyRemoval:
             obj = await self._client.find(kind, podpolicy.KEY)
             if obj is not None and metadata.is_installed(obj):
                 await self._client.delete(kind, podpolicy.KEY)
-                log.info("removed the policy of pods", kind=kind.kind, name=podpolicy.NAME)
+                log.info("deleted the pod admission policy", kind=kind.kind, name=podpolicy.NAME)

@@ -1,9 +1,9 @@
 """Reads the TLS profile and the number of control plane nodes of an OpenShift cluster (R-OP-12, R-OP-28).
 
-In: the objects `cluster` of `apiservers` and `infrastructures`. Out: the section `tls` of the manager's configuration,
-and the times of the operator's lease. A cluster without a profile has the intermediate profile. The same applies if a
-cluster has unrelated kinds with these names. Suites that the manager does not support (finite-field Diffie-Hellman and
-3DES) are omitted.
+Input: the objects `cluster` of `apiservers` and `infrastructures`. Output: the section `tls` of the manager's
+configuration, and the times of the operator's lease. A cluster without a profile has the intermediate profile. The
+same applies if a cluster has unrelated kinds with these names. Suites that the manager does not support (finite-field
+Diffie-Hellman and 3DES) are omitted.
 """
 
 from collections.abc import Iterable

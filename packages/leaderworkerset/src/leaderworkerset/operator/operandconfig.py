@@ -1,9 +1,9 @@
 """Builds the operand's configuration file with certificate issuer, TLS profile, restarts, and overrides.
 
-The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON, and `lws.x-k8s.io/pod-admission` the
-field `podAdmission`. `spec.unsupportedConfigOverrides`
-is a JSON merge patch (RFC 7386) that is applied to the file last (R-OP-41). The result is decoded like in the manager;
-a file that it would reject is an error here, before any pod is replaced.
+The annotation `lws.x-k8s.io/group-restarts` contains the section `groupRestarts` as JSON, and
+`lws.x-k8s.io/pod-admission` the field `podAdmission`. `spec.unsupportedConfigOverrides` is a JSON merge patch (RFC
+7386) that is applied to the file last (R-OP-41). The result is decoded as in the manager. If the manager would reject
+it, an error is raised before any pod is replaced.
 """
 
 from typing import Final

@@ -198,7 +198,7 @@ class OperatorDriver(Driver):
     async def plan(self, key: ObjectKey) -> Plan:
         """Reconcile the object `cluster`. Objects with other names can be stored, but are ignored (R-OP-2)."""
         if key != SINGLETON:
-            log.warning("ignored: only the object named cluster counts", object=str(key))
+            log.warning("ignored: only the object named cluster is supported", object=str(key))
             return Plan()
         observed = self.observe()
         if observed.cluster is not None and operatorstatus.may_become_available(observed.cluster, observed.deployment):

@@ -87,7 +87,7 @@ def build_metrics(meter: Meter) -> KindMetrics:
 
     own = CollectorRegistry()
     names = ("major", "minor", "gitCommit", "gitVersion")
-    gauge = Gauge("openshift_lws_operator_build_info", "The build of the operator.", names, registry=own)
+    gauge = Gauge("openshift_lws_operator_build_info", "Build information of the operator.", names, registry=own)
     version = buildinfo.version()
     major, minor = version.removeprefix("v").split(".")[:2]
     gauge.labels(major, minor, buildinfo.commit(), version).set(1)
@@ -136,7 +136,7 @@ class OperatorServer(AlwaysReady):
     async def _ready(self, _request: web.Request) -> web.Response:
         if self._leading.is_ready:
             return web.Response(text="ok")
-        return web.Response(status=503, text="not ready: caches are not filled")
+        return web.Response(status=503, text="not ready: caches have not synced")
 
 
 async def _alive(_request: web.Request) -> web.Response:
@@ -230,9 +230,7 @@ class OperatorProcess:
             async with timeouts.within(TOPOLOGY_SECONDS):
                 return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
         except (KubeError, TimeoutError) as error:
-            log.debug(
-                "the topology is not known: the times of a cluster that is not OpenShift are taken", error=str(error)
-            )
+            log.debug("unknown topology; using the default lease settings", error=str(error))
             return {}
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
@@ -256,7 +254,7 @@ async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
     while not changed:
         await asyncio.sleep(COMPARE_SECONDS)
         changed = [path for path, then, now in zip(paths, first, contents(paths), strict=True) if then != now]
-    log.info("ending: a file changed", files=changed)
+    log.info("stopping: a file changed", files=changed)
     stopped.set()
 
 

@@ -179,7 +179,10 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
         return _condition(OperatorCondition.AVAILABLE, "True", AS_EXPECTED)
     state = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
     return _condition(
-        OperatorCondition.AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {state}"
+        OperatorCondition.AVAILABLE,
+        "False",
+        "DeploymentUnavailable",
+        f"the manager is not available: its Deployment {state}",
     )
 
 
@@ -200,11 +203,9 @@ def _upgradeable(desired: OperatorSettings) -> JSONObject:
 
 def _deletes(outcome: SyncOutcome) -> JSONObject:
     """Build the condition that describes the effect of `lws.x-k8s.io/delete-crds`."""
-    ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: annotate each definition with it as well"
+    ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: add the annotation also to each CRD"
     if outcome.terminating:
-        text = (
-            f"deleting this object deletes {', '.join(outcome.terminating)}, and with them all objects of these kinds"
-        )
+        text = f"deleting this object deletes {', '.join(outcome.terminating)}and all objects of these kinds"
         return _condition(
             OperatorCondition.DELETES_DEFINITIONS,
             "True",

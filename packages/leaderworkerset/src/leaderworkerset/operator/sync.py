@@ -54,7 +54,7 @@ MISSING: Final = (
     "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
     " or annotate this object with lws.x-k8s.io/certificates: internal"
 )
-NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
+NO_MONITOR: Final = "metrics are not scraped: the cluster does not serve ServiceMonitor of monitoring.coreos.com/v1"
 
 PROBE_AGAIN: Final = 1.0
 """The interval in seconds for probing webhooks of running managers, because network changes are not watched."""
@@ -227,7 +227,7 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
-            text = f"secret {meta.namespace(obj)}/{secret} lacks tls.crt or tls.key: cert-manager has not issued"
+            text = f"secret {meta.namespace(obj)}/{secret} does not contain tls.crt and tls.key: cert-manager has not issued"
             return objects[: index + 1], f"{text} certificate {meta.name(obj)} yet"
     return objects, ""
 
@@ -290,7 +290,9 @@ def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
 
 
 def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:
-    event = _event("Normal", f"{kind.kind}Deleted", f"Deleted {title(kind, obj)} because it is not desired", place)
+    event = _event(
+        "Normal", f"{kind.kind}Deleted", f"Deleted {title(kind, obj)} because it is no longer required", place
+    )
     return guarded_delete(kind, obj, on_success=(event,))
 
 

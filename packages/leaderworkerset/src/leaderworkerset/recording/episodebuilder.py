@@ -50,7 +50,7 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
     """
     member = next((pod for pod in traces.pods if place_of(pod) is not None), None)
     if member is None:
-        raise ValueError("no pod of an episode has the labels of a group")
+        raise ValueError("no pod in the episode has group labels")
     ranks = tuple(sorted(_ranks(traces, mask), key=lambda rank_end: (rank_end.rank, rank_end.pod)))
     record = recreationrecord.read(traces.record)
     recorded_name = record.failure.pod if record else ""

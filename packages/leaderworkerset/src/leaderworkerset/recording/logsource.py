@@ -142,7 +142,7 @@ class ApiLogs:
     def _done(self, uid: str, task: asyncio.Task[None]) -> None:
         del self._reading[uid]
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("logs were not read", uid=uid, exc_info=error)
+            log.error("failed to read logs", uid=uid, exc_info=error)
 
     async def _read(self, pod: JSONObject, size: int) -> None:
         uid = meta.uid(pod)
@@ -174,7 +174,7 @@ class ApiLogs:
         except KubeError as error:
             self._fault(meta.uid(pod), str(error))
         except TimeoutError:
-            self._fault(meta.uid(pod), f"no answer within {DEADLINE:g} s")
+            self._fault(meta.uid(pod), f"no response within {DEADLINE:g} s")
         finally:  # a partial log is better than no log
             self._keep((meta.uid(pod), run.container), run.identity, text)
 

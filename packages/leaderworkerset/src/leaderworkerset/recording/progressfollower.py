@@ -6,7 +6,7 @@ no progress for the time that its set specifies. The logs show which rank has be
 local cluster, the recorder also detects what each rank waits for. This is a second annotation, written once for each
 hang. The pod controller recreates the group if configured.
 
-State is stored only in annotations and logs. A new process reads the end of the logs again.
+State is stored only in annotations and logs. A new process rereads the end of the logs.
 """
 
 import asyncio
@@ -182,7 +182,9 @@ class ProgressFollower:
             uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None
         ]
         if len(leader_uids) > MOST_LEADERS and not self._was_full:
-            log.warning("progress of further leaders is not followed", followed=MOST_LEADERS, leaders=len(leader_uids))
+            log.warning(
+                "progress of additional leaders is not tracked", followed=MOST_LEADERS, leaders=len(leader_uids)
+            )
         self._was_full = len(leader_uids) > MOST_LEADERS
         followed_uids = set(_in_turns(leader_uids, self._leaders)[:MOST_LEADERS])
         for uid in [uid for uid, task in self._tasks.items() if uid not in followed_uids or task.done()]:
@@ -200,7 +202,7 @@ class ProgressFollower:
                     tasks.create_task(self._read(pod, name, leader.steps))
                 tasks.create_task(self._keep(uid, leader))
         except* Exception:  # must not fail, because objects can contain any values
-            log.exception("progress of a leader is not followed", pod=str(meta.key(pod)))
+            log.exception("failed to track the progress of a leader", pod=str(meta.key(pod)))
 
     async def _read(self, pod: JSONObject, container: str, steps: Steps) -> None:
         """Read a container log, starting at its last lines, and continue after restarts and lost connections."""
@@ -215,7 +217,7 @@ class ProgressFollower:
                         for line in lines.feed(chunk):
                             newest = _add(steps, line) or newest
             except KubeError as error:
-                log.debug("a log was not followed", pod=str(meta.key(pod)), error=str(error))
+                log.debug("failed to read a log", pod=str(meta.key(pod)), error=str(error))
             pause = FIRST_PAUSE if newest > before else min(pause * 2, LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
@@ -227,7 +229,7 @@ class ProgressFollower:
             try:
                 await self._write_news(leader)
             except KubeError as error:
-                log.debug("progress was not written", pod=str(meta.key(leader.pod)), error=str(error))
+                log.debug("failed to write progress", pod=str(meta.key(leader.pod)), error=str(error))
 
     async def _write_news(self, leader: _Leader) -> None:
         newest, settings = leader.steps.newest, self._sets.get(_set_of(leader.pod), runsettings.OFF)

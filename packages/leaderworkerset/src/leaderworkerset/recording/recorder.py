@@ -253,9 +253,9 @@ class Recorder:
             async with self._of_groups.setdefault(members.key, asyncio.Lock()):
                 await self._keep(leader_uid, members)
         except (KubeError, OSError, ValueError) as error:
-            log.warning("a failure of a group was not recorded", leader_uid=leader_uid, error=str(error))
+            log.warning("failed to record a group failure", leader_uid=leader_uid, error=str(error))
         except Exception:  # must not fail, because objects can contain any values
-            log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
+            log.exception("failed to record a group failure", leader_uid=leader_uid)
         del self._recording[leader_uid]
         if leader_uid in self._due:  # it failed again in the meantime
             self._waiting.put(members.key.namespace, leader_uid)
@@ -293,8 +293,8 @@ class Recorder:
         if self._reads_secrets:
             secrets = await self._list(Selection(SECRETS, namespace), notes)
         if notes or not self._reads_secrets:
-            reason = notes[0] if notes else "the recorder may not read Secrets"
-            notes = [f"{reason}: values of Secrets are masked only where they look like some"]
+            reason = notes[0] if notes else "the recorder lacks permission to read Secrets"
+            notes = [f"{reason}: values of Secrets are masked only if they have the form of a secret"]
         logs, missing = await self._logs.read(pods)
         uids: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
         traces = GroupObservation(
@@ -330,7 +330,7 @@ class Recorder:
                 events += [event for event in page.items if (event.get("involvedObject") or {}).get("uid") in uids]
                 if not (token := page.token):
                     return events
-            notes.append(f"of the events of the namespace only {MOST_EVENTS} were searched")
+            notes.append(f"only {MOST_EVENTS} events in the namespace were searched")
         except KubeError as error:
             notes.append(f"{CORE_EVENTS.plural} could not be read: {error}")
         return events
@@ -368,7 +368,7 @@ def _apart(subscriber: Subscriber, change: Change) -> None:
     try:
         subscriber(change)
     except Exception:  # must not fail, because objects can contain any values
-        log.exception("an object is not recorded", key=str(meta.key(change.object)))
+        log.exception("failed to process an object", key=str(meta.key(change.object)))
 
 
 def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:

@@ -1,7 +1,8 @@
 """Waits for the leader or all ranks of the group: `python -m leaderworkerset.rendezvous leader --port 29500`.
 
-In: the variables that every container of a group has, and arguments. Out: exit code 0 when they were met; otherwise one
-line on standard error, the same in the container's termination message, and the exit code of an `FailureReason`.
+Input: the variables that every container of a group has, and arguments. Output: exit code 0 when they were met;
+otherwise one line on standard error, the same in the container's termination message, and the exit code of an
+`FailureReason`.
 """
 
 import argparse
@@ -148,7 +149,8 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
     address, size, own = read_group(environment)
     if arguments.size not in (None, size):
         raise RendezvousError(
-            FailureReason.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
+            FailureReason.WRONG_SIZE,
+            f"the application expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}",
         )
     ranks = range(size) if arguments.whom == "all" else (0,)
     names = {rank: name_of(rank, address) for rank in ranks if rank != own}
@@ -203,12 +205,12 @@ def count(text: str) -> int:
 def read_arguments() -> argparse.Namespace:
     """Return the parsed arguments. If they are invalid, exit with code 2."""
     parser = argparse.ArgumentParser(prog="python -m leaderworkerset.rendezvous", description=__doc__)
-    parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the form for shells")
+    parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the shell variant")
     parser.add_argument(
-        "--port", type=port, help="at which they must listen; without it their names must have addresses"
+        "--port", type=port, help="port on which they must listen; without it, only their names are resolved"
     )
     parser.add_argument("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="600 by default")
-    parser.add_argument("--size", type=count, help="how many ranks the program expects in its group")
+    parser.add_argument("--size", type=count, help="number of ranks that the application expects in its group")
     return parser.parse_args()
 
 

@@ -44,23 +44,23 @@ _TABLE = {
         "check that it listens on this port on all addresses, not only on 127.0.0.1, and increase --timeout if it loads longer",
     ),
     FailureReason.SILENT: (
-        "its port does not answer",
+        "its port does not respond",
         "check whether a NetworkPolicy, a firewall or a lost node blocks the connection",
     ),
     FailureReason.WRONG_SIZE: (
-        "the group has another size than the program expects",
+        "the group size differs from the size that the application expects",
         "set --size and spec.leaderWorkerTemplate.size to the same number",
     ),
     FailureReason.NO_DNS: (
-        "its name cannot be looked up, as no name server answers",
+        "its name cannot be resolved, because no name server responds",
         "on a cluster of this machine, which has none, its pod does not exist; elsewhere see whether the cluster's DNS runs, and whether a NetworkPolicy lets the pod reach it",
     ),
     FailureReason.NO_GROUP: (
-        "the variables of a group are not set",
+        "the environment variables of a group are not set",
         "run it in a pod of a LeaderWorkerSet, and pass LWS_LEADER_ADDRESS, LWS_GROUP_SIZE and LWS_WORKER_INDEX on to it",
     ),
     FailureReason.NO_TOOLS: (
-        "the image lacks a program that it needs",
+        "the image does not contain a required command",
         "add getent or nslookup, and for ports bash with timeout, or nc; or use the Python variant",
     ),
 }

@@ -20,8 +20,8 @@ words_of() {
     80) echo "its name does not exist" ;;
     81) echo "its name has no address" ;;
     82) echo "its port is closed" ;;
-    83) echo "its port does not answer" ;;
-    85) echo "its name cannot be looked up, as no name server answers" ;;
+    83) echo "its port does not respond" ;;
+    85) echo "its name cannot be resolved, because no name server responds" ;;
     esac
 }
 
@@ -143,7 +143,7 @@ is_number "$size" || end 86 "LWS_GROUP_SIZE is '$size', not a number" "$(advice_
 is_number "$own" || end 86 "LWS_WORKER_INDEX is '$own', not a number" "$(advice_of 86)"
 [ "$own" -lt "$size" ] || end 84 "LWS_WORKER_INDEX ($own) must be less than LWS_GROUP_SIZE ($size)" "$(advice_of 84)"
 [ "${expected:-$size}" -eq "$size" ] ||
-    end 84 "the program expects $expected ranks (--size), LWS_GROUP_SIZE is $size" "$(advice_of 84)"
+    end 84 "the application expects $expected ranks (--size), LWS_GROUP_SIZE is $size" "$(advice_of 84)"
 has getent || has nslookup || end 87 "there is neither getent nor nslookup" "$(advice_of 87)"
 if [ -n "$port" ] && ! has nc && ! { has bash && has timeout; }; then
     end 87 "there is neither nc nor bash with timeout" "$(advice_of 87)"

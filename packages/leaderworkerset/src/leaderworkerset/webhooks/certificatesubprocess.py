@@ -35,8 +35,8 @@ class RotationStep(StrEnum):
 
     KEEP = "keep"
     RENEW_CERTIFICATE = "renew the serving certificate"
-    RENEW_AUTHORITY = "renew the authority"
-    DROP_AUTHORITIES = "trust authorities with an invalid serial number no longer"
+    RENEW_AUTHORITY = "renew the CA"
+    DROP_AUTHORITIES = "remove CAs with an invalid serial number"
 
 
 class Rotate(Struct, frozen=True, tag=True):
@@ -131,7 +131,7 @@ class WorkerProcess:
                 raise
             if not answer.endswith(b"\n"):
                 self._process = None
-                raise ChildProcessError(f"the process for certificates exited with code {await process.wait()}")
+                raise ChildProcessError(f"the certificate process exited with code {await process.wait()}")
             self._ending = asyncio.get_running_loop().call_later(IDLE, self._end)
             return answer
 

@@ -1,8 +1,8 @@
 """Builds the two webhook configurations (contract 12.3, R-WHC-1).
 
-Their names are the same for every installation, because a cluster has one set of them, and the manager finds them by
-name to write its CA. API servers call configurations in the order of their names, so that ours follow those of Kueue
-(R-KQ-10).
+Their names are the same for every installation, because a cluster has only one set of configurations, and the manager
+finds them by name to write its CA. API servers call configurations in the order of their names, so that these are
+called after those of Kueue (R-KQ-10).
 """
 
 import base64

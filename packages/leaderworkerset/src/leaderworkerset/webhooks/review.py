@@ -1,8 +1,8 @@
 """Decodes AdmissionReview v1 requests, and encodes responses.
 
-Bytes come in, bytes go out. A decision is a function that returns the object to store for a `Review`, or raises an
-error, which determines the code: 400 for a wrong type (R-DEF-7), and 403 for a denial (R-ADM-1, contract 10.2). Every
-response is an AdmissionReview, so that the user gets the error text instead of a message that a webhook failed.
+A function returns the object to store for a `Review`, or raises an error, which determines the code: 400 for an
+invalid type (R-DEF-7), and 403 for a denial (R-ADM-1, contract 10.2). Every response is an AdmissionReview, so that
+the user receives the error message instead of a message about a failed webhook.
 """
 
 import base64
@@ -136,7 +136,7 @@ def decode(body: bytes) -> Review:
         raise BadReviewError(f"the body is not an AdmissionReview of {API_VERSION} with a request")
     parts = [request.get("object"), request.get("oldObject")]
     if not isinstance(request.get("uid"), str) or not all(part is None or isinstance(part, dict) for part in parts):
-        raise BadReviewError("the request of an AdmissionReview needs a uid, and objects as object and oldObject")
+        raise BadReviewError("an AdmissionReview request requires a uid, and JSON objects in object and oldObject")
     return Review(request["uid"], str(request.get("operation", "")), parts[0] or {}, parts[1])
 
 

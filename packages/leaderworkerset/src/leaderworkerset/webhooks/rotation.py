@@ -1,14 +1,14 @@
 """Decides when and how a certificate is renewed, based on the data of a Secret (R-CERT-1).
 
-In: the content of the secret, the host names and the time. Out: the new content. No connection fails during a renewal,
-because trust is changed before the served certificate:
+Input: the content of the secret, the host names and the time. Output: the new content. No connection fails during a
+renewal, because trust is changed before the served certificate:
 
 - The serving certificate is renewed under the same authority, which all clients trust already.
 - A new authority is put before the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica that
   still serves its old certificate is trusted through the old authority until that ends.
 
-Certificates of the Go manager's first years have the serial number 0, which libraries reject sooner or later. They are
-renewed, and their authority is trusted for one more day, until replicas of the Go manager have ended.
+Certificates from the first years of the Go manager have the serial number 0, which libraries will reject. They are
+renewed, and their CA remains trusted for one more day, until replicas of the Go manager have exited.
 
 The Go manager can continue with this secret: it has the same keys, and an authority of RSA, since the Go manager reads no
 other. The serving certificate is ECDSA, whose handshakes cost a tenth; one of the Go manager stays until its renewal.

@@ -116,7 +116,7 @@ class Rotation:
         """Return the required writes. If there are none, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
-            log.warning("creating the secret of the certificates, which does not exist", secret=str(self._place.secret))
+            log.warning("creating the missing certificate secret", secret=str(self._place.secret))
             return Plan((Create(resource=SECRETS, object=self._empty, if_absent=True),))
         now = self._clock.now()
         due = await self._work.rotate(secret.get("data") or {}, (self._place.host,))
@@ -141,7 +141,7 @@ class Rotation:
                     await self._create()
             except (APIError, ConnectionFailedError) as error:
                 failures += 1
-                log.warning("the secret cannot be read; it is read again", error=str(error))
+                log.warning("failed to read the secret, retrying", error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return
@@ -153,7 +153,7 @@ class Rotation:
             return
         except ForbiddenError as error:
             raise ConfigError(missing(self._place.secret)) from error
-        log.warning("created the secret of the certificates, which did not exist", secret=str(self._place.secret))
+        log.warning("created the missing certificate secret", secret=str(self._place.secret))
 
     def _trust(self, bundle: str) -> Actions:
         """Return the writes for configurations that do not yet trust the CAs."""
@@ -169,7 +169,7 @@ class Rotation:
                     continue  # it contains the CA of a different installation
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
-                    log.info("injecting the authority", configuration=meta.name(configuration))
+                    log.info("injecting the CA", configuration=meta.name(configuration))
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
@@ -201,7 +201,7 @@ class _ClockFollower:
 
 def missing(secret: ObjectKey) -> str:
     """Return the message for a missing Secret, which describes the fix."""
-    return f"Secret {secret} not found, and the manager may not create it: create it empty, the manager fills it (lws install does), or set internalCertManagement.enable to false"
+    return f"Secret {secret} not found, and the manager lacks permission to create it: create an empty secret (as lws install does), or set internalCertManagement.enable to false"
 
 
 def _follow(client: Client, resource: Resource, name: str) -> Informer:

@@ -65,7 +65,7 @@ class Bodies:
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
         except ConnectionError as error:  # the client has disconnected
-            raise web.HTTPBadRequest(text="the body ended early") from error
+            raise web.HTTPBadRequest(text="the request body is incomplete") from error
 
     async def _read(self, request: web.BaseRequest) -> bytes:
         async with timeouts.within(self._seconds):
@@ -97,7 +97,7 @@ class DecisionQueue:
         """Process the review when it is first in the queue."""
         if self._waiting + len(body) > self._most:
             raise web.HTTPServiceUnavailable(
-                text="too many large reviews wait: try again", headers={"retry-after": "1"}
+                text="too many large reviews are queued, retry later", headers={"retry-after": "1"}
             )
         self._waiting += len(body)
         try:

@@ -116,14 +116,14 @@ async def test_pods_of_a_lost_node_are_deleted_by_force(space: LiveScenario) -> 
     assert created_leaders(space, of_leader) == [leader]
     assert created_leaders(space, of_worker) == [group]
     notes = space.state.notes("LostPod", of_worker)
-    assert [note.rpartition(": ")[2] for note in notes] == [f"deleted it by force to release group {group[-1]}"]
+    assert [note.rpartition(": ")[2] for note in notes] == [f"force-deleted it to unblock group {group[-1]}"]
 
 
 def assert_held_up(state: State, name: str, leader: str) -> None:
     """Check that the leader is being deleted, and that the LeaderWorkerSet reports the reason for the delay."""
     assert meta.is_deleting(state.pods[leader])
     (note,) = state.notes("LostPod", name)
-    assert note.endswith(f"a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}")
+    assert note.endswith(f"a leader is force-deleted only if its node is deleted or has the taint {OUT_OF_SERVICE}")
 
 
 async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:

@@ -45,7 +45,7 @@ async def test_group_continues_when_pods_restart_in_place(space: LiveScenario) -
     after = await replaced(space, before)
     assert after.notes("RecreateGroup") == []
     told = after.notes("RestartedInPlace")
-    assert any(note.startswith("Pod web-1-1 restarted all its containers in place (number 2)") for note in told)
+    assert any(note.startswith("Pod web-1-1 restarted all its containers in place (restart 2)") for note in told)
 
 
 async def test_restart_of_one_container_recreates_the_group(space: LiveScenario) -> None:

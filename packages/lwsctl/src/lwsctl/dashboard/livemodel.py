@@ -159,7 +159,7 @@ class LiveModel:
     def _note(self, _: Change) -> None:
         self._changed.set()
         if self._trouble:
-            self._stale.set()  # the API server answers again
+            self._stale.set()  # the API server responds again
 
     async def follow(self) -> None:
         """Make a new picture after every change; changes in quick succession share one."""
@@ -174,7 +174,7 @@ class LiveModel:
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
     async def keep_diagnosed(self) -> None:
-        """Diagnose after changes, and every `AGAIN` seconds; without visitors, only until the API server answers again."""
+        """Diagnose after changes, and every `AGAIN` seconds; without visitors, only until the API server responds again."""
         while True:
             with suppress(TimeoutError):
                 async with timeouts.within(AGAIN):

@@ -65,7 +65,7 @@ async def test_explain_names_a_scaler_of_another_owner(
     }
     await space.create(scaler, ROLE_SCALERS)
     await create(space, [role("prefill", 1), role("decode", 1) | EXTERNAL])
-    await space.until(warned("belongs to another owner"))
+    await space.until(warned("has a different owner"))
     found = await told(space, code)
     assert (found.target, found.verdict) == ("split", Verdict.STUCK)
     line = f"split is stuck: LWS-E016 (the scaler of a role has a different owner); use `lws -n {space.namespace} explain split`"

@@ -144,14 +144,14 @@ async def test_other_changes_recreate_groups_or_hold_the_rollout(space: LiveScen
     """The error contains the first field that is not an image. After a revert, no object differs."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
-    why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"
+    why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs and cannot be changed in a running pod"
 
     def is_told(state: State) -> None:
         assert why.format("holds the rollout") in state.notes("GroupsUpdating")
 
     assert (await space.until(is_told)).uids("web") == before
     told = await named(space, code)
-    assert "held at group 0: spec.leaderWorkerTemplate.size differs" in told.sentence
+    assert "stops at group 0, because spec.leaderWorkerTemplate.size changed" in told.sentence
     await follow(space, told, "to recreate such groups")
     state = await space.settled()
     assert not set(state.uids("web").values()) & set(before.values())

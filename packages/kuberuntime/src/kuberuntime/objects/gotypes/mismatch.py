@@ -29,8 +29,8 @@ CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"
 class Mismatch(msgspec.Struct, frozen=True):
     """A value that does not match its type.
 
-    `path` is for users, with indexes and keys. `names` are the fields in the path; `owner` declares the last one.
-    `syntax` is Go's error for a string, or empty if the JSON type is wrong.
+    `path` is for users and contains indexes and keys. `names` are the fields in the path, and `owner` declares the
+    last one. `syntax` is Go's error for a string, or empty if the JSON type is invalid.
     """
 
     path: str

@@ -1,11 +1,11 @@
 """Decodes JSON to a Go struct and encodes it again, like Go clients and the API server (R-REV-6).
 
-That drops unknown fields and zero values of `omitempty` fields, but keeps zero values behind pointers. Structs and
-quantities that are not pointers are always written, quantities and times in canonical form. One pass in C (msgspec)
-over generated structs does it, and returns a fresh tree that the caller may change.
+This drops unknown fields and zero values of `omitempty` fields, but preserves zero values behind pointers. Structs
+and quantities that are not pointers are always written. Quantities and times have canonical form. msgspec performs
+this in one pass in C with generated structs, and returns a new tree that the caller can modify.
 
-In: a table of types, a type name and a JSON value. Out: the value as Go would write it, or `GoTypeError`, which names
-the field whose type is wrong. Structs are generated at first use, type by type.
+Input: a table of types, a type name and a JSON value. Output: the value as written by Go, or a `GoTypeError` with the
+invalid field. Structs are generated when they are first used.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Validates the containers of a pod, with the messages of kube-apiserver.
 
-In: the pod's spec after defaulting. Out: errors. `Names` has the names that containers may refer to.
+Input: the pod spec after defaulting. Output: errors. `Names` contains the names that containers can reference.
 """
 
 from collections.abc import Collection, Iterator

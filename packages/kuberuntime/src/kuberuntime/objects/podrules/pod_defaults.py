@@ -1,8 +1,8 @@
 """Sets pod defaults that depend on other fields. Constant defaults are in `gotypes/defaults.py`.
 
-`default_spec` is for both. `default_pod` adds the defaults of pods only: requests from limits, host ports, service
-links. `admit_pod` adds what the built-in admission plugins add to new pods: the service account, and the tolerations
-that keep a pod for five minutes on a lost node (for priorities see `priorities.py`).
+`default_spec` is for both. `default_pod` adds defaults for pods only, such as requests from limits, host ports, and
+service links. `admit_pod` adds the service account and the tolerations for unreachable nodes, as the built-in
+admission plugins do for new pods (for priorities see `priorities.py`).
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Validates pod specs, pod templates, and pod updates.
 
-In: the spec after defaulting, and its path. Out: errors with the messages of kube-apiserver.
+Input: the spec after defaulting, and its path. Output: errors with the messages of kube-apiserver.
 """
 
 from collections.abc import Iterator

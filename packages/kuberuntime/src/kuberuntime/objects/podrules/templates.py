@@ -15,7 +15,7 @@ from kuberuntime.objects.podrules.values import forbidden
 def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[FieldError]:
     """Return the errors of a template. `claims` contains the names of the workload's volume claim templates.
 
-    A template with a value of the wrong type has no errors here: the schema refuses it.
+    A template with an invalid type has no errors in this function, because the schema rejects it.
 
     >>> container = {"name": "serve", "image": " org/server"}
     >>> [str(error) for error in errors({"spec": {"containers": [container]}}, "template")]

@@ -60,7 +60,7 @@ def test_empty_token_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("\n")
 
-    with pytest.raises(ConfigError, match="is empty: it must hold a bearer token"):
+    with pytest.raises(ConfigError, match="is empty: it must contain a bearer token"):
         token_file(path)
 
 
@@ -158,7 +158,7 @@ ERRORS = {
     "another version": (
         printing(token="t"),
         {"apiVersion": "client.authentication.k8s.io/v1beta1"},
-        f"./plugin printed {V1}, but the entry asks for client.authentication.k8s.io/v1beta1",
+        f"./plugin printed {V1}, but the entry specifies client.authentication.k8s.io/v1beta1",
     ),
     "nothing usable": (printing(clientCertificateData="C"), {}, "printed neither a token nor a client certificate"),
     "not found": (
@@ -166,7 +166,7 @@ ERRORS = {
         {"command": "no-such-plugin", "installHint": "Install it by hand."},
         "cannot run no-such-plugin: No such file or directory; Install it by hand.",
     ),
-    "no terminal": ("", {"interactiveMode": "Always"}, "./plugin needs a terminal to ask on, and there is none"),
+    "no terminal": ("", {"interactiveMode": "Always"}, "./plugin requires an interactive terminal"),
 }
 
 

@@ -155,10 +155,10 @@ ERRORS: dict[str, tuple[Any, str]] = {
         document(users=[{"user": {}}]),
         "{file}: not a kubeconfig: Object missing required field `name` - at `$.users[0]`",
     ),
-    "empty": ("", "{file}: no current-context: choose one by --context; there are: none"),
+    "empty": ("", "{file}: no current-context: specify one of these contexts with --context: none"),
     "no current context": (
         document() | {"current-context": ""},
-        "{file}: no current-context: choose one by --context; there are: dev",
+        "{file}: no current-context: specify one of these contexts with --context: dev",
     ),
     "unknown context": (
         document() | {"current-context": "prod"},
@@ -219,7 +219,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
         document(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": b64("CA")}),
         (
             "{file}: clusters[dev].cluster.insecure-skip-tls-verify: Invalid value: true: specifying a root certificates "
-            "file with the insecure flag is not allowed: leave out one of the two"
+            "file with the insecure flag is not allowed: remove one of them"
         ),
     ),
     "token over HTTP": (
@@ -362,7 +362,7 @@ def test_missing_kubeconfig_error_lists_where_it_is_searched(tmp_path: Path) -> 
 
 
 def test_missing_files_of_the_kubeconfig_variable_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"KUBECONFIG names no file that exists: /absent:/gone"):
+    with pytest.raises(ConfigError, match=r"no file in KUBECONFIG exists: /absent:/gone"):
         kubeconfig.load({"HOME": str(tmp_path), "KUBECONFIG": "/absent:/gone"})
 
 

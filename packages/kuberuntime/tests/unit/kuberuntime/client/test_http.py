@@ -127,7 +127,7 @@ async def test_read_over_a_stale_connection_is_sent_again() -> None:
 async def test_create_over_a_stale_connection_is_not_sent_again() -> None:
     async with listening(answer_once) as access, transport(access) as made:
         await made.request(GET)
-        with pytest.raises(ConnectionFailedError, match="it closed the connection without an answer"):
+        with pytest.raises(ConnectionFailedError, match="it closed the connection without a response"):
             await made.request(POST)
 
 
@@ -168,9 +168,9 @@ async def test_silent_server_times_out() -> None:
         await reader.read()
 
     async with listening(silent) as access:
-        with pytest.raises(ConnectionFailedError, match="did not answer in time"):
+        with pytest.raises(ConnectionFailedError, match="did not respond in time"):
             await ask(access, seconds=0.05)
-        with pytest.raises(ConnectionFailedError, match="did not answer in time"):
+        with pytest.raises(ConnectionFailedError, match="did not respond in time"):
             async with transport(access, 0.05) as made, made.stream(GET):
                 pass
 

@@ -79,8 +79,8 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
 
 def test_outage_logs_one_line_at_its_start_and_its_end() -> None:
     assert logged(outage=Outage(structlog.get_logger())) == [
-        ("warning", "API server does not answer"),
-        ("info", "API server answers again"),
+        ("warning", "API server does not respond"),
+        ("info", "API server responds again"),
     ]
 
 

@@ -146,7 +146,7 @@ def test_key_of_another_certificate_is_an_error(authority: trustme.CA) -> None:
         key=SecretEntry("key", other.private_key_pem.bytes()),
     )
 
-    with pytest.raises(ConfigError, match="the client certificate and key do not fit together"):
+    with pytest.raises(ConfigError, match="the client certificate and key do not match"):
         asyncio.run(ask(Access("https://127.0.0.1:1", credentials)))
 
 

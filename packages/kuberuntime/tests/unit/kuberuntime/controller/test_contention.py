@@ -128,7 +128,7 @@ def test_writer_of_a_patched_field_is_named() -> None:
     [
         ([("go", "Update", True)], "go (Update)"),
         ([("lws", "Apply", False), ("go", "Update", True), ("kyverno", "Apply", True)], "go (Update), kyverno (Apply)"),
-        ([("lws", "Apply", True)], "another process that calls itself lws"),
+        ([("lws", "Apply", True)], "a different process with the field manager lws"),
         ([("lws", "Apply", False)], "a writer that removes it"),
     ],
     ids=["another name", "two", "the same name", "none"],

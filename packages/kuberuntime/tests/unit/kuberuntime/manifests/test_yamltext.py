@@ -70,18 +70,18 @@ def test_values_are_read_as_kubernetes_reads_them(
         ("a: 1\nb: \x00", "line 2: control characters are not allowed"),
         (b"a: 1\nb: \xff", "line 2: not UTF-8 text at byte 8"),
         ("a: \ud800", "line 1: not text: surrogates not allowed"),
-        ("a: 1\n--- \nb", "line 3: expected one document, found another"),
-        ("a: &a [*a]", "line 1: alias *a stands in the value that it repeats"),
-        ("- &a 1\n- &a {b: *a}", "line 2: alias *a stands in the value that it repeats"),
-        ("a: *b", "line 1: alias *b has no anchor before it"),
-        ("[a]: 1", "line 1: a list cannot be a key: JSON has strings only"),
-        ("? {a: 1}\n: 1", "line 1: a mapping cannot be a key: JSON has strings only"),
+        ("a: 1\n--- \nb", "line 3: expected one document, found several"),
+        ("a: &a [*a]", "line 1: alias *a is an alias inside its own anchor"),
+        ("- &a 1\n- &a {b: *a}", "line 2: alias *a is an alias inside its own anchor"),
+        ("a: *b", "line 1: alias *b has no preceding anchor"),
+        ("[a]: 1", "line 1: a list cannot be a key: JSON keys must be strings"),
+        ("? {a: 1}\n: 1", "line 1: a mapping cannot be a key: JSON keys must be strings"),
         ("- &a [1]\n- {*a : 1}", "line 2: a mapping or a list cannot be a key"),
-        ("a: 1\n~: 2", "line 2: null cannot be a key: JSON has strings only; put it in quotes"),
-        ("a: .nan", "line 1: .nan is a number that JSON cannot hold"),
-        ("a:\n- -.inf", "line 2: -.inf is a number that JSON cannot hold"),
-        ("<<: 3", "line 1: << merges mappings: give one, or a list of them"),
-        ("<<: [{}, 3]", "line 1: << merges mappings: give one, or a list of them"),
+        ("a: 1\n~: 2", "line 2: null cannot be a key: JSON keys must be strings; put it in quotes"),
+        ("a: .nan", "line 1: .nan is a number that JSON cannot represent"),
+        ("a:\n- -.inf", "line 2: -.inf is a number that JSON cannot represent"),
+        ("<<: 3", "line 1: << merges mappings: specify a mapping or a list of mappings"),
+        ("<<: [{}, 3]", "line 1: << merges mappings: specify a mapping or a list of mappings"),
         ("a: !!set {b}", "line 1: tag !!set has no meaning in JSON: remove it"),
         ("a: !!binary YQ==", "line 1: tag !!binary has no meaning in JSON: remove it"),
         ("a: !!python/object:os.system []", "line 1: tag !!python/object:os.system has no meaning"),
@@ -108,7 +108,7 @@ def test_surrogates_are_an_error_without_libyaml(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "{1: a, b: 2,\n '1': c}", "? a\n: 1\n? !!str a\n: 2"])
 def test_duplicate_key_is_an_error_where_keys_are_unique(text: str) -> None:
-    with pytest.raises(YamlError, match=r"line [23]: key '[a1]' is given twice, first in line 1"):
+    with pytest.raises(YamlError, match=r"line [23]: key '[a1]' is duplicated; it was first defined in line 1"):
         yamltext.load(text, unique_keys=True)
 
 

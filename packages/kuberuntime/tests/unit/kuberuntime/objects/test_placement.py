@@ -48,7 +48,7 @@ def test_malformed_term_matches_no_node_and_has_an_error() -> None:
     found = placement.read_node_term(term)
 
     assert not found.matches("n1", {"zone": "7"})
-    assert "operator Gt needs one integer" in found.error
+    assert "operator Gt requires one integer" in found.error
 
 
 def test_pod_without_requirements_matches_every_node() -> None:

@@ -70,7 +70,7 @@ def test_selector_does_not_match_labels(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("app=web,", "a term is missing after the last comma"),
+        ("app=web,", "a requirement is missing after the last comma"),
         (",app", "at ',app'"),
         ("app web", "at 'app web'"),
         ("a=b c", "at 'a=b c'"),
@@ -79,7 +79,7 @@ def test_selector_does_not_match_labels(text: str) -> None:
         ("a b/c=d", "at 'a b/c=d'"),
         ("a/b/c=d", "label 'a/b/c': a qualified name must"),
         ("a=-", "value '-': a valid label must"),
-        ("a>b", "operator Gt needs one integer"),
+        ("a>b", "operator Gt requires one integer"),
     ],
 )
 def test_malformed_selector_is_refused(text: str, message: str) -> None:
@@ -123,8 +123,8 @@ def test_node_selectors_compare_integers() -> None:
     ("expression", "message"),
     [
         ({"key": "a", "operator": "Gt", "values": ["1"]}, "operator 'Gt' of label 'a' must be one of DoesNotExist, Ex"),
-        ({"key": "a", "operator": "In"}, "operator In needs at least one value"),
-        ({"key": "a", "operator": "Exists", "values": ["b"]}, "operator Exists takes no values"),
+        ({"key": "a", "operator": "In"}, "operator In requires at least one value"),
+        ({"key": "a", "operator": "Exists", "values": ["b"]}, "operator Exists does not support values"),
         ({"key": "a", "operator": "In", "values": [1]}, "value 1: must be a string"),
         ({"operator": "In", "values": ["a b"]}, "value 'a b': a valid label"),
         ({"key": "a"}, "operator None of label 'a' must be one of"),

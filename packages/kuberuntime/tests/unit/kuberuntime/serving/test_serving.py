@@ -76,7 +76,7 @@ def test_tls_settings_are_applied_to_the_context() -> None:
 
 
 def test_certificate_with_another_key_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="do not fit together"):
+    with pytest.raises(ConfigError, match="do not match"):
         serving.server_context(SERVING.certificate + OTHER.key)
 
 

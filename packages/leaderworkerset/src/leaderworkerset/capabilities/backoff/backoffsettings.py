@@ -1,8 +1,8 @@
 """Settings for the delay after repeated failures, and for the restart limit (docs/adr/0003-recreation-backoff.md).
 
-In: the settings of the manager, and the annotations of one LeaderWorkerSet. Each annotation overrides one setting. Out:
-the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored without the
-webhook counts as absent.
+Input: the settings of the manager, and the annotations of one LeaderWorkerSet. Each annotation overrides one setting.
+Output: the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored
+without the webhook counts as absent.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -69,7 +69,7 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
     """Return a warning about the restart limit annotation, which is replaced by a field."""
     if labels.MAX_GROUP_RESTARTS in annotations:
         field = "spec.leaderWorkerTemplate.maxGroupRestarts"
-        yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which counts where both are set"
+        yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which takes precedence if both are set"
 
 
 def _seconds(length: timedelta | None) -> float:

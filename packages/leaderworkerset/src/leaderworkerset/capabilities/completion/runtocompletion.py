@@ -9,8 +9,8 @@ new template, when scaled down, when a user recovers them, and with their set.
 A group that hangs is recreated if its LeaderWorkerSet requests it. The recorder detects hangs
 (`recording/progressfollower.py`) and writes them to the leader.
 
-In: a live group, or the observed state of a LeaderWorkerSet. Out: the writes, or the time of the next decision. The
-reasons are in docs/adr/0026-progress-and-completion.md.
+Input: a live group, or the observed state of a LeaderWorkerSet. Output: the writes, or the time of the next decision.
+The reasons are in docs/adr/0026-progress-and-completion.md.
 """
 
 from collections.abc import Iterable
@@ -133,7 +133,7 @@ def keep_ended(group: LiveGroup) -> PolicyDecision:
     if end is None:
         return NOTHING
     is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
-    return PolicyDecision(holds="the group has ended", actions=() if is_done else (_end(group, end),))
+    return PolicyDecision(holds="the group is finished", actions=() if is_done else (_end(group, end),))
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
@@ -146,7 +146,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
         return NOTHING
     end = end_of(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
-        return PolicyDecision(holds="the group ends", actions=(mark(group.leader, end), _end(group, end)))
+        return PolicyDecision(holds="the group is finishing", actions=(mark(group.leader, end), _end(group, end)))
     left = time_left(settings, group.leader, group.revisions, group.now)
     return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
 
@@ -164,7 +164,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
         case GroupEnd.COMPLETE:
             note = f"Leader pod {name} has exited with code 0: group {index} is complete"
         case GroupEnd.LATE:
-            note = f"Group {index} is not complete at its deadline: ended it"
+            note = f"Group {index} is not complete at its deadline and was terminated"
         case _:
             assert_never(end)
     return restartpolicy.delete_leader(group, group_ended(group.obj, group.leader, end, note))
@@ -189,7 +189,7 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
     if left is None or left > timedelta():
         return SetExpiry(seconds=None if left is None else left.total_seconds())
-    note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
+    note = f"Deleted LeaderWorkerSet {facts.lws.name}because its time to live after completion expired"
     expired = EXPIRED(facts.obj, note)
     return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
 

@@ -1,8 +1,8 @@
 """Settings for the maximum number of groups that can be unavailable due to evictions.
 
-In: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Out: a number of groups,
-or None if the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts as
-absent.
+Input: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Output: a number of
+groups, or None if the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts
+as absent.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,8 @@
 """Selects the groups that are open for evictions, which are limited by the disruption budget.
 
-In: the groups with their budgets, and how many groups may be unavailable. Out: the groups to close and the groups to
-open now. A group that is unavailable for any reason counts against the budget. If it is open, it stays open, because it
-no longer needs protection.
+Input: the groups with their budgets, and the maximum number of unavailable groups. Output: the groups to close and
+the groups to open now. A group that is unavailable for any reason counts against the budget. If it is open, it
+remains open, because it no longer needs protection.
 
 Closing is safe at any time. Opening is safe while the number of groups that are open, unavailable or possibly being
 evicted (`ProtectedGroup.is_quiet`) is below the budget. An eviction that was granted before a group was closed may
@@ -10,8 +10,8 @@ still be in progress.
 
 `kubectl drain` evicts pods by name, and retries every 5 s. If a group has left the node in the meantime, its new pods
 on other nodes have the same names. The drain waits until each of these evictions is granted
-(docs/adr/0031-leases-and-drains.md). So a new group stays open for `LINGERING`. Later, new groups take turns when no
-group is left on a closed node.
+(docs/adr/0031-leases-and-drains.md). So a new group remains open for `LINGERING`. Later, new groups take turns when
+no group is left on a closed node.
 """
 
 from collections.abc import Sequence

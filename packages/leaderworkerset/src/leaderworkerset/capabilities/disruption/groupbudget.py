@@ -1,7 +1,7 @@
 """Builds the PodDisruptionBudget of a group, and reads its status.
 
 A budget is *open* if every pod of the group may be evicted, and *closed* if no pod may be evicted. A pod that is not
-ready may always be evicted: its group is unavailable already.
+ready can always be evicted, because its group is already unavailable.
 """
 
 from math import inf

@@ -1,11 +1,11 @@
 """Maintains a PodDisruptionBudget for each group, and opens groups for evictions up to the disruption limit.
 
-In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that creates the budgets of existing groups, closes
-and opens them (`evictablegroups.py`), and deletes the budgets of deleted groups.
+Input: the LeaderWorkerSet, its leaders and its budgets. Output: a plan that creates the budgets of existing groups,
+closes and opens them (`evictablegroups.py`), and deletes the budgets of deleted groups.
 
-Pods of starting groups are marked, so that autoscalers do not evict them until the group is whole. A mark is removed
-after an hour, because the group may never become whole. Only our own marks are removed: a pod whose template has one of
-the annotations is never changed.
+Pods of starting groups are marked, so that autoscalers do not evict them until the group is complete. A mark is
+removed after an hour, because the group might never be complete. Only marks of this controller are removed. A pod
+whose template has one of the annotations is never changed.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -5,9 +5,9 @@ removes two of their labels: the name of the LeaderWorkerSet and the key of the 
 clients find revisions by these labels, so they count only the revisions that the Go controller would have kept. The
 reasons are in docs/adr/0012-revision-history.md.
 
-In: the LeaderWorkerSet, the outdated revisions and, only if there are any, the history so far. Out: the actions that
-keep the newest revision of each content and delete the others. Each revision is moved by one write. If nothing changed,
-nothing is written.
+Input: the LeaderWorkerSet, the outdated revisions and, only if there are any, the existing history. Output: the
+actions that retain the latest revision of each content and delete the others. Each revision is moved by one write.
+Unchanged objects are not written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
     text = annotations.get(labels.REVISION_HISTORY_LIMIT)
     if text is not None and decimals.natural(text) is None:
         where = f"metadata.annotations.{labels.REVISION_HISTORY_LIMIT}"
-        yield f"{where}: {text[:LONGEST_QUOTED]!r} is not a number, and is ignored: {DEFAULT_LIMIT} revisions are kept"
+        yield f"{where}: {text[:LONGEST_QUOTED]!r} is not a number and is ignored: {DEFAULT_LIMIT} revisions are kept"
 
 
 def selector(name: str) -> str:

@@ -1,13 +1,13 @@
 """Selects the groups for in-place updates. Other groups are recreated (docs/adr/0024-update-in-place.md).
 
-In: a step of the rollout, the groups, the revisions. Out: the step, and the leaders to mark. The partition of the step
-stays above the groups that are updated in place. A mark is the only message to the pods' controller
+Input: a rollout step, the groups, the revisions. Output: the step, and the leaders to mark. The partition of the step
+remains above the groups that are updated in place. The pod controller reads only the mark
 (`capabilities/inplace/inplacesteps.py`).
 
-`ROLLOUT` determines the budget: each group that its partition would release is either recreated, as usual, or marked. A
-marked group is not ready until it is updated. Then its leader has the revision of the leader StatefulSet, so the
+`ROLLOUT` determines the budget. Each group that its partition would release is either recreated or marked. A marked
+group is not ready until it is updated. Its leader then has the revision of the leader StatefulSet, so that the
 partition can be lowered without a deletion. A group that is not ready is recreated, because this does not reduce
-availability and no group stays between two revisions.
+availability and no group remains between two revisions.
 """
 
 import re
@@ -135,7 +135,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     if text not in ALLOWED:
         yield not_supported(path, text, ALLOWED)
     elif lws.spec.group_identity.is_hash:
-        yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
+        yield invalid(path, text, "in-place updates require groupIdentity Ordinal: remove this annotation")
 
 
 def route_of(facts: SetFacts) -> tuple[Route | None, GroupIndex]:

@@ -15,7 +15,7 @@ def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
 def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
     """Return the event for a revision that prevents in-place updates, so that groups are recreated or delayed."""
     what = "holds the rollout" if is_held else "groups are recreated"
-    note = f"Cannot update groups in place, {what}: {field} differs, and cannot change in a pod that runs"
+    note = f"Cannot update groups in place, {what}: {field} differs and cannot be changed in a running pod"
     return Event(
         "Warning" if is_held else "Normal",
         decisionevents.GROUPS_UPDATING,
@@ -32,7 +32,7 @@ def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
 
 def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
     """Return the event for a pod that the kubelet cannot resize. Its group is recreated or remains unchanged."""
-    what = "its group keeps the pods that it has" if is_held else "its group is recreated"
+    what = "its group is not changed" if is_held else "its group is recreated"
     note = f"Cannot resize pod {meta.name(pod)}, {what}: {why}"
     return Event(
         "Warning",

@@ -1,7 +1,7 @@
 """Finds groups with an in-place update in progress, based on their leaders and worker StatefulSets.
 
-In: the description of a group, its leader, and its worker StatefulSet. Out: the description, in which such a group is
-not ready.
+Input: the description of a group, its leader, and its worker StatefulSet. Output: the description, in which such a
+group is not ready.
 """
 
 from msgspec.structs import replace

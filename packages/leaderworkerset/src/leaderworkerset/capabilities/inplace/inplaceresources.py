@@ -16,7 +16,7 @@ from leaderworkerset.api import labels
 TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
 PENDING: Final = "PodResizePending"
 INFEASIBLE: Final = "Infeasible"
-UNSUPPORTED: Final = "its node does not resize pods"
+UNSUPPORTED: Final = "its node does not support resizing pods"
 
 
 class ResourceField(NamedTuple):

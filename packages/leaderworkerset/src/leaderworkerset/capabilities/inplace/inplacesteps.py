@@ -1,9 +1,10 @@
 """Updates a marked group to a different revision in place, step by step (docs/adr/0024-update-in-place.md).
 
-In: a live group whose leader is marked with a revision (`capabilities/inplace/inplace.py`). Out: the next writes.
-`STEPS` lists the steps, and the first row whose condition is true applies. Each decision depends only on stored
-objects, so a manager may exit after any write. At the end, the StatefulSets are in the same state as if they had
-created the pods. Each pod has the label of the StatefulSet's revision, so the StatefulSet does not replace pods.
+Input: an existing group whose leader is marked with a revision (`capabilities/inplace/inplace.py`). Output: the next
+writes. `STEPS` lists the steps, and the first row whose condition is true applies. Each decision depends only on
+stored objects, so a manager can exit after any write. After the last step, the StatefulSets are in the same state as
+if they had created the pods. Each pod has the label of the StatefulSet's revision, so the StatefulSet does not
+replace pods.
 
 ```
 marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done

@@ -1,8 +1,8 @@
 """Force-deletes pods on unresponsive nodes that exceed their termination grace period.
 
-A pod without a kubelet stays Terminating forever and blocks its group, because the leader waits for its workers and a
-name is free only after its pod is deleted. In: the pods of a group, the nodes of stuck pods, the time. Out: deletions
-with a grace period of 0, or the time of the next decision.
+A pod without a kubelet remains Terminating forever and blocks its group, because the leader waits for its workers and
+a name can be reused only after its pod is deleted. Input: the pods of a group, the nodes of stuck pods, the time.
+Output: deletions with a grace period of 0, or the time of the next check.
 
 A node that does not report may still run its pods. Workers on such a node are released. A leader is not, because two
 leaders with the same identity could serve at the same time. A leader is released only if the node is certainly shut
@@ -116,12 +116,12 @@ def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *,
         return
     where = f"Pod {meta.name(pod)} is Terminating on node {_node_name(pod)}, which {state}"
     if groupname.is_leader(pod) and not _is_down(node):
-        note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
+        note = f"{where}: a leader is force-deleted only if its node is deleted or has the taint {OUT_OF_SERVICE}"
         if is_first:
             yield Emit(events=(WAITING(stuck.lws, note, pod),))
         return
     index = groupname.label(pod)
-    note = f"{where}: deleted it by force to release group {index}"
+    note = f"{where}: force-deleted it to unblock group {index}"
     yield Delete(
         resource=PODS,
         key=meta.key(pod),

@@ -1,9 +1,9 @@
 """Finds nodes that are closed for maintenance, and pods that must be moved from them.
 
-In: nodes and pods, as cached. A node is closed by a cordon, by the configured taint, or by another taint with the
-effect `NoExecute`. The taints by which Kubernetes describes a node (`node.kubernetes.io/…`) do not count: an
-unreachable node is not under maintenance, and pods on lost nodes are handled as lost. A pod that tolerates all these
-taints stays, because it would be placed there again, and its group would be moved forever.
+Input: cached nodes and pods. A node is closed by a cordon, by the configured taint, or by a different taint with the
+effect `NoExecute`. Taints that describe the state of a node (`node.kubernetes.io/…`) do not count, because an
+unreachable node is not under maintenance, and pods on lost nodes are handled separately. A pod that tolerates all
+these taints is not moved, because it would be scheduled to the node again.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Settings for moving groups from nodes under maintenance, in the configuration and in an annotation.
 
-In: the configuration and annotations. Out: whether the groups of a LeaderWorkerSet are moved, and admission errors. A
-stored annotation with an invalid value is read as the default, so that one object does not block others.
+Input: the configuration and annotations. Output: whether the groups of a LeaderWorkerSet are moved, and admission
+errors. A stored annotation with an invalid value is read as the default, so that one object does not block others.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,8 @@
 """Selects the groups to move now. A group is moved only if enough other groups are available.
 
-A move deletes the leader of the group, as an update does. It is not a failure, so it has no record or delay, and it
-uses no restarts. The decision depends only on existing objects. So a move is canceled if the node is reopened before
-the move starts. A group on two closed nodes leaves both at the same time, and a group on other nodes is not moved
-again.
+A move deletes the leader of the group, like an update. It is not a failure, so it has no record or delay, and it does
+not count as a restart. The decision depends only on existing objects. A move is therefore cancelled if the node is
+reopened before the move starts. A group on two closed nodes is moved from both at the same time.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -142,8 +141,8 @@ def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
 def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
     """Return the assessment with the condition that reports groups to move (docs/adr/0023-moves.md).
 
-    It is absent until a group must leave nodes for the first time, True while any group must, and False after that.
-    `waiting` are the leaders of such groups, and their nodes.
+    The condition is absent until a group must be moved for the first time, True while any group must be moved, and
+    False after that. `waiting` contains the leaders of such groups, and their nodes.
     """
     conditions = assessment.status.conditions
     known = next((condition for condition in conditions if condition.type == MOVE_IN_PROGRESS.type), None)
@@ -167,7 +166,7 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
 
 def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
     """Return the event for a leader that was deleted because of node maintenance (docs/adr/0023)."""
-    note = f"Deleted leader pod {leader} to move its group off {format_nodes(nodes)}"
+    note = f"Deleted leader pod {leader} to move its group from {format_nodes(nodes)}"
     return Event("Normal", decisionevents.MOVING_GROUP, "Delete", note, decisionevents.reference(obj))
 
 

@@ -10,7 +10,7 @@ written when all pods of a group have nodes. A node is avoided only if the group
 the program may have caused a single failure. Both are preferences, so that a group starts on other nodes instead of
 waiting. The reasons are in docs/adr/0025-places-and-ends.md.
 
-In: the LeaderWorkerSet, the record, live groups, pods at admission. Out: the record, and preferences of pods.
+Input: the LeaderWorkerSet, the record, live groups, pods at admission. Output: the record, and preferences of pods.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,8 @@ The kubelet restarts all containers of a pod when a container exits with a code 
 `RestartAllContainers`. This is not a failure (R-POD-4) if the pod is ready again in time. An annotation of the pod
 (`api/restartannotation.py`) records the number of such restarts, and since when the pod has not been ready.
 
-In: the pods of a group, the deadline, the time. Out: the notes to write, and the failure of a late pod or the remaining
-time.
+Input: the pods of a group, the deadline, the time. Output: the notes to write, and the failure of a late pod or the
+remaining time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     if DEADLINES.read(text) is None:
         yield invalid(where, text, f"must be {DEADLINES}")
     if not lws.spec.leader_worker_template.restart_policy.recreates:
-        yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
+        yield invalid(where, text, "requires a restartPolicy that recreates groups: remove this annotation")
 
 
 def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
@@ -104,8 +104,8 @@ def _restarts(pod: JSONObject) -> int:
 
 
 def _news(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
-    limit = f"; it has {_seconds(deadline)} to be ready again" if note.since is not None else ""
-    text = f"Pod {meta.name(pod)} restarted all its containers in place (number {note.restarts}){limit}"
+    limit = f"; it must be ready within {_seconds(deadline)}" if note.since is not None else ""
+    text = f"Pod {meta.name(pod)} restarted all its containers in place (restart {note.restarts}){limit}"
     return decisionevents.restarted_in_place(obj, text, pod)
 
 

@@ -4,8 +4,8 @@ A StatefulSet that is scaled down or rolled out deletes only the leader. The gar
 after the grace period of the leader, once the leader is deleted. A leader that is deleted in the foreground needs no
 action, because the garbage collector deletes its workers immediately.
 
-In: a live group. If its LeaderWorkerSet is deleted, the annotation with which its worker StatefulSet was created
-counts. Out: the deletion of that StatefulSet. See docs/adr/0025-places-and-ends.md.
+Input: a live group. If its LeaderWorkerSet is deleted, the annotation with which its worker StatefulSet was created
+counts. Output: the deletion of that StatefulSet. See docs/adr/0025-places-and-ends.md.
 """
 
 from collections.abc import Iterator

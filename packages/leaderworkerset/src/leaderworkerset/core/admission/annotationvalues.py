@@ -1,7 +1,8 @@
 """Warns about accepted annotations without effect, or with an unintended effect.
 
-Capabilities read their own settings. The table has a row for each other annotation that is read from a LeaderWorkerSet.
-Any other annotation with our prefix has no effect, because it belongs to a different object or its name is misspelled.
+Capabilities read their own settings. The table has a row for each other annotation that is read from a
+LeaderWorkerSet. Other annotations with a prefix of this project have no effect, because they belong to a different
+object or are misspelled.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -51,7 +52,9 @@ def _partition(_lws: LeaderWorkerSet, text: str) -> str:
 
 def _node_label(_lws: LeaderWorkerSet, text: str) -> str:
     is_label = not names.label_key(text)
-    return "" if is_label else f"{invalidfields.excerpt(text)} is not the name of a node label: no pod can be created"
+    return (
+        "" if is_label else f"{invalidfields.excerpt(text)} is not a valid node label name, so no pods can be created"
+    )
 
 
 def _anything(_lws: LeaderWorkerSet, _text: str) -> str:

@@ -1,6 +1,6 @@
 """Validates DisaggregatedSets (R-DS-9 to R-DS-11, N-DS-3), and returns warnings (R-DS-12, R-DS-13).
 
-In: the posted object, and the `scheduling` of the roles of the stored object. Out: all errors at once, in the order of
+Input: the posted object, and the `scheduling` of the roles of the stored object. Output: all errors, in the order of
 the contract. The schema rule that needs a CEL expression (R-DS-4) is also checked here, for API servers without CEL.
 """
 
@@ -50,7 +50,7 @@ def warnings(obj: JSONObject) -> list[str]:
     whole = decode(obj)
     ignored = [
         f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
-        f" DisaggregatedSetRoleScaler {scaler_name(whole.name, role.name)} says how many groups there are"
+        f" DisaggregatedSetRoleScaler {scaler_name(whole.name, role.name)} specifies the number of groups"
         for index, role in enumerate(whole.roles)
         if role.is_external and role.replicas > 1
     ]

@@ -1,7 +1,7 @@
 """Sets defaults of LeaderWorkerSets (R-DEF-1 to -5) and validates them (R-VAL-1 to -28, N-VAL-1 to -6).
 
-In: the posted object, and the stored object on an update; their types are already checked. Out: the object with
-defaults, or all errors at once, in the order of the contract. It differs from the Go controller in three ways:
+Input: the posted object, and the stored object on an update, with validated types. Output: the object with defaults,
+or all errors in the order of the contract. It differs from the Go controller in three ways:
 
 - an error is returned where the Go controller panics (R-VAL-20)
 - templates without containers are rejected (Q-34)
@@ -62,8 +62,8 @@ NEWER_DEFAULTS: Final = {
 }
 """Defaults of fields that do not exist in a v0.10 CRD.
 
-If the fields are absent, the schema sets the defaults. The webhook does not set them, because an API server that does
-not know a field drops it after the webhook, and would count each update as a spec change.
+If the fields are absent, the schema sets the defaults. The webhook does not set them, because an API server without
+support for a field drops it after the webhook, and would count each update as a spec change.
 """
 
 FILLED_IF_EMPTY: Final = NEWER_DEFAULTS | {"podTerminationPolicy": PodTerminationPolicy.DEFAULT.value}
@@ -349,5 +349,5 @@ def _queue_of_templates(lws: LeaderWorkerSet) -> Iterator[str]:
         if pod is not None and meta.labels(pod).get(labels.QUEUE_NAME):
             yield (
                 f"{TEMPLATE}.{field}.metadata.labels[{labels.QUEUE_NAME}]: without {QUEUE_LABEL}"
-                " Kueue counts leaders as single pods and workers not at all: set the label on the LeaderWorkerSet"
+                " Kueue counts leaders as single pods and ignores workers: set the label on the LeaderWorkerSet"
             )

@@ -1,7 +1,7 @@
 """Sets the identity, placement and environment of pods in a group at admission (R-ADM-1 to R-ADM-16).
 
-In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read, because the
-templates of the leader and worker StatefulSets contain all required values.
+Input: a pod that is about to be created. Output: the pod to store, or `DeniedError`. No other object is read, because
+the templates of the leader and worker StatefulSets contain all required values.
 """
 
 from typing import Final

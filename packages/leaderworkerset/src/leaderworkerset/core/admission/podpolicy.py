@@ -1,9 +1,10 @@
 """The MutatingAdmissionPolicy with which kube-apiserver adds pods to their groups.
 
-It is joined from the rules of the policies that the webhook applies (`core/policies/celmutations.py`), so that both decide the
-same. The policy either changes a pod completely or not at all: it has one patch, and errors are ignored. Every pod that it
-leaves out is not a member yet, which is the condition under which kube-apiserver calls the webhook afterwards. So no pod is
-stored without its group, whether a policy is missing, was edited, or does not cover the pod.
+The policy combines the rules of the policies that the webhook applies (`core/policies/celmutations.py`), so that both
+have the same effect. The policy either changes a pod completely or not at all, because it has one patch, and errors
+are ignored. A pod that it skips is not a member yet, which is the condition under which kube-apiserver calls the
+webhook afterwards. Every stored pod therefore belongs to its group, even if a policy is missing, was edited, or does
+not apply to the pod.
 """
 
 import hashlib
@@ -44,7 +45,7 @@ KINDS: Final = (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS)
 def _is_member(*containers: str, quantifier: Literal["all", "exists"]) -> str:
     """Return whether a pod has its identity, and all or some containers have the first environment variable.
 
-    The expression has no optional values, which Kubernetes 1.28 does not know.
+    The expression does not use optional values, which Kubernetes 1.28 does not support.
     """
     own = [has_label(key) for key in (labels.GROUP_INDEX, labels.GROUP_KEY, labels.WORKER_INDEX)]
     index = f"{LABELS}[{text(labels.WORKER_INDEX)}]"

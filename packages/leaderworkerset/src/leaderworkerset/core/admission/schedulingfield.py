@@ -1,9 +1,9 @@
 """Validates `spec.scheduling`, including settings that the scheduler does not support (N-SCH-VAL-1 to -22).
 
-In: the LeaderWorkerSet, the stored object on an update, and how the manager serves the field. Out: the errors of the
-first check that fails. The last check, of the field itself, returns all its errors at once. If the manager or the API
-server lacks support, only a new or changed field is rejected, so that other fields of a stored object can be changed.
-Changes that the created objects do not permit are rejected here, because their API would reject them later.
+Input: the LeaderWorkerSet, the stored object on an update, and the manager's support for the field. Output: the
+errors of the first failed check. The last check validates the field itself and returns all its errors. If the manager
+or the API server lacks support, only a new or changed field is rejected, so that other fields of a stored object can
+be changed. Changes that the API of the created objects would reject later are rejected immediately.
 """
 
 from collections.abc import Iterator, Sequence

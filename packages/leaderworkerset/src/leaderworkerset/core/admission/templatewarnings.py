@@ -1,7 +1,7 @@
 """Warns about pod templates that are valid in a LeaderWorkerSet, although their pods cannot run.
 
-Each warning names a field: keys that only controllers set (ADR 29), values that are invalid in a StatefulSet, and
-values that a kubelet rejects.
+Each warning contains a field. Warnings are returned for keys that only controllers set (ADR 29), for values that are
+invalid in a StatefulSet, and for values that a kubelet rejects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]
     errors += [f"{error} (containers of this template cannot start)" for error in _of_kubelet(path, pod)]
     yield from errors[:MOST]
     if len(errors) > MOST:
-        yield f"{path}: {len(errors) - MOST} more values are refused"
+        yield f"{path}: {len(errors) - MOST} more values are rejected"
 
 
 def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:

@@ -1,7 +1,8 @@
 """Adopts objects that were orphaned when their DisaggregatedSet was deleted (docs/adr/0030).
 
-In: the objects that have the set's name as a label. Out: the patches that make the set their controller. An orphan has
-no controller, and its name matches its labels. Labels alone are not sufficient, because they can be copied.
+Input: the objects that have the set's name as a label. Output: the patches that make the set their controller. An
+orphan has no controller, and its name matches its labels. Labels alone are not sufficient, because they can be
+copied.
 """
 
 from collections.abc import Iterable

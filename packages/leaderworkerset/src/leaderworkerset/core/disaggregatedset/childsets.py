@@ -1,8 +1,8 @@
 """Reads the LeaderWorkerSets of a DisaggregatedSet by slice, revision and role (R-DS-14 to R-DS-16).
 
-In: LeaderWorkerSets that have the set's name as a label. Out: the LeaderWorkerSets that the set controls, as `RolePart`
-values. Labels identify an object; names are never parsed. An object without a slice label was created before slices
-existed, and belongs to slice 0.
+Input: LeaderWorkerSets that have the set's name as a label. Output: the LeaderWorkerSets that the set controls, as
+`RolePart` values. Labels identify an object; names are never parsed. An object without a slice label was created
+before slices existed, and belongs to slice 0.
 """
 
 from collections.abc import Iterable, Sequence

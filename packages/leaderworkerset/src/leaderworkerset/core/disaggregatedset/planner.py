@@ -1,11 +1,10 @@
 """Computes the next step of a coordinated rollout from group counts (R-DS-44 to R-DS-54).
 
-In: for each role, the numbers of initial, remaining old, existing new and desired groups, and the budgets. Out: the
-next counts, or None if the rollout is complete.
+Input: for each role, the numbers of initial, remaining old, existing new and desired groups, and the budgets. Output:
+the next counts, or None if the rollout is complete.
 
-`upstream_step` returns exactly the numbers of the Go controller. Callers use `next_step`. It differs in two ways: it
-never stops before the rollout is complete (Q-6), and never drains groups whose successors are not ready
-(docs/adr/0011).
+`upstream_step` returns the same numbers as the Go controller. Callers use `next_step`, which never stops before the
+rollout is complete (Q-6), and never drains groups whose successors are not ready (docs/adr/0011).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,11 +1,12 @@
 """Reconciles a DisaggregatedSet (R-DS-29).
 
-In: `ObservedDisaggregatedSet`, all cached objects that the decision uses. Out: a `Plan`, in the order of the contract:
+Input: `ObservedDisaggregatedSet`, all cached objects that the decision uses. Output: a `Plan`, in the order of the
+contract:
 
-0. Adopt orphans of the set; the rest follows once the caches show their owner (`adoption.py`).
-1. Delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed.
-2. Roll out or resize all slices and write their services, concurrently: an error in one slice does not stop the others.
-3. Write the statuses of the scalers and of the set, whatever the results. After a failure, the set is not Available.
+0. Adopt orphans of the set. The rest follows once the caches contain their owner (`adoption.py`). 1. Delete surplus
+slices, create scalers, and convert LeaderWorkerSets without slices. 2. Roll out or resize all slices and write their
+services concurrently. An error in one slice does not stop the others. 3. Write the statuses of the scalers and of the
+set, regardless of the results. After a failure, the set is not Available.
 """
 
 from collections import defaultdict
@@ -289,7 +290,7 @@ def _convert(obj: JSONObject, parts: Sequence[RolePart], services: Sequence[JSON
         actions += [
             roleservices.delete(owned_service) for owned_service in services if meta.key(owned_service) == service
         ]
-        event = disaggregatedsetevents.deleted(obj, part.key.name, "it is created again as slice 0", "Migrate")
+        event = disaggregatedsetevents.deleted(obj, part.key.name, "it is recreated as slice 0", "Migrate")
         actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=(event,)))
     return actions
 

@@ -3,9 +3,9 @@
 Other immutable fields of a LeaderWorkerSet are also hashed if a role sets them: `groupIdentity: Hash` (N-DS-1) and
 `scheduling` (docs/adr/0017). Upstream does not define the order of these two.
 
-In: `spec.roles` as the API server serves it. Out: the same eight hexadecimal characters as in the Go controller, so
-that either controller recognizes the LeaderWorkerSets of the other. The input of the hash is Go's own encoding of the
-typed structs: fields in the order of their declaration, not sorted by name.
+Input: `spec.roles` as the API server serves it. Output: the same eight hexadecimal characters as in the Go
+controller, so that either controller recognizes the LeaderWorkerSets of the other. The input of the hash is Go's own
+encoding of the typed structs: fields in the order of their declaration, not sorted by name.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Creates, deletes and reads the scalers of External roles, and writes their status (R-DS-96 to R-DS-100).
 
-In: the role scalers that have the set's name as a label or use a name that it needs, and the parts of the set. Out: the
-replicas that each scaler sets, and the writes.
+Input: the role scalers that have the set's name as a label or use a name that it needs, and the parts of the set.
+Output: the replicas that each scaler sets, and the writes.
 """
 
 from collections.abc import Mapping, Sequence

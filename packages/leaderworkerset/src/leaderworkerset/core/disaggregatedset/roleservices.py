@@ -1,7 +1,8 @@
 """Creates a headless Service for each LeaderWorkerSet when its revision can serve (R-DS-80 to R-DS-84).
 
-In: the parts of a slice, and the services that the set owns. Out: the services to create and to delete. Services of an
-old revision stay while all its own roles serve (unlike Q-10). Services with other owners are never changed (Q-9).
+Input: the parts of a slice, and the services that the set owns. Output: the services to create and to delete.
+Services of an old revision stay while all its own roles serve (unlike Q-10). Services with other owners are never
+changed (Q-9).
 """
 
 from collections.abc import Mapping, Sequence

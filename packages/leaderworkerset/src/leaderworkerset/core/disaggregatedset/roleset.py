@@ -1,8 +1,8 @@
 """Builds the LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
 
-In: the DisaggregatedSet, the entry of the role, slice and revision. Out: the object to create. The user's fields are
-copied, except the rollout strategy. Its budgets apply to the whole set, and admission would reject a LeaderWorkerSet
-that has few groups and these budgets (Q-11, docs/adr/0011).
+Input: the DisaggregatedSet, the entry of the role, slice and revision. Output: the object to create. The user's
+fields are copied, except the rollout strategy. Its budgets apply to the whole set, and admission would reject a
+LeaderWorkerSet that has few groups and these budgets (Q-11, docs/adr/0011).
 """
 
 from typing import assert_never

@@ -30,14 +30,14 @@ AVAILABLE: Final = ConditionPair(
     "Available",
     "Progressing",
     "AllRolesReady",
-    "All roles have their groups, ready and of the newest revision",
+    "All roles have the desired groups, which are ready and have the latest revision",
     ObjectHealth.HEALTHY,
 )
 PROGRESSING: Final = ConditionPair(
     "Progressing",
     "Available",
     "RolloutInProgress",
-    "Not all roles have their groups, ready and of the newest revision",
+    "Not all roles have the desired groups, ready and with the latest revision",
     ObjectHealth.PROGRESSING,
 )
 CONDITIONS: Final = (AVAILABLE, PROGRESSING)
@@ -62,7 +62,7 @@ def conditions(
 ) -> tuple[Condition, ...]:
     """Set one condition of the pair to True. Set the other one to False if it exists (R-DS-94).
 
-    Unlike for LeaderWorkerSets (R-STAT-12), a condition that becomes False keeps its reason, and a new generation
+    Unlike for LeaderWorkerSets (R-STAT-12), a condition that becomes False retains its reason, and a new generation
     counts as a transition.
     """
     moment = timestamps.render(now)

@@ -1,8 +1,8 @@
 """Rolls out the latest revision of one slice (R-DS-35 to R-DS-43, R-DS-62).
 
-In: the parts of the slice and the target of each role. Out: a `Move`: the LeaderWorkerSets to create without groups,
-the sizes to record on old LeaderWorkerSets, and the counts to change. No state is kept in memory between two passes,
-because the objects contain all state.
+Input: the parts of the slice and the target of each role. Output: a `Move`: the LeaderWorkerSets to create without
+groups, the sizes to record on old LeaderWorkerSets, and the counts to change. No state is kept in memory between two
+passes, because the objects contain all state.
 """
 
 from collections.abc import Mapping, Sequence

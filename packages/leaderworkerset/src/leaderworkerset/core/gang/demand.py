@@ -1,8 +1,8 @@
 """Computes the effective resource requests of pods and groups (R-GANG-5).
 
-A pod's request is the larger of two sums: all containers and sidecars, or the largest init container with the sidecars
-that are started before it. Pod-level requests replace it. The overhead of its RuntimeClass is added. Limits are
-ignored.
+The request of a pod is the larger of two sums: all containers and sidecars, or the largest init container with the
+sidecars that are started before it. Pod-level requests override it. The overhead of the RuntimeClass is added. Limits
+are ignored.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,9 @@
 """Estimates whether pods fit on nodes, based on their requests and the free resources.
 
-In: nodes, the sums of the requests of their pods, and the requirements of additional pods. Out: whether all additional
-pods fit. The estimate is optimistic: it considers requests, the number of pods, node selectors, required node affinity
-and taints, and takes the first nodes with space. It ignores affinity between pods, spreading, volumes, host ports and
-devices claimed by name, and the scheduler may choose other nodes.
+Input: nodes, the sums of the requests of their pods, and the requirements of additional pods. Output: whether all
+additional pods fit. The estimate is optimistic: it considers requests, the number of pods, node selectors, required
+node affinity and taints, and takes the first nodes with space. It ignores affinity between pods, spreading, volumes,
+host ports and devices claimed by name, and the scheduler may choose other nodes.
 """
 
 from collections import Counter

@@ -144,12 +144,12 @@ class Gangs(Struct, frozen=True, kw_only=True):
         """
         choice = _choice(lws.annotations)
         if old is not None and _choice(old.annotations) != choice:
-            text = "the gang scheduler of a LeaderWorkerSet cannot be changed: delete it and create it again"
+            text = "the gang scheduler of a LeaderWorkerSet cannot be changed: delete and recreate the LeaderWorkerSet"
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         if old is None and choice not in {"", NONE, *self.providers}:
             return [not_supported(CHOICE, choice, (NONE, *self.providers))]
         if lws.spec.scheduling is not None and choice:
-            text = "spec.scheduling says how groups are scheduled: remove this annotation"
+            text = "spec.scheduling defines how groups are scheduled: remove this annotation"
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         provider = self._provider(choice, {"spec": meta.spec(lws.leader_template)})
         if provider is None or (lws.spec.scheduling is not None and self._follows):

@@ -1,8 +1,8 @@
 """Selects gated groups to start. If a whole group fits, the gates of its pods are removed.
 
-In: nodes, the requests of their pods, the pods without a node, and the groups with a gated pod. Out: a plan that
-removes the gates of groups that fit. The order of groups is: groups that have already started (one of their pods was
-recreated), higher priority, older leader. A group that does not fit does not delay others.
+Input: nodes, the requests of their pods, the pods without a node, and the groups with a gated pod. Output: a plan
+that removes the gates of groups that fit. The order of groups is: groups that have already started (one of their pods
+was recreated), higher priority, older leader. A group that does not fit does not delay others.
 
 The result is best effort: other pods may take the space before the pods are bound (limits: `fit.py`).
 """

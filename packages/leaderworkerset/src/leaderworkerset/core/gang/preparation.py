@@ -1,8 +1,8 @@
 """Prepares the shared objects of groups with `spec.scheduling` before leaders are created (N-K8S-7 to N-K8S-13).
 
-In: the LeaderWorkerSet, its Workload, the PodGroup of the whole set, and PodGroups that no pod names. Out: writes of
-these objects, or the failure that prevents changes of leaders. Each group creates the PodGroups of its replica and
-roles (`replicas.py`).
+Input: the LeaderWorkerSet, its Workload, the PodGroup of the whole set, and PodGroups that no pod names. Output:
+writes of these objects, or the failure that prevents changes of leaders. Each group creates the PodGroups of its
+replica and roles (`replicas.py`).
 """
 
 from collections.abc import Iterator
@@ -154,9 +154,9 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
 def _reachable(whole: GangSet, part: Part) -> int | None:
     """Return `minCount` for the PodGroup of the whole set, limited to the pods that can exist (N-AT-10).
 
-    While a new size is rolled out, groups keep their own size. A missing leader may be created with the smaller size. A
-    failed leader of an older revision stays gated, and a Deployment without a budget keeps it until new groups are
-    ready.
+    While a new size is rolled out, groups keep their own size. A missing leader may be created with the smaller size.
+    A failed leader of an older revision remains gated, and a Deployment without a budget keeps it until new groups
+    are ready.
     """
     if part.min_count is None:
         return None

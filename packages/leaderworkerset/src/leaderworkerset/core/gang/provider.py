@@ -86,7 +86,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
     if lws.size == 1:
         return ()
     errors = []
-    awaited = f"workers wait for their leader, which {scheduler} gang scheduling binds only together with them"
+    awaited = f"workers wait for their leader, which {scheduler} gang scheduling binds only together with the workers"
     if lws.spec.startup_policy.awaits_leader:
         text = f"{awaited}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
         errors.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))

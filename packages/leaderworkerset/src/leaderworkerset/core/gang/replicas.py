@@ -1,6 +1,6 @@
 """Creates PodGroups for replicas and roles with `spec.scheduling`, and links pods to them.
 
-In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the
+Input: a pod at its admission, later its group. Output: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the
 PodGroups of the group. They are built from the leader's revision, so that a group keeps its size during a rollout
 (N-K8S-11, N-AT-25).
 """
@@ -62,7 +62,9 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
     begin = workloadnames.accepted(annotated, meta.name(workload))
     if _is_of_another(leader, begin, level):
-        return PolicyDecision(holds=f"leader pod {meta.name(leader)} is of an earlier LeaderWorkerSet of this name")
+        return PolicyDecision(
+            holds=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
+        )
     if astray := _astray(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
         return astray
     pod_groups = []

@@ -1,7 +1,7 @@
 """Builds the Workload and PodGroups of a LeaderWorkerSet with `spec.scheduling` (N-K8S-6, N-K8S-8a, N-K8S-9).
 
-In: the LeaderWorkerSet and, for a PodGroup, the source of its name and labels. Out: the desired objects, and an error
-if an existing object differs in an immutable field. All fields but `gang.minCount` are immutable.
+Input: the LeaderWorkerSet and, for a PodGroup, the source of its name and labels. Output: the desired objects, and an
+error if an existing object differs in an immutable field. All fields but `gang.minCount` are immutable.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Converts the rollout strategy to numbers of unavailable and surge groups (R-ROLL-1).
 
-In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can reduce both to 0 (25 % of 2 is 0), so that no
-group could ever be replaced. Unlike in the Go controller, one group may be unavailable in that case (Q-28).
+Input: `spec`, with numbers or percentages. Output: a `Budget`. Rounding can reduce both to 0 (25 % of 2 is 0), so
+that no group could ever be replaced. Unlike in the Go controller, one group may be unavailable in that case (Q-28).
 `maxUnavailable` of the StatefulSet is then also 1 (R-LSTS-2).
 """
 

@@ -1,13 +1,13 @@
 """Caches results between reconciliations to avoid API requests.
 
-The content of a revision depends on `spec` alone, and `spec` changes only with `metadata.generation`. When a revision
-is known to contain a generation, neither is read again. The desired leader StatefulSet depends on the LeaderWorkerSet's
-generation and metadata, the revision's key and the step of the rollout. While these are unchanged since the last apply,
-and the live StatefulSet is unchanged as well, nothing is applied.
+The content of a revision depends only on `spec`, which changes only with `metadata.generation`. If a revision is
+known to contain a generation, neither is reread. The desired leader StatefulSet depends on the LeaderWorkerSet's
+generation and metadata, the revision key and the rollout step. If these and the existing StatefulSet are unchanged
+since the last apply, the apply is skipped.
 
-In: objects. Out: small values, which the caller keeps between decisions. If they are missing after the manager starts,
-the revision is compared once. The whole StatefulSet, which is not cached, is also compared once, and applied only if it
-differs.
+Input: objects. Output: small values, which the caller keeps between decisions. If they are missing after the manager
+starts, the revision is compared once. The whole StatefulSet, which is not cached, is also compared once, and applied
+only if it differs.
 """
 
 from typing import NamedTuple

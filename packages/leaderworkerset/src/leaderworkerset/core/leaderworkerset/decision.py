@@ -1,7 +1,7 @@
 """The input and output of a LeaderWorkerSet reconciliation, including results for the next reconciliation.
 
-`statefulsetleaders.py` or `deploymentleaders.py` decides about the leaders of all groups. `reconcile.py` makes the plan from that
-decision.
+`statefulsetleaders.py` or `deploymentleaders.py` computes the actions for the leaders of all groups. `reconcile.py`
+builds the plan from the result.
 """
 
 from collections.abc import Mapping, Sequence

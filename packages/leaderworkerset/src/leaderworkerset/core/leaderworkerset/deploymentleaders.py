@@ -48,11 +48,11 @@ def replicas(
 ) -> int:
     """Return the Deployment size. It is reduced only after the rollout has created the first leader.
 
-    Between its first two steps, a rollout has one ReplicaSet with pods. If the Deployment then gets exactly the size of
-    that ReplicaSet, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout does not
-    delay the reduction. Creation failures before its revision was `created` do not count. `last_replicas` is the last
-    size that we applied, if known. If another client changed the size, it is reverted before it is observed, unless a
-    rollout is in progress.
+    Between its first two steps, a rollout has one ReplicaSet with pods. If the Deployment then has exactly the size
+    of that ReplicaSet, its controller only scales it, and never rolls it out (docs/adr/0017). A failing rollout does
+    not delay the reduction. Creation failures before its revision was `created` do not count. `last_replicas` is the
+    last applied size, if known. If a different client changed the size, it is reverted before it is observed, unless
+    a rollout is in progress.
     """
     desired = lws.spec.replicas
     present = desired if living is None else int(meta.spec(living).get("replicas", 1))

@@ -9,8 +9,8 @@
 So evidence does not delay a deletion. The finalizer is removed as soon as the manager observes that the LeaderWorkerSet
 or its namespace is being deleted. Recreation records that no group needs are also deleted.
 
-In: the LeaderWorkerSet, its leader workload, its groups, and the pods with the finalizer. Out: the pods to release, and
-the desired counts.
+Input: the LeaderWorkerSet, its leader workload, its groups, and the pods with the finalizer. Output: the pods to
+release, and the desired counts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

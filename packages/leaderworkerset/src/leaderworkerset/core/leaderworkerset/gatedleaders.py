@@ -1,8 +1,8 @@
 """Delays new leaders while other groups terminate (contract section 6, docs/adr/0017).
 
-Leaders with random keys are created with a scheduling gate. This module decides about all gated leaders of a
-LeaderWorkerSet together, the oldest first. If the policy is `Immediate`, all leaders are admitted. If it is
-`PostTermination`, some leaders wait, so that live and terminating groups together never exceed the maximum of the set.
+Leaders with random keys are created with a scheduling gate. This module processes all gated leaders of a
+LeaderWorkerSet, oldest first. If the policy is `Immediate`, all leaders are admitted. If it is `PostTermination`,
+some leaders wait, so that existing and terminating groups together never exceed the maximum of the set.
 
 | a gated leader | is admitted |
 |---|---|
@@ -12,14 +12,14 @@ LeaderWorkerSet together, the oldest first. If the policy is `Immediate`, all le
 | beyond `spec.replicas` and surge, together with live and terminating groups | once one of these groups has ended |
 | any other | at once |
 
-A waiting leader names a terminating group (annotation `replaces`). If no leader is missing, terminating groups that no
-leader names are *surplus*: they were scaled down, or are the last groups of a rollout, and no leader waits for them.
-Surplus groups that exceed `spec.replicas` and surge were certainly scaled down, and do not count. The caller keeps both
-between decisions. After a restart, they are recomputed from the names on the leaders. There is one exception: if a
-group failed and no leader names it yet, no object shows which group is surplus. In this case, its replacement waits for
-all terminating groups, as in the Go controller (N-GATE-2).
+A waiting leader refers to a terminating group (annotation `replaces`). If no leader is missing, terminating groups
+without such a reference are *surplus*. They were scaled down, or are the last groups of a rollout, and no leader
+waits for them. Surplus groups that exceed `spec.replicas` and surge were scaled down, and do not count. The caller
+stores both between reconciliations. After a restart, they are recomputed from the annotations of the leaders. There
+is one exception: if a group failed and no leader refers to it yet, the surplus group is unknown. In this case, its
+replacement waits for all terminating groups, as in the Go controller (N-GATE-2).
 
-In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
+Input: the leaders, and the groups without a live leader that have pods. Output: patches of leaders, and the surplus.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ NO_REPLACEMENT: Final = Replacement((), {})
 class _Turn(Struct, frozen=True):
     """The admitted leaders and the waiting leaders, oldest first.
 
-    `missing` states that leaders must still be created; `excess` is the number of groups beyond replicas and surge.
+    `missing` states that leaders must still be created. `excess` is the number of groups beyond replicas and surge.
     """
 
     ahead: Sequence[JSONObject]

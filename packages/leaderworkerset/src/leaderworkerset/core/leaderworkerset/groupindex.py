@@ -44,7 +44,7 @@ class GroupState(NamedTuple):
 class States(NamedTuple):
     """Index sets of groups that are ready, updated and gated. Other groups are not ready or do not exist.
 
-    Groups in `moving` wait to be moved off closed nodes. Surge groups replace them, as they replace updated groups.
+    Groups in `moving` are waiting to be moved from closed nodes. Surge groups replace them like updated groups.
     Exhausted groups of an older revision never become ready.
     """
 
@@ -67,9 +67,9 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
     """An immutable summary of all groups.
 
     `stranded` groups are `updating` groups that cannot complete their update. The set is empty until it is computed.
-    `refused` groups are among them, because their nodes do not resize their pods. `departing` groups must leave their
-    nodes. Surge groups replace them, as they replace updated groups. `exhausted` groups have no successor; `complete`
-    and `late` groups are included in them.
+    `refused` is a subset with groups that cannot be resized. `departing` groups must be moved from their nodes. Surge
+    groups replace them like updated groups. `exhausted` groups have no successor, and include `complete` and `late`
+    groups.
     """
 
     members: int = 0

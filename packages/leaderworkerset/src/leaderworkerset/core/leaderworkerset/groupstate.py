@@ -1,8 +1,8 @@
 """Describes the state of a group as one small value per leader pod.
 
-In: a cached leader pod and its worker StatefulSet. Out: a `GroupFacts`. Whole objects are read only when it is created.
-The caller keeps it until one of the two objects changes, and reads only the small values of other groups (R-ROLL-8,
-R-ROLL-9, R-STAT-5, R-STAT-6).
+Input: a cached leader pod and its worker StatefulSet. Output: a `GroupFacts`. Whole objects are read only when it is
+created. The caller keeps it until one of the two objects changes, and reads only the small values of other groups
+(R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
 """
 
 from collections.abc import Collection, Mapping
@@ -39,7 +39,7 @@ class GroupFacts(Struct, frozen=True):
     - `own_size` is the size with which the leader was created, 0 if unknown. The spec may differ now.
     - `awaits`: the leader has the gate of leaders that may replace another group.
     - `replaces` is the leader of the replaced group, if known (`gatedleaders.py`).
-    - `is_exhausted`: the group used up its restarts, or ended by itself (`end`). It has no successor, and is not ready,
+    - `is_exhausted`: the group exhausted its restarts, or ended by itself (`end`). It has no successor, and is not ready,
       whatever the status of its terminating pods (N-ST-13).
     - `is_condemned`: the group failed, and is to be recreated or was given up. It is not ready, whatever its pods report.
     - `updating` is the revision to which the group is being updated in place. Until then, the group is not ready.

@@ -1,6 +1,6 @@
 """Finds invalid fields and annotations that prevent the reconciliation of a LeaderWorkerSet.
 
-In: the object as stored. Out: the error, with field and value. `lws explain` uses the same function.
+Input: the object as stored. Output: the error, with field and value. `lws explain` uses the same function.
 """
 
 from typing import Final

@@ -1,7 +1,8 @@
 """Finds outdated leaders that the StatefulSet controller deletes too late or never.
 
-In: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Out: the groups whose
-leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders (`renewal`).
+Input: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Output: the
+groups whose leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders
+(`renewal`).
 
 | leader | reason |
 |---|---|
@@ -100,7 +101,7 @@ def renewal(leaders: RolloutLeaders) -> str:
     """Return the latest revision if all leaders must be created from it. Otherwise, return an empty string.
 
     A leader below the partition is recreated from the current revision. To replace broken groups first, the latest
-    revision must become the current one (docs/adr/0030). If the user set a partition, the older revision is kept.
+    revision must become the current one (docs/adr/0030). If the user set a partition, the older revision is retained.
     """
     statefulset = leaders.statefulset
     if not leaders.outdated or leaders.limits.partition or not has_looked(statefulset):

@@ -1,7 +1,7 @@
 """Lists the revisions of a LeaderWorkerSet, including its history, and their groups.
 
-In: the LeaderWorkerSet, its ControllerRevisions of both kinds, its groups. Out: entries by number, the current one
-last.
+Input: the LeaderWorkerSet, its ControllerRevisions of both kinds, its groups. Output: entries by number, the current
+one last.
 """
 
 from collections.abc import Iterable, Sequence

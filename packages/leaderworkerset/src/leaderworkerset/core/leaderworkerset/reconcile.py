@@ -1,6 +1,7 @@
 """Reconciles a LeaderWorkerSet (contract 2.1).
 
-In: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Out: a `Plan` in the order of the contract:
+Input: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Output: a `Plan` in the order of the
+contract:
 
 1. Record a revision. With `spec.scheduling`, create shared objects of groups; without them, leaders are not changed.
 2. Release evidence of groups that used up their restarts (`failedgroups.py`). Apply the keeper of the leaders.

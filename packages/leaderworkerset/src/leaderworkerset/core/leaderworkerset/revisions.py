@@ -1,15 +1,16 @@
 """Stores templates for groups as ControllerRevisions (contract section 6).
 
-In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that have its name as a label. Out: the key for new
-groups, whether it is new, and the object to create if none with the same content exists. The bytes are equal to those
-of the Go controller (R-REV-6), so that each controller recognizes the revisions of the other.
+Input: the LeaderWorkerSet as a JSON object and the ControllerRevisions that have its name as a label. Output: the key
+for new groups, whether it is new, and the object to create if none with the same content exists. The bytes are equal
+to those of the Go controller (R-REV-6), so that each controller recognizes the revisions of the other.
 
 There is one revision per content. If a template is reverted, its old revision is reused. A revision that a failed pass
 created is also reused. (The Go controller creates a new one each time: Q-5, Q-6, Q-32.) A reused revision gets the next
 number, so that the current revision always has the highest number, as in the Go controller.
 
-Retired revisions count as well: the next number, and so the next name, is above all of theirs. If the leader
-StatefulSet has the key of a retired revision, that revision is restored (docs/adr/0012-revision-history.md).
+Unused revisions also count. The number and the name of the next revision are higher than those of all unused
+revisions. If the leader StatefulSet has the key of an unused revision, that revision is restored
+(docs/adr/0012-revision-history.md).
 """
 
 from collections.abc import Iterable, Sequence
@@ -188,7 +189,7 @@ def change_cause(obj: JSONObject) -> str:
 def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
     """Return a merge patch with the number, change cause, and controller of a revision.
 
-    A removed cause stays with the revision. Return None if nothing changes.
+    The revision retains a removed change cause. Return None if the revision is unchanged.
     """
     cause = change_cause(obj)
     changes = adoption(revision, obj)
@@ -260,7 +261,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     content = data.get("spec") if isinstance(data, dict) else None
     if not isinstance(content, dict) or not isinstance(content.get("leaderWorkerTemplate"), dict):
         raise UnreadableRevisionError(
-            f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate"
+            f"ControllerRevision {meta.name(revision)}: data: does not contain spec.leaderWorkerTemplate"
         )
     saved = {name: _without_directive(content[name]) for name in COVERED if isinstance(content.get(name), dict)}
     live: JSONObject = meta.spec(obj).get("leaderWorkerTemplate") or {}

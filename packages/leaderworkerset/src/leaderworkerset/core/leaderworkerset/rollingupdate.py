@@ -1,10 +1,10 @@
 """Implements the rollout state machine for the leader StatefulSet and its groups (contract section 5).
 
-In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Out: a
+Input: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Output: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
 
-The StatefulSet controller replaces the leaders that a lower partition releases. Surge replicas replace the capacity of
-updated groups. `ROLLOUT` lists the states and their steps; the first row that holds applies.
+The StatefulSet controller replaces the leaders that a lower partition releases. Surge replicas replace the capacity
+of updated groups. `ROLLOUT` lists the states and their steps. The first applicable row is used.
 
 ```
 spec edited ─► NEW_REVISION ─► ROLLING ⟲ ─► AT_REST ─► older revisions are retired once no pods of them can be created
@@ -232,7 +232,7 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
     """Return a step without releasing groups, because the StatefulSet controller has not observed the previous step.
 
-    Groups that it released may be deleted at any moment. Values that the user edited are still applied.
+    Groups that it released may be deleted at any time. Values that the user edited are still applied.
     """
     if step.case != Case.ROLLING:
         return step

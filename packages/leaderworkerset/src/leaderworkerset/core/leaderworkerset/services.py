@@ -1,7 +1,7 @@
 """Builds the headless Services for communication between the pods of a group (contract section 4).
 
-In: the owner (the LeaderWorkerSet, or a leader pod if each group has its own Service). Out: the Service to create. A
-Service is created if its name is not in use, and never changed again (R-SVC-4).
+Input: the owner (the LeaderWorkerSet, or a leader pod if each group has its own Service). Output: the Service to
+create. A Service is created if its name is not in use, and never changed again (R-SVC-4).
 """
 
 from typing import Final, TypeAlias
@@ -66,7 +66,7 @@ def conflict(service: JSONObject, owner: JSONObject) -> str:
         return ""
     return (
         f"headless service {meta.name(service)} has controller owner {controller['kind']} {controller['name']};"
-        f" expected {owner['kind']} {meta.name(owner)}: remove the service, or use another name"
+        f" expected {owner['kind']} {meta.name(owner)}: delete the service, or use a different name"
     )
 
 

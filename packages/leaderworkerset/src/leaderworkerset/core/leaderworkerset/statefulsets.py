@@ -1,10 +1,10 @@
 """Builds the leader StatefulSet, and the common parts of leader and worker StatefulSets (R-LSTS-1 to R-LSTS-5).
 
-In: the LeaderWorkerSet, its revision key, and the rollout step. Out: the object to apply server-side as field manager
-`lws`. This module also contains the parts that it shares with a leader Deployment.
+Input: the LeaderWorkerSet, its revision key, and the rollout step. Output: the object to apply server-side as field
+manager `lws`. This module also contains the parts that it shares with a leader Deployment.
 
-Labels and annotations that the controllers add to a template override the user's; templates and claims have the format
-of Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
+Labels and annotations that the controllers add to a template override those of the user. Templates and claims have
+the format of Go's typed structs (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
 from collections.abc import Collection, Mapping

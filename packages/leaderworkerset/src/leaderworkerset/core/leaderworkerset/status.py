@@ -1,8 +1,8 @@
 """Builds the status of a LeaderWorkerSet, with counts and conditions (contract section 9).
 
-In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
-its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
-(R-STAT-13). The final state is the same.
+Input: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Output: the new
+status and its changes. All conditions are set in one pass. The Go controller stops after the first change and needs
+another pass (R-STAT-13). The final state is the same.
 """
 
 from collections.abc import Sequence

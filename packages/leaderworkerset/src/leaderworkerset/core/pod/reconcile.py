@@ -1,8 +1,8 @@
 """Reconciles one group by recreating it or creating the objects of its leader pod (contract 8.1).
 
-In: `LiveGroup`, the cached leader pod and all related objects. Out: a `Plan`. A group has one key, the name of its
-leader pod. So all changes of its pods and StatefulSets are handled by one reconcile at a time, and several failures in
-a group cause only one recreation.
+Input: `LiveGroup`, the cached leader pod and all related objects. Output: a `Plan`. A group has one key, the name of
+its leader pod. All changes to its pods and StatefulSets are therefore processed by one reconciliation at a time, and
+several failures in a group cause only one recreation.
 
 Only new groups get workers: an existing worker StatefulSet is changed only for updates in place (R-ARC-3).
 """
@@ -82,12 +82,12 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
     yield hook.first(group)
     yield hook.before_evidence(group)
     if groupname.is_exhausted(group.leader):
-        yield PolicyDecision(holds="the group used up its restarts", actions=restartpolicy.keep_evidence(group))
+        yield PolicyDecision(holds="the group exhausted its restarts", actions=restartpolicy.keep_evidence(group))
     yield hook.before_deletion(group)
     if meta.is_deleting(group.leader):
-        yield PolicyDecision(holds="the leader is being deleted")
+        yield PolicyDecision(holds="the leader is terminating")
     if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
-        yield PolicyDecision(holds="the leader has ended", actions=(restartpolicy.replace_ended(group),))
+        yield PolicyDecision(holds="the leader has terminated", actions=(restartpolicy.replace_ended(group),))
     yield hook.before_restart(group)
     yield restartpolicy.decide(group, hook.restarts(group), extensions.excuses, extensions.fault_finders)
 
@@ -119,7 +119,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     if groupname.is_hash(group.leader) and not (
         meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
     ):
-        raise ValueError("has no hostname or subdomain: admission did not name its group")
+        raise ValueError("has no hostname or subdomain, because admission did not add it to a group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)

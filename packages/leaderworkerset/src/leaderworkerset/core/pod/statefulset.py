@@ -1,6 +1,6 @@
 """Builds the worker StatefulSet of a group (R-WSTS-3, R-WSTS-4).
 
-In: the current LeaderWorkerSet (`live`), and the LeaderWorkerSet at the leader pod's revision (`revised`). The pod
+Input: the current LeaderWorkerSet (`live`), and the LeaderWorkerSet at the leader pod's revision (`revised`). The pod
 template comes from the revision, so that a group that is recreated during an update does not change. Values from
 metadata (labels, annotations, topology keys) come from the current object.
 """

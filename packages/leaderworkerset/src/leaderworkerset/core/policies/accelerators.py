@@ -122,7 +122,7 @@ def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int
     if at_least > LARGEST:
         raise DeniedError(
             f"pod {meta.name(pod)}: {WORKER_HOSTNAMES} and {PROCESS_ADDRESSES} of {processes} processes would take more"
-            f" than {LARGEST} bytes: use a smaller size, or subgroups, or fewer containers with {RESOURCE}"
+            f" than {LARGEST} bytes: use a smaller size, subgroups, or fewer containers with {RESOURCE}"
         )
     names = [f"{host}.{subdomain}" for host in hosts.names()]
     return Slice(

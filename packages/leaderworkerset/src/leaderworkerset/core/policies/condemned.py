@@ -3,8 +3,8 @@
 Pods of such a group may be Ready, because a kubelet restarts failed containers while the group waits for its
 recreation. The status, rollouts, disruption budgets and commands must not count this group as ready.
 
-In: the LeaderWorkerSet, the leader, its worker StatefulSet, the recreation record, and the pods that may have failed. A
-failure counts as soon as a pod reports it, even if its record cannot be written.
+Input: the LeaderWorkerSet, the leader, its worker StatefulSet, the recreation record, and the pods that may have
+failed. A failure counts as soon as a pod reports it, even if its record cannot be written.
 """
 
 from collections.abc import Collection, Sequence

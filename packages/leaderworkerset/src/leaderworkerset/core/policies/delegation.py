@@ -1,8 +1,8 @@
 """Delegates scheduling of a LeaderWorkerSet to the Workload of an owner (N-K8S-16).
 
 The annotation `group-template-name` names a template of that Workload. The Workload belongs to the nearest owner that
-has a Workload. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's Workload is needed,
-and the Workload of one owner.
+has a Workload. Input: the LeaderWorkerSet, and Workloads of its namespace. Output: whether the owner's Workload is
+needed, and the Workload of one owner.
 """
 
 from collections.abc import Iterable, Sequence

@@ -5,7 +5,7 @@ group, but the recreation is neither delayed nor counted. A failure is one of th
 container terminated before the deletion was requested, or the kubelet rejected the pod or evicted it for its resource
 usage.
 
-In: a pod that failed by R-POD-4, in its last state. Out: its origin.
+Input: a pod that failed by R-POD-4, in its last state. Output: its origin.
 """
 
 from collections.abc import Sequence

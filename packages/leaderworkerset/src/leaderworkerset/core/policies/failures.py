@@ -1,7 +1,7 @@
 """Finds pod failures that require recreating a group (R-POD-3 to R-POD-5, R-POD-8).
 
-In: the LeaderWorkerSet, the leader pod, the pods of its group (also recently deleted pods, in their last state) and
-their StatefulSets. Out: the failed pod, if the restart policy requires the recreation of the group.
+Input: the LeaderWorkerSet, the leader pod, the pods of its group (also recently deleted pods, in their last state)
+and their StatefulSets. Output: the failed pod, if the restart policy requires the recreation of the group.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

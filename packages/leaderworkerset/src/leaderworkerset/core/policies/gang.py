@@ -10,8 +10,8 @@ called in five places:
 - reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, the shared objects of its groups, before its leaders
 - reconcile of a LeaderWorkerSet: `outdated`, at the end of an update
 
-The pods of a group follow their leader: workers are marked for the scheduler that their leader was marked for. Group
-objects are created, never updated. A failed action ends the plan, so no workers are created without their object.
+Workers are marked for the same scheduler as their leader. Group objects are created, but never updated. A failed
+action stops the plan, so that workers are not created without their object.
 """
 
 from collections.abc import Collection, Sequence
@@ -74,8 +74,8 @@ class Support(Struct, frozen=True):
 class GangSet(Struct, frozen=True, kw_only=True):
     """The observed state of a LeaderWorkerSet with `spec.scheduling`.
 
-    `sizes` are the numbers of pods of its live groups, 0 for a group that stays gated. `known` are the Workload and the
-    PodGroup that its groups share.
+    `sizes` are the numbers of pods of its live groups, 0 for a group that remains gated. `known` are the Workload and
+    the PodGroup that its groups share.
     """
 
     obj: JSONObject
@@ -174,9 +174,7 @@ class NoGang(Struct, frozen=True):
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
-        text = (
-            "the manager's configuration names no gang scheduler: set gangSchedulingManagement.schedulerProvider there"
-        )
+        text = "the manager configuration has no gang scheduler: set gangSchedulingManagement.schedulerProvider"
         return (invalid(CHOICE, choice, text),)
 
     def mark(self, pod: JSONObject, _request: str) -> JSONObject:

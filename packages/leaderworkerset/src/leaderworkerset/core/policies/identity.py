@@ -1,11 +1,12 @@
 """Sets the labels and annotations for the group size, index and key of each pod.
 
-Templates carry the size (R-LSTS-4); leaders get index and key of their group (R-ADM-4 to R-ADM-6), workers their index
-within it (R-ADM-10). With `groupIdentity: Hash` the key is random. It is also the index, and the source of the leader's
-host name (N-ADM-1 to N-ADM-3), since the pod has no name yet.
+Templates contain the size (R-LSTS-4). Leaders are assigned the index and key of their group (R-ADM-4 to R-ADM-6), and
+workers their index in the group (R-ADM-10). With `groupIdentity: Hash`, the key is random. It is also the index, and
+the source of the leader's host name (N-ADM-1 to N-ADM-3), because the pod has no name yet.
 
-A key is opaque. The webhook hashes namespace and name of the leader. A MutatingAdmissionPolicy cannot hash: it joins the
-UID of the leader's controller and the index. Only the second form contains a hyphen. The pods of one group have one form.
+A key is opaque. The webhook hashes the namespace and name of the leader. A MutatingAdmissionPolicy cannot compute a
+hash, and joins the UID of the leader's controller and the index. Only the second form contains a hyphen. All pods of
+a group have the same form.
 """
 
 import hashlib

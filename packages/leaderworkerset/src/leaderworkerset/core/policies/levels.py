@@ -1,8 +1,8 @@
 """Interprets `spec.scheduling` as the active level and the parts that are scheduled together (N-API-13 to N-API-15).
 
-In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. The fields that are set determine the level,
-which is never written to the spec. Pod templates contain it in an annotation, so that admission does not read other
-objects.
+Input: a LeaderWorkerSet. Output: one `Part` for each template of its Workload. The fields that are set determine the
+level, which is never written to the spec. Pod templates contain it in an annotation, so that admission does not read
+other objects.
 """
 
 from collections.abc import Sequence

@@ -7,8 +7,8 @@ A policy acts in up to four places, and its module holds all of them:
 - `rule`: the same changes as expressions for kube-apiserver (`celmutations.py`)
 - `decide`: the needs of a live group: actions, edits of its workers' template, or a reason to create no workers yet
 
-`core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in its order;
-`core/pod/reconcile.py` calls `decide` of the modules that have one. Pure.
+`core/leaderworkerset/statefulsets.py` and `core/admission/pod.py` call the policies of a table in order.
+`core/pod/reconcile.py` calls `decide` of the modules that define it. Pure.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -158,7 +158,7 @@ NOTHING: Final = PolicyDecision()
 class Policy(Struct, frozen=True, kw_only=True):
     """The functions of a policy for pod templates and for pod admission.
 
-    `rule` must do the same as `admit`, or leave the pod to it by a condition.
+    `rule` must have the same effect as `admit`, or exclude the pod with a condition.
     """
 
     annotations: Callable[[Template], dict[str, str]] = lambda _template: {}

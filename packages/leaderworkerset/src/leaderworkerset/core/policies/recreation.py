@@ -6,9 +6,9 @@ and is doubled up to 5 minutes, as for crashing containers in the kubelet. The n
 (`core/restarts/counts.py`). A group that fails after the last recreation is exhausted. The reasons for a separate
 record object are in docs/adr/0003-recreation-backoff.md.
 
-In: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the settings,
-the time. Out: the next record. A record identifies the leader to delete by UID. This leader is deleted once, regardless
-of the number of failures and of the manager replica that reconciles. The next leader has no mark.
+Input: the record of the group's last recreation (`api/recreationrecord.py`), the leader pod, the failure, the
+settings, the time. Output: the next record. A record identifies the leader to delete by UID. This leader is deleted
+once, regardless of the number of failures and of the manager replica that reconciles. The next leader has no mark.
 """
 
 from collections.abc import Mapping, Sequence

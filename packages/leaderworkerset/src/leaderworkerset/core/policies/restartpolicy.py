@@ -1,8 +1,9 @@
 """Recreates a whole group after a pod failure, according to the restart policy (R-POD-3 to R-POD-5).
 
-`failures.py` decides which failures count, and `recreation.py` decides when a group may be recreated. In: a live group.
-Out: the deletion of its leader and the record of the recreation, or the time until then. A group without restarts left
-is exhausted. Its pods are terminated, kept as evidence, and not replaced (N-RB-4, `core/restarts/retention.py`).
+`failures.py` decides which failures count, and `recreation.py` decides when a group may be recreated. Input: a live
+group. Output: the deletion of its leader and the record of the recreation, or the time until then. A group without
+restarts left is exhausted. Its pods are terminated, kept as evidence, and not replaced (N-RB-4,
+`core/restarts/retention.py`).
 """
 
 from collections.abc import Sequence

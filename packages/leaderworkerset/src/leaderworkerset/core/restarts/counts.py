@@ -1,7 +1,7 @@
 """Reads and writes the restart counts in the annotation `group-restart-counts` (N-RB-1, N-RB-10).
 
-In: the LeaderWorkerSet. Out: a number for each `<revision>/<group>`, and the patch that stores new numbers. No group is
-restarted while the annotation cannot be read, because its used restarts are unknown.
+Input: the LeaderWorkerSet. Output: a number for each `<revision>/<group>`, and the patch that stores new numbers. No
+group is restarted while the annotation cannot be read, because its used restarts are unknown.
 """
 
 from collections.abc import Mapping

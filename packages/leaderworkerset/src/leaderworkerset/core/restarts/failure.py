@@ -1,8 +1,8 @@
 """Describes a pod failure, with restart and last container message, in one sentence for an event.
 
-In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
-count, for the record of a recreation. The quoted line comes from the pod's status: the termination message of the
-container, which is the end of its log with `terminationMessagePolicy: FallbackToLogsOnError`.
+Input: a failed pod in its last observed state. Output: a value that identifies the failure by the pod's UID and its
+restart count, for the record of a recreation. The quoted line comes from the pod's status: the termination message of
+the container, which is the end of its log with `terminationMessagePolicy: FallbackToLogsOnError`.
 """
 
 from collections.abc import Iterator

@@ -6,8 +6,8 @@ fewer groups are unchanged since then, other groups have lost workers, at most a
 a worker is missing when a manager first observes the group, or was created after that time, its predecessor was deleted
 while no manager was running.
 
-In: a LeaderWorkerSet and its groups, as a manager first observes them. Out: the deleted workers, in their last state,
-as if their deletion had been observed.
+Input: a LeaderWorkerSet and its groups, as a manager first observes them. Output: the deleted workers, in their last
+state, as if their deletion had been observed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ SKEW: Final = timedelta(minutes=1)
 DRIFT: Final = timedelta(seconds=2)
 """The maximum clock difference of two API servers. etcd logs a warning if it exceeds one second."""
 
-REASON: Final = "no manager ran"
+REASON: Final = "no manager was running"
 
 
 class LastStatus(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ The leader of a group that ran to completion is kept in the same way.
 A group is *exhausted* when its leader is marked. Its pods are then terminated and remain as objects, so that their last
 states and logs can be read. The group is *released* by a user's annotation, or if it would be deleted anyway.
 
-In: pods. Out: one patch for each pod, with its UID. Other finalizers stay.
+Input: pods. Output: one patch for each pod, with its UID. Other finalizers are preserved.
 """
 
 from collections.abc import Sequence

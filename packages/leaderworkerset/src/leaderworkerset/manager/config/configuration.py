@@ -1,8 +1,8 @@
 """The manager configuration file, `config.lws.x-k8s.io/v1` or `v1alpha1`, `Configuration` (contract 12.2, N-CFG-3).
 
-In: a document as a YAML reader returns it. Out: a `Configuration` with all defaults, or a `ConfigurationError`, with
-the text of the Go manager if it has one. Decoding is strict, so that an unknown field is an error. As in Go, null and
-the empty value mean the default.
+Input: a document as a YAML reader returns it. Output: a `Configuration` with all defaults, or a `ConfigurationError`,
+with the text of the Go manager if it has one. Decoding is strict, so that an unknown field is an error. As in Go,
+null and the empty value mean the default.
 """
 
 from datetime import timedelta
@@ -99,7 +99,8 @@ class ClientConnection(_Section, frozen=True, kw_only=True):
 class GroupRestarts(_Section, frozen=True, kw_only=True):
     """Settings for recreating failed groups. The Go manager rejects this section.
 
-    `max_group_restarts` of 0 means no limit; `release_lost_pods_after` of 0 means to wait for lost pods.
+    If `max_group_restarts` is 0, there is no limit. If `release_lost_pods_after` is 0, lost pods are not
+    force-deleted.
     """
 
     backoff: bool = True
@@ -155,8 +156,8 @@ class TLS(_Section, frozen=True, kw_only=True):
 class PodAdmission(StrEnum):
     """Whether the webhook or kube-apiserver adds pods to their groups (docs/adr/0050-pod-policies.md).
 
-    `Auto` uses the policy where the API server serves policies; `Policy` requires that. Both leave to the webhook what
-    the policy cannot say.
+    `Auto` uses the policy if the API server supports policies. `Policy` requires this support. In both cases, the
+    webhook handles pods that the policy does not support.
     """
 
     AUTO = "Auto"

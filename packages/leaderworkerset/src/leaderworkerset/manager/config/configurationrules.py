@@ -1,6 +1,6 @@
 """Validates limits, names, addresses, and combinations in the manager configuration (contract 12.2).
 
-In: a decoded `Configuration`. Out: errors with paths, with the texts of the Go manager if it has one.
+Input: a decoded `Configuration`. Output: errors with paths, with the texts of the Go manager if it has one.
 """
 
 from typing import Final
@@ -108,21 +108,19 @@ def _serving_errors(configuration: Configuration) -> list[FieldError]:
         try:
             parse_address(address)
         except ConfigError:
-            errors.append(invalid(path, address, "must be host:port, :port, or 0 to serve nothing"))
+            errors.append(invalid(path, address, "must be host:port, :port, or 0 to disable the server"))
     paths = {
         "readinessEndpointName": health.readiness_endpoint_name,
         "livenessEndpointName": health.liveness_endpoint_name,
     }
     errors += [
-        invalid(f"health.{field}", path, "must be a path without blanks, braces, ? and #")
+        invalid(f"health.{field}", path, "must be a path without spaces, braces, ? and #")
         for field, path in paths.items()
         if set(path) & NOT_IN_PATHS
     ]
     if len({path.lstrip("/") for path in paths.values()}) == 1:
         errors.append(
-            invalid(
-                "health.livenessEndpointName", health.liveness_endpoint_name, "must differ from the path of readiness"
-            )
+            invalid("health.livenessEndpointName", health.liveness_endpoint_name, "must differ from the readiness path")
         )
     return errors
 

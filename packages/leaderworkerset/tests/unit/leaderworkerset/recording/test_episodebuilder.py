@@ -79,7 +79,7 @@ def test_rank_that_ended_with_its_group_did_not_fail() -> None:
     asked["metadata"] |= {"deletionTimestamp": "2026-11-25T08:59:34Z", "deletionGracePeriodSeconds": 30}
     found = build(traces(pod(0, restartCount=1, lastState=ended(9, 4)), asked), Mask())
     assert (found.first_rank, found.failed_pod) == (0, "web-0")
-    assert [one.reason for one in found.ranks[1].containers[0].ends] == ["ended on request"]
+    assert [one.reason for one in found.ranks[1].containers[0].ends] == ["stopped on request"]
 
 
 def test_failed_pod_is_first_when_no_end_is_known() -> None:
@@ -203,5 +203,5 @@ def test_unreadable_revision_is_named_and_missing_one_omitted() -> None:
 def test_pod_without_a_place_is_omitted() -> None:
     strange = pod(0, group="none")
     assert len(build(traces(strange, pod(1)), Mask()).ranks) == 1
-    with pytest.raises(ValueError, match="labels of a group"):
+    with pytest.raises(ValueError, match="group labels"):
         build(traces(strange), Mask())

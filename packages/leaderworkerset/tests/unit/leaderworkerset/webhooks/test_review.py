@@ -93,8 +93,8 @@ def test_old_object_exists_on_update_and_not_on_delete() -> None:
         (b"[]", "the body is not an AdmissionReview of admission.k8s.io/v1"),
         (b'{"apiVersion":"admission.k8s.io/v1beta1","request":{}}', "not an AdmissionReview of"),
         (b'{"apiVersion":"admission.k8s.io/v1"}', "not an AdmissionReview of"),
-        (body(uid=None), "needs a uid"),
-        (body(object=[]), "and objects as object and oldObject"),
+        (body(uid=None), "requires a uid"),
+        (body(object=[]), "JSON objects in object and oldObject"),
     ],
 )
 def test_body_that_is_not_a_review_is_answered_with_400(sent: bytes, message: str) -> None:

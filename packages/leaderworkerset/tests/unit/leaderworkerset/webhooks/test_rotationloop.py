@@ -181,7 +181,9 @@ async def test_deleted_secret_is_created_again() -> None:
 async def test_missing_secret_is_an_error_without_the_permission() -> None:
     """The manager exits, and reports what is missing (R-CERT-1)."""
     transport = ScriptedTransport(failure(404, "NotFound"), failure(403, "Forbidden"))
-    with pytest.raises(ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: create it empty"):
+    with pytest.raises(
+        ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: create an empty secret"
+    ):
         await Replica(Client(transport)).rotation.run()
 
 
@@ -249,7 +251,7 @@ async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | E
     """After an exit, the restart of this pod would come minutes after the outage."""
     missing = failure(404, "NotFound")
     transport = ScriptedTransport(*[outage] * 20, missing, failure(403, "Forbidden"))
-    with pytest.raises(ConfigError, match="create it empty"):
+    with pytest.raises(ConfigError, match="create an empty secret"):
         await Replica(Client(transport), VirtualClock()).rotation.run()
     assert len(transport.requests) == 22
 

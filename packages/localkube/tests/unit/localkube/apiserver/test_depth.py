@@ -12,7 +12,7 @@ from kuberuntime.manifests.nesting import MAX_DEPTH
 
 OPEN = {"properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
 YAML = {"content-type": "application/yaml"}
-TOO_DEEP = f"exceeded max depth: more than {MAX_DEPTH} objects and lists in one another"
+TOO_DEEP = f"exceeded max depth: more than {MAX_DEPTH} nested objects and lists"
 REFUSED = (400, "BadRequest", f"couldn't get version/kind; json parse error: {TOO_DEEP}")
 MARGIN = 200
 """The number of frames that must remain below Python's recursion limit."""
@@ -163,8 +163,8 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     [
         (BOMB, "line 7: alias *a5: aliases repeat more than 3145728 characters and nodes"),
         ("[" * 50_000, f"line 1: nested more than {MAX_DEPTH} levels deep"),
-        ("a: &a [*a]", "line 1: alias *a stands in the value that it repeats"),
-        ("? [a]\n: b", "line 1: a list cannot be a key: JSON has strings only"),
+        ("a: &a [*a]", "line 1: alias *a is an alias inside its own anchor"),
+        ("? [a]\n: b", "line 1: a list cannot be a key: JSON keys must be strings"),
     ],
     ids=["billion laughs", "deep", "recursive", "key"],
 )

@@ -477,7 +477,7 @@ def test_gated_pod_with_an_impossible_affinity_is_explained() -> None:
 
     found = told(observed([pod(spec=spec)]))
 
-    assert any("nodeAffinity: label 'zone': operator Gt needs one integer" in line for line in lines(found))
+    assert any("nodeAffinity: label 'zone': operator Gt requires one integer" in line for line in lines(found))
 
 
 def test_missing_host_path_is_named() -> None:

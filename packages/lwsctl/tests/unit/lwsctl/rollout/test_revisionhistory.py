@@ -70,7 +70,7 @@ def test_content_has_the_restored_fields() -> None:
 
 def test_revision_without_a_template_is_an_error() -> None:
     (entry,) = listed(builders.revision(NEW) | {"data": {}})
-    with pytest.raises(revisions.UnreadableRevisionError, match=r"holds no spec\.leaderWorkerTemplate"):
+    with pytest.raises(revisions.UnreadableRevisionError, match=r"does not contain spec\.leaderWorkerTemplate"):
         revision_content(entry)
 
 

@@ -237,7 +237,7 @@ def test_missing_resize_of_a_labeled_pod_is_written_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "said"), [("IfPossible", "its group is recreated"), ("Only", "its group keeps the pods that it has")]
+    ("way", "said"), [("IfPossible", "its group is recreated"), ("Only", "its group is not changed")]
 )
 def test_group_that_cannot_be_resized_is_marked_once(way: str, said: str) -> None:
     observed = resizing(group(worker=True, leader=True), spec="2", reason="Infeasible")

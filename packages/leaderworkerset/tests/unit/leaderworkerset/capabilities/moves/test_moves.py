@@ -103,7 +103,7 @@ def test_move_names_the_node_and_needs_fresh_leaders() -> None:
 
     (deletion,) = [one for one in flat(decision.plan.actions) if isinstance(one, Delete)]
     (event,) = deletion.on_success
-    assert (event.reason, event.note) == ("MovingGroup", "Deleted leader pod web-3 to move its group off node-7")
+    assert (event.reason, event.note) == ("MovingGroup", "Deleted leader pod web-3 to move its group from node-7")
     assert deletion.propagation == "Foreground"
     assert deletion.uid
     assert reads(observe(lws(), "3")) == {Read.LEADERS}
@@ -113,14 +113,14 @@ def test_move_names_the_node_and_needs_fresh_leaders() -> None:
 def test_condition_names_nodes_until_no_group_must_leave() -> None:
     """The condition does not exist until the first group must leave a node (ADR 23)."""
     assert reported(decided(lws(), "")) == []
-    assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups have to leave nodes: node-7")]
+    assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups must be moved from their nodes: node-7")]
     (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
     assert [(event.reason, event.note) for event in write.on_success] == [
-        ("GroupsMoving", "Groups have to leave nodes: node-7")
+        ("GroupsMoving", "Groups must be moved from their nodes: node-7")
     ]
     after = lws() | {"status": meta.status(write.object)}
     assert [one for one in flat(decided(after, "13").plan.actions) if isinstance(one, PutStatus)] == []
-    assert reported(decided(after, "")) == [("False", "AsExpected", "No group has to leave a node")]
+    assert reported(decided(after, "")) == [("False", "AsExpected", "No groups must be moved from their nodes")]
 
 
 def test_terminating_groups_do_not_have_to_move() -> None:

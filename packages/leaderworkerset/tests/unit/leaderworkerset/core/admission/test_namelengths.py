@@ -42,8 +42,8 @@ def test_stored_name_blocks_no_update_with_more_groups() -> None:
     [
         (51, 2, 0, "use at most 50 characters"),
         (50, 10, 1, "use at most 49 characters"),
-        (50, 2, 0, "no more than 10 groups"),
-        (49, 11, 0, "no more than 100 groups"),
+        (50, 2, 0, "only 10 groups"),
+        (49, 11, 0, "only 100 groups"),
         (49, 10, 0, ""),
         (45, 100_001, 0, ""),
     ],

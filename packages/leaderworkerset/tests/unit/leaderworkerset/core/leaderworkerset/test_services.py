@@ -60,7 +60,7 @@ def test_service_of_another_owner_is_named() -> None:
     """A Service with another owner is reported with its name (N-HASH-24)."""
     assert services.observe(owned_by("LeaderWorkerSet", "other"), LWS).conflict == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
-        " remove the service, or use another name"
+        " delete the service, or use a different name"
     )
 
 

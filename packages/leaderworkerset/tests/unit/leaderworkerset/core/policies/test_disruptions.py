@@ -68,7 +68,7 @@ DELETIONS = {
         RUNNING
         | {"restartCount": 1, "lastState": {"terminated": {"exitCode": 137, "reason": "RestartingAllContainers"}}}
     ),
-    "deleted while no manager ran": pod(reason="no manager ran"),
+    "deleted while no manager ran": pod(reason="no manager was running"),
 }
 
 

@@ -130,7 +130,7 @@ ERRORS: list[tuple[Object, str]] = [
     (definition(versions=[{"name": "v1", "served": True, "storage": False}]), 'spec.versions: Invalid value: ["v1"]: must have exactly one version marked as storage version'),
     (definition(versions=[{"name": "V1", "served": True, "storage": True}]), 'spec.versions[0].name: Invalid value: "V1": a DNS-1035 label must consist of'),
     (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "text", "jsonPath": "x"}]}]), 'spec.versions[0].additionalPrinterColumns[0].type: Unsupported value: "text"'),
-    (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "string", "jsonPath": "x"}]}]), "spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: \"x\": 'x' is not understood in 'x'"),
+    (definition(versions=[VERSION | {"additionalPrinterColumns": [{"type": "string", "jsonPath": "x"}]}]), "spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: \"x\": 'x' is invalid in 'x'"),
     (definition(versions=[VERSION | {"subresources": {"scale": {"specReplicasPath": ".x", "statusReplicasPath": ".status.r"}}}]), 'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".x": should be a json path under .spec'),
     (definition({"type": "object", "properties": {"a": {"type": "text"}}}), f'{ROOT}.properties[a].type: Unsupported value: "text"'),
     (definition({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-embedded-resource": True}}}), f'{ROOT}.properties[a].type: Invalid value: "string": must be object if x-kubernetes-embedded-resource is true'),

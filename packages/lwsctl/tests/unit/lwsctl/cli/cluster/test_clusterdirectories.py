@@ -132,12 +132,12 @@ def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
         with clusterdirectories.place(name).held():
             pass
     (state_home / "open").chmod(0o777)
-    with pytest.raises(OwnershipError, match="open: others may write to it"):
+    with pytest.raises(OwnershipError, match="open: other users have write permission"):
         clusterdirectories.place("open")
     assert [place.name for place in clusterdirectories.all_places()] == ["own"]
     assert clusterdirectories.of_kubeconfig(state_home / "open" / "kubeconfig") is None
     state_home.chmod(0o777)
-    with pytest.raises(OwnershipError, match="state: others may write to it"):
+    with pytest.raises(OwnershipError, match="state: other users have write permission"):
         clusterdirectories.place("own")
 
 

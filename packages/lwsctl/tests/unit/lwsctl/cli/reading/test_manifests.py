@@ -99,7 +99,7 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
     [
         ("a: [1", "bad.yaml:2: invalid YAML"),
         (f"{POD}---\n\tx: 1\n", "bad.yaml:6: invalid YAML"),
-        (f"{POD}kind: Service\n", "bad.yaml:5: invalid YAML: key 'kind' is given twice, first in line 2"),
+        (f"{POD}kind: Service\n", "bad.yaml:5: invalid YAML: key 'kind' is duplicated; it was first defined in line 2"),
         ("- 1\n", "bad.yaml:1: expected an object with apiVersion and kind, found a list"),
         ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml:1: apiVersion: Required value"),
         (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml:6: metadata.name: Required value"),
@@ -116,8 +116,8 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
         ("apiVersion: v1\nkind: List\nitems: [[a]]\n", "expected an object with apiVersion and kind, found a list"),
         (f"{POD}~: 1\n", "bad.yaml:5: invalid YAML: null cannot be a key"),
         (f"{POD}? [a]\n: 1\n", "bad.yaml:5: invalid YAML: a list cannot be a key"),
-        (f"{POD}spec: &a [*a]\n", "bad.yaml:5: invalid YAML: alias *a stands in the value that it repeats"),
-        (f"{POD}spec: .nan\n", "bad.yaml:5: invalid YAML: .nan is a number that JSON cannot hold"),
+        (f"{POD}spec: &a [*a]\n", "bad.yaml:5: invalid YAML: alias *a is an alias inside its own anchor"),
+        (f"{POD}spec: .nan\n", "bad.yaml:5: invalid YAML: .nan is a number that JSON cannot represent"),
         ("[" * 50_000, "bad.yaml:1: invalid YAML: nested more than 100 levels deep"),
     ],
 )
