@@ -44,7 +44,7 @@ WITHOUT_CONTROLLERS = ("--disable-admission-plugins=ServiceAccount",)
 
 
 def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
-    """Serve until a signal to stop; first send the address."""
+    """Send the address, and serve until a stop signal."""
 
     async def serve() -> None:
         api = ApiServer(Store(path), kinds(), SystemClock())
@@ -52,7 +52,7 @@ def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
         token = secrets.token_urlsafe(32)
         context = server_context(*build_certificate(datetime.now(UTC))) if tls else None
         server = HttpServer(api, token=token, ssl_context=context)
-        gc.freeze()  # as `lws up` does
+        gc.freeze()  # as in `lws up`
         pipe.send(Target((os.getpid(),), await server.start(), token, tls))
         await asyncio.to_thread(pipe.recv)
         await server.stop()
@@ -80,7 +80,7 @@ def kubernetes(assets: Path) -> Iterator[Target]:
 
 
 def run_alone(options: argparse.Namespace) -> None:
-    """Measure the embedded API server several times, each time a new one."""
+    """Measure the embedded API server several times, with a new server each time."""
     for run in range(options.runs):
         with embedded(tls=not options.plain, memory=options.memory) as target:
             common = {"run": run, "tls": target.tls}
@@ -90,7 +90,7 @@ def run_alone(options: argparse.Namespace) -> None:
 
 
 def run_side_by_side(options: argparse.Namespace, assets: Path) -> None:
-    """Measure both servers in turn."""
+    """Measure both servers alternately."""
     with embedded(tls=True) as ours, kubernetes(assets) as theirs:
         for run in range(options.runs):
             for server, target in (("embedded", ours), ("kube-apiserver", theirs)):

@@ -1,4 +1,4 @@
-"""A manager of groups that does the minimum, with the same libraries as `lws manager`: a lower bound for `bench.scale`.
+"""A minimal manager of groups with the same libraries as `lws manager`, as a lower bound for `bench.scale`.
 
     python -m bench.bare KUBECONFIG CERTIFICATES PORT
 
@@ -37,7 +37,7 @@ LINE_BYTES: Final = 2**22
 
 
 class Metadata(Struct, rename="camel"):
-    """The fields of `metadata` that are needed."""
+    """The required fields of `metadata`."""
 
     name: str
     namespace: str
@@ -49,7 +49,7 @@ class Metadata(Struct, rename="camel"):
 
 
 class Template(Struct, rename="camel", frozen=True):
-    """The template of the groups of a LeaderWorkerSet."""
+    """The group template of a LeaderWorkerSet."""
 
     size: int
     worker_template: Raw
@@ -86,7 +86,7 @@ class Event(Struct):
 
 
 class ReviewRequest(Struct):
-    """The fields of a request that a review needs."""
+    """The request fields that a review needs."""
 
     uid: str
 
@@ -102,7 +102,7 @@ EVENTS: Final = msgspec.json.Decoder(Event)
 
 
 class Groups(Struct):
-    """A LeaderWorkerSet, and the necessary facts about its groups."""
+    """A LeaderWorkerSet, and the required data about its groups."""
 
     lws: Object
     revision: int = 1
@@ -115,7 +115,7 @@ class Groups(Struct):
     old: list[str] = []
     """The leaders that must still be replaced."""
     is_reported: bool = False
-    """Whether everything is ready, and the status reports it."""
+    """Whether all groups are ready, and the status reports it."""
 
 
 class Bare:
@@ -127,7 +127,7 @@ class Bare:
         self._sets: dict[str, Groups] = {}
 
     async def follow(self, path: str) -> None:
-        """Follow a watch across reconnections: API servers end the watches of slow readers."""
+        """Follow a watch across reconnections, because API servers close the watches of slow readers."""
         handle = {LEADERWORKERSETS: self._lws, STATEFULSETS: self._statefulset, PODS: self._pod}[path]
         selector = "" if path == LEADERWORKERSETS else f"&labelSelector={NAME}"
         version = ""
@@ -239,7 +239,7 @@ def _is_ready(statefulset: Object, replicas: int) -> bool:
 
 
 def _path(lws: Object, everywhere: str) -> str:
-    """Return the path of a kind in the namespace of the set, from its path in all namespaces."""
+    """Return the path of a kind in the namespace of the set, based on its path in all namespaces."""
     version, _, plural = everywhere.rpartition("/")
     return f"{version}/namespaces/{lws.metadata.namespace}/{plural}"
 
@@ -277,14 +277,14 @@ def _statefulset(
 
 
 async def allow(request: web.Request) -> web.Response:
-    """Allow every request."""
+    """Admit every request."""
     uid = REVIEWS.decode(await request.read()).request.uid
     answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": uid, "allowed": True}}
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
 def session(kubeconfig: Path) -> aiohttp.ClientSession:
-    """Return the session for a kubeconfig in JSON; its token is never read again."""
+    """Return the session for a kubeconfig in JSON. Its token is not reread."""
     config = msgspec.json.decode(kubeconfig.read_bytes())
     cluster = config["clusters"][0]["cluster"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
@@ -298,7 +298,7 @@ def session(kubeconfig: Path) -> aiohttp.ClientSession:
 
 
 async def run(kubeconfig: Path, certificates: Path, port: int) -> None:
-    """Run until the process ends; any error ends it."""
+    """Run until the process exits. Any error stops it."""
     tlsbuffers.shrink()
     app = web.Application(client_max_size=LINE_BYTES)
     app.router.add_post("/{path:.*}", allow)

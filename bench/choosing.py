@@ -1,11 +1,11 @@
-"""Several benchmarks of one subject as one command: `python -m bench.cluster idle --runs 3`."""
+"""Runs several benchmarks of one subject as one command, for example `python -m bench.cluster idle --runs 3`."""
 
 import sys
 from importlib import import_module
 
 
 def run(package: str, names: tuple[str, ...]) -> None:
-    """Run the benchmark named by the first word, with the other words as its arguments."""
+    """Run the benchmark with the name in the first argument, with the other arguments."""
     benchmark, *rest = sys.argv[1:] or [""]
     if benchmark not in names:
         lines = [f"usage: python -m {package} NAME [--help]", ""]

@@ -1,4 +1,4 @@
-"""Run all benchmarks, print their raw numbers and medians, keep them, and draw the page of all runs.
+"""Run all benchmarks, print and store their raw data and medians, and draw the page of all runs.
 
     python -m bench.everything [--record FILE] [--patience SECONDS]
     python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
@@ -36,24 +36,24 @@ ONCE: tuple[tuple[str, ...], ...] = (
 )
 SIDE_BY_SIDE: tuple[tuple[str, ...], ...] = (("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3"),)
 QUIET = 10.0
-"""The maximum percent of ten seconds in which processes may wait for a processor."""
+"""The maximum percentage of ten seconds in which processes can wait for a CPU."""
 
 
 def pressure() -> float:
-    """Return the pressure on the processors in the last ten seconds, in percent; 0 if it is unknown."""
+    """Return the CPU pressure in the last ten seconds in percent, or 0 if it is unknown."""
     path = Path("/proc/pressure/cpu")
     return float(path.read_text().split("avg10=")[1].split()[0]) if path.exists() else 0.0
 
 
 def wait_until_quiet(patience: float) -> None:
-    """Wait until the pressure on the processors is low, for at most this number of seconds."""
+    """Wait until the CPU pressure is low, for at most the given number of seconds."""
     deadline = time.monotonic() + patience
     while pressure() > QUIET and time.monotonic() < deadline:
         time.sleep(1)
 
 
 def run(words: tuple[str, ...], number: int) -> Iterator[Line]:
-    """Run one benchmark; yield its lines."""
+    """Run one benchmark, and yield its lines."""
     before = pressure()
     with subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

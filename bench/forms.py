@@ -1,4 +1,4 @@
-"""The work for managers in `bench.scale`, in phases. Each form gets the bench and the options of the command."""
+"""The work for managers in `bench.scale`, in phases. Each form receives the bench and the command-line options."""
 
 import argparse
 import asyncio
@@ -54,15 +54,15 @@ async def rows(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def roll(bench: Bench, groups: int) -> None:
-    """Change the image of the workers; wait until all groups have it and are ready."""
+    """Change the image of the workers, and wait until all groups have it and are ready."""
     patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
     await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
-    await asyncio.sleep(1)  # until then the status may be the one before
+    await asyncio.sleep(1)  # until then, the status can be outdated
     await bench.whole("web", groups)
 
 
 async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> None:
-    """Delete one worker of this number of groups; wait until all their pods are replaced, and all groups are ready."""
+    """Delete one worker of each of `groups` groups, and wait until all pods are replaced and all groups are ready."""
     client, namespace = bench.space.client, bench.space.namespace
     old = {f"web-{group}-1" for group in range(groups)}
     uids = {meta.uid(pod) for pod in (await client.list(PODS, namespace=namespace)).items if meta.name(pod) in old}
@@ -78,7 +78,7 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
 
 
 async def groups(bench: Bench, options: argparse.Namespace) -> None:
-    """Measure one large LeaderWorkerSet with groups of two, and cycles of scaling."""
+    """Measure one large LeaderWorkerSet with groups of two, and scaling cycles."""
     count = options.groups
     facts = {"groups": count, "pods": 2 * count}
     async with bench.phase("groups: created", **facts) as line:
@@ -110,7 +110,7 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
-    """Create sets at a rate; measure each from its creation to Ready, with the precision of polling (0.2 s)."""
+    """Create sets at a rate, and measure the time of each from creation to Ready, with a precision of 0.2 s."""
     count, replicas = options.sets, options.pods // 2
     starts: dict[str, float] = {}
     took: dict[str, float] = {}
@@ -128,7 +128,7 @@ async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def follow(bench: Bench, replicas: int, count: int, starts: dict[str, float], took: dict[str, float]) -> None:
-    """Record when each set becomes ready, until all are."""
+    """Record the time at which each set becomes ready, until all are ready."""
 
     async def all_are() -> bool:
         for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
@@ -141,7 +141,7 @@ async def follow(bench: Bench, replicas: int, count: int, starts: dict[str, floa
 
 
 async def many(bench: Bench, options: argparse.Namespace) -> None:
-    """Create many sets of five pods in two steps; the memory between them is the cost of further sets."""
+    """Create many sets of five pods in two steps. The memory between them is the cost of additional sets."""
     before = 0
     memory: dict[int, float] = {}
     for count in (options.many // 10, options.many):
@@ -158,7 +158,7 @@ async def many(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def slow(bench: Bench, _: argparse.Namespace) -> None:
-    """Roll out a set with slow-starting pods: five of its groups at once, in four waves."""
+    """Roll out a set with slowly starting pods, five of its groups at a time, in four waves."""
     template = objects.slow_template(SLOW_SECONDS)
     waves = {"waves": 4, "pod_seconds": SLOW_SECONDS, "groups": SLOW_GROUPS}
     await bench.create("web", SLOW_GROUPS, 2, rollout=QUARTER, template={"workerTemplate": template})
@@ -175,7 +175,7 @@ async def slow(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def reviews(bench: Bench, _: argparse.Namespace) -> None:
-    """Send requests to the pod webhook at a steady rate, as an API server does."""
+    """Send requests to the pod webhook at a constant rate, as an API server does."""
     await bench.create("web", 1, 2)
     await bench.whole("web", 1)
     leader = await bench.space.client.get(PODS, ObjectKey(bench.space.namespace, "web-0"))
@@ -205,9 +205,9 @@ async def reviews(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def start(bench: Bench, _: argparse.Namespace) -> None:
-    """Start a second manager next to 100 sets; it takes over from the first one, which is asked to stop."""
+    """Start a second manager with 100 sets. It takes over from the first one, which is stopped."""
     if bench.manager == "go":
-        return  # one process, which holds no lease
+        return  # one process without a lease
     names = [f"web-{index}" for index in range(100)]
     await in_turn(names, lambda name: bench.create(name, 1, 2))
     for name in names:

@@ -1,4 +1,4 @@
-"""The load on an API server: clients that create pods, watchers of these pods, and the measurements of both.
+"""The load on an API server: clients that create pods, watchers of these pods, and measurements of both.
 
 The clients are 32 connections of one process that create pod-sized objects (2 KiB), either each as soon as the last one
 is answered, or at a given pace. The watchers are 100 connections of another process that watch all pods of the
@@ -32,7 +32,7 @@ MARK = re.compile(rb'"bench/sent":"([0-9.]+)"')
 
 @dataclass(frozen=True)
 class Target:
-    """The address of the server, and how to connect."""
+    """The address of the server, and the connection settings."""
 
     processes: tuple[int, ...]
     port: int
@@ -40,11 +40,11 @@ class Target:
     tls: bool
 
     def cpu_seconds(self) -> float:
-        """Return the processor time used by the server's processes."""
+        """Return the CPU time of the server processes."""
         return sum(map(cpu_seconds, self.processes))
 
     def memory_mib(self) -> int:
-        """Return the current memory of the server's processes."""
+        """Return the current memory of the server processes."""
         return int(sum(map(memory_mib, self.processes)))
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -59,7 +59,7 @@ class Target:
 
     @staticmethod
     def context() -> ssl.SSLContext:
-        """Return TLS settings that trust every certificate, because only time is measured."""
+        """Return TLS settings that trust every certificate, because only the time is measured."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -76,7 +76,7 @@ class Target:
 
 
 def pod(name: str, sent: float) -> bytes:
-    """Build a pod of about the size of a LeaderWorkerSet's pod: 2 KiB."""
+    """Build a pod with about the size of a LeaderWorkerSet pod (2 KiB)."""
     env = [{"name": f"VARIABLE_{number}", "value": f"value-{number}" * 4} for number in range(12)]
     labels = {f"leaderworkerset.sigs.k8s.io/label-{number}": f"value-{number}" for number in range(8)}
     container = {
@@ -93,7 +93,7 @@ def pod(name: str, sent: float) -> bytes:
 
 
 async def current_version(target: Target) -> str:
-    """Return the resourceVersion of a list, to watch from."""
+    """Return the resourceVersion of a list, from which a watch starts."""
     reader, writer = await target.connect()
     writer.write(target.request("GET", f"{PODS}?limit=1"))
     _, body = await answer(reader)
@@ -102,7 +102,7 @@ async def current_version(target: Target) -> str:
 
 
 async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Read one answer; return its status and body."""
+    """Read one response. Return its status and body."""
     head = await reader.readuntil(b"\r\n\r\n")
     status, length = int(head.split(b" ", 2)[1]), LENGTH.search(head)
     if length is not None:
@@ -116,7 +116,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 async def create_many(target: Target, prefix: str, seconds: float, pace: float) -> list[float]:
-    """Create pods from all clients for a while; `pace` per second, 0: as fast as they are answered.
+    """Create pods from all clients for `seconds`, at `pace` per second, or as fast as possible if it is 0.
 
     Returns the seconds of each creation.
     """
@@ -159,7 +159,7 @@ def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
 
 
 def watcher_process(pipe: Connection, target: Target) -> None:
-    """Watch over many connections until asked to stop; send the number of events of each, and the sampled delays."""
+    """Watch over many connections until stopped. Send the number of events of each, and the sampled delays."""
     delays: list[float] = []
     counts = [0] * WATCHERS
 
@@ -206,7 +206,7 @@ def started(process: Callable[..., None], *arguments: object, **options: object)
 
 
 def measure(target: Target, prefix: str, seconds: float, pace: float = 0) -> dict[str, Any]:
-    """Create pods for a while; return the measurements."""
+    """Create pods for `seconds`, and return the measurements."""
     before = target.cpu_seconds()
     latencies = asyncio.run(create_many(target, prefix, seconds, pace))
     return {
@@ -219,7 +219,7 @@ def measure(target: Target, prefix: str, seconds: float, pace: float = 0) -> dic
 
 
 def measure_watched(target: Target, prefix: str, seconds: float, pace: float = 0) -> dict[str, Any]:
-    """Measure with watchers; also return the delay of events, in milliseconds after the create was sent."""
+    """Measure with watchers. Also return the delay of events in milliseconds after the create request was sent."""
     with started(watcher_process, target) as watchers:
         watchers.recv()
         numbers = measure(target, prefix, seconds, pace)

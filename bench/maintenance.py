@@ -1,4 +1,4 @@
-"""A month of maintenance for managers in `bench.scale`: nodes are emptied one after another under groups of four.
+"""A month of maintenance for managers in `bench.scale`. Nodes with groups of four are emptied one after another.
 
 Pods need a second to end. A group is whole while its leader and the workers that were first created for it live. The numbers are the seconds in which
 not all groups are whole, the sum of these over groups, and how many groups were recreated.
@@ -25,23 +25,23 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 def _template(image: str = "app:1") -> JSONObject:
-    """Return a template of pods that need a second to end."""
+    """Return a template of pods that need one second to terminate."""
     return {"metadata": {"annotations": {objects.END_DELAY_ANNOTATION: "1s"}}} | objects.pod_template(image)
 
 
 GROUPS: Final = 4
 SIZE: Final = 4
 STEPS: Final = 8
-"""Nodes that are emptied."""
+"""The number of nodes that are emptied."""
 DISTURBED: Final = 2
-"""Groups that have pods on an emptied node, so that all managers get the same work."""
+"""The number of groups with pods on an emptied node, so that all managers have the same work."""
 POLL: Final = 0.05
 RECOVERY: Final = 30.0
-"""Seconds after which a group that is not whole counts as stuck."""
+"""The number of seconds after which an incomplete group counts as stuck."""
 NODE_LOST: Final = 1.0
-"""Seconds from the deletion of the pods of a lost node until they are deleted without grace."""
+"""The number of seconds from the deletion of the pods of a lost node until they are force-deleted."""
 ABSENCE: Final = 2.0
-"""Seconds between the death of a manager and the start of the next one."""
+"""The number of seconds between the kill of a manager and the start of the next one."""
 TEMPLATES: Final = {"leaderTemplate": _template(), "workerTemplate": _template()}
 TAINTS: Final = [{"key": "maintenance", "effect": "NoExecute"}]
 Way: TypeAlias = Callable[[Bench, str, Sequence[JSONObject]], Awaitable[None]]
@@ -51,7 +51,7 @@ SURGE: Final = {"maxUnavailable": 0, "maxSurge": 1}
 
 @dataclass
 class Wholeness:
-    """Counts the whole groups at each poll."""
+    """Counts the complete groups at each poll."""
 
     first: dict[tuple[str, str], str] = field(default_factory=dict)
     """The UIDs of the first workers, by the UID of their StatefulSet and their name."""
@@ -61,7 +61,7 @@ class Wholeness:
     since: float = field(default_factory=time.monotonic)
 
     def observe(self, pods: Sequence[JSONObject]) -> int:
-        """Count the groups that are not whole, and add the time since the last poll."""
+        """Count the incomplete groups, and add the time since the last poll."""
         for pod in pods:
             owner = meta.controller_of(pod)
             if int(groupname.label(pod)) >= GROUPS:
@@ -78,7 +78,7 @@ class Wholeness:
         return broken
 
     def accept(self, pods: Sequence[JSONObject]) -> None:
-        """Take the present workers as the first ones, because a group that is stuck never becomes whole."""
+        """Use the current workers as the first ones, because a stuck group never becomes complete."""
         self.first.clear()
         self.observe(pods)
 
@@ -92,18 +92,18 @@ class Wholeness:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A way to empty nodes, and what happens meanwhile: a rollout, an autoscaler, deaths of the manager."""
+    """A way to empty nodes, and concurrent events: a rollout, an autoscaler, kills of the manager."""
 
     way: Way
     rolls: bool = False
     scales: bool = False
     steps: int = STEPS
     kills: frozenset[int] = frozenset()
-    """The steps in which the manager is killed; another one starts after `ABSENCE`."""
+    """The steps in which the manager is killed. Another one starts after `ABSENCE`."""
 
 
 async def month(bench: Bench, options: argparse.Namespace) -> None:
-    """Play the chosen scenarios, one after another."""
+    """Run the selected scenarios, one after another."""
     for title, scenario in SCENARIOS.items():
         if options.scenarios and title not in options.scenarios:
             continue
@@ -136,7 +136,7 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
             await bench.space.scale(GROUPS + 1 + number % 2, name)
         try:
             await _recovered(bench, whole, {meta.uid(pod) for pod in lost})
-        except TimeoutError:  # a group with a worker that was replaced alone never becomes whole
+        except TimeoutError:  # a group whose worker was replaced separately never becomes complete
             stuck += 1
             whole.accept(await _pods(bench))
         opened = {"spec": {"taints": None, "unschedulable": None}}
@@ -161,7 +161,7 @@ def _choose(pods: Sequence[JSONObject]) -> tuple[str, Sequence[JSONObject]]:
 
 
 def _measured(pods: Sequence[JSONObject]) -> set[str]:
-    """Return the indexes of the groups of these pods, without surge groups and those of an autoscaler."""
+    """Return the indexes of the groups of these pods, without surge groups and groups of an autoscaler."""
     return {label for label in map(groupname.label, pods) if int(label) < GROUPS}
 
 
@@ -175,24 +175,24 @@ async def _taint(bench: Bench, node: str, _: Sequence[JSONObject]) -> None:
 
 
 async def _preempt(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
-    """Delete the pods as the scheduler does for pods of a higher priority."""
+    """Delete the pods as the scheduler does for pods with a higher priority."""
     await _delete_explained(bench, node, pods, "PreemptionByScheduler")
 
 
 async def _lose(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:
-    """Delete the pods as for an unreachable node, and later without grace as for a node that is out of service."""
-    for pod in pods:  # no kubelet ends them
+    """Delete the pods as for an unreachable node, and later force-delete them as for an out-of-service node."""
+    for pod in pods:  # no kubelet terminates them
         hung: JSONObject = {"metadata": {"annotations": {HUNG: "true"}}}
         await bench.space.client.patch(PODS, meta.key(pod), hung, kind="merge")
     await _delete_explained(bench, node, pods, "DeletionByTaintManager")
     await asyncio.sleep(NODE_LOST)
     for pod in pods:
-        with suppress(NotFoundError, ConflictError):  # its group has ended, and it may have a successor
+        with suppress(NotFoundError, ConflictError):  # its group was deleted, and can have a successor
             await bench.space.client.delete(PODS, meta.key(pod), grace_period=0, uid=meta.uid(pod))
 
 
 async def _delete(bench: Bench, _: str, pods: Sequence[JSONObject]) -> None:
-    """Delete pods by hand."""
+    """Delete pods manually."""
     for pod in pods:
         await bench.space.client.delete(PODS, meta.key(pod))
 
@@ -203,7 +203,7 @@ async def _delete_explained(
     await _change_node(bench, node, {"unschedulable": True})
     target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
     for pod in pods:
-        with suppress(NotFoundError):  # it has ended with its group
+        with suppress(NotFoundError):  # it was deleted with its group
             change: JSONObject = {"status": {"conditions": [*meta.status(pod)["conditions"], target]}}
             await bench.space.client.patch(PODS, meta.key(pod), change, kind="merge", subresource="status")
             await bench.space.client.delete(PODS, meta.key(pod), grace_period=grace_period)
@@ -214,7 +214,7 @@ async def _change_node(bench: Bench, node: str, spec: JSONObject) -> None:
 
 
 async def _recovered(bench: Bench, whole: Wholeness, lost: set[str]) -> None:
-    """Wait until the lost pods are gone, and all groups are whole."""
+    """Wait until the lost pods are deleted, and all groups are complete."""
     async with asyncio.timeout(RECOVERY):
         while True:
             pods = await _pods(bench)
@@ -234,7 +234,7 @@ async def _evict(bench: Bench, pod: JSONObject) -> None:
         "kind": "Eviction",
         "metadata": {"name": key.name, "namespace": key.namespace},
     }
-    with suppress(NotFoundError):  # it has ended with its group
+    with suppress(NotFoundError):  # it was deleted with its group
         await bench.space.client.create(Resource("", "v1", f"pods/{key.name}/eviction", "Eviction"), eviction)
 
 

@@ -1,4 +1,4 @@
-"""One page of all recorded runs with each number from run to run, as lines; plain HTML that loads nothing.
+"""Builds one plain HTML page with line charts of all recorded runs, without external resources.
 
     python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
 
@@ -21,7 +21,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 RECORDED: Final = (ROOT / "docs" / "reference" / "benchmarks", ROOT / "build" / "benchmarks")
 PAGE: Final = ROOT / "build" / "benchmarks.html"
 WIDTH, HEIGHT, MARGIN = 240, 36, 5
-"""The size of a drawing in pixels, and the margins around its lines."""
+"""The size of a drawing in pixels, and its margins."""
 
 STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color-scheme: light dark }
@@ -33,7 +33,7 @@ polyline { fill: none; stroke: currentColor; stroke-width: 1.5 } circle { fill: 
 
 @dataclass(frozen=True)
 class Run:
-    """The lines of one file; `name` begins with the day of the run."""
+    """The lines of one file. `name` starts with the date of the run."""
 
     name: str
     machine: Line
@@ -64,7 +64,7 @@ def series(runs: Iterable[Run]) -> Mapping[str, Mapping[str, list[tuple[Run, flo
 
 
 def draw(points: Sequence[tuple[Run, float]]) -> str:
-    """Return an SVG of the values, from 0 to the largest one, from left to right."""
+    """Return an SVG chart of the values, from 0 to the maximum, from left to right."""
     most = max(abs(value) for _, value in points) or 1
     step = (WIDTH - 2 * MARGIN) / max(len(points) - 1, 1)
     places = [
@@ -106,7 +106,7 @@ def build(runs: Sequence[Run]) -> str:
 
 
 def write(files: Sequence[Path] = (), page: Path = PAGE) -> None:
-    """Write the page of these files, or of all recorded ones."""
+    """Write the page of these files, or of all recorded files."""
     paths = files or [file for folder in RECORDED for file in folder.glob("*.jsonl")]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(build([read(file) for file in sorted(paths, key=lambda file: file.name)]))

@@ -1,4 +1,4 @@
-"""A manager under measurement: the phases of its work, and its usage in each of them."""
+"""A measured manager, with the phases of its work, and its usage in each phase."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 POLL = 0.2
 LIMIT = 1800.0
-"""The time limit in seconds for a phase; a longer phase fails the run."""
+"""The timeout in seconds for a phase. A longer phase fails the run."""
 
 AT_ONCE = 32
 SETTLE = 10.0
@@ -32,7 +32,7 @@ USUAL_ELECTION = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod":
 
 @dataclass
 class Bench:
-    """A manager of one run, its process, the port of its webhooks, and its measurements."""
+    """A manager of one run, with its process, the port of its webhooks, and its measurements."""
 
     world: InstalledCluster
     space: CheckedNamespace
@@ -42,22 +42,22 @@ class Bench:
     webhooks: int
     lines: list[Line]
     replace: Callable[[float], Awaitable[int]]
-    """Kills the manager, starts it again after so many seconds, and returns its process."""
+    """Kills the manager, restarts it after `seconds`, and returns its process."""
     spent: float = 0.0
-    """The processor time of killed processes."""
+    """The CPU time of killed processes."""
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of the manager."""
+        """Return the CPU time of the manager."""
         return self.spent + cpu_seconds(self.process)
 
     async def restart(self, absence: float) -> None:
-        """Kill the manager, and start it again later."""
+        """Kill the manager, and restart it later."""
         self.spent = self.cpu_seconds()
         self.process = await self.replace(absence)
 
     @asynccontextmanager
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
-        """Measure the work inside the context, which may add numbers to the line."""
+        """Measure the work in the context, which can add numbers to the line."""
         mark, cpu, start = self.world.audit.mark(), self.cpu_seconds(), time.monotonic()
         accepted = self.world.balancer.accepted
         more: Line = {}
@@ -78,7 +78,7 @@ class Bench:
         self.lines.append({"measurement": measurement, "server": self.manager, "run": self.run, **line})
 
     async def create(self, name: str, replicas: int, size: int, **fields: Any) -> None:
-        """Create a LeaderWorkerSet; `fields` are those of `objects.lws`."""
+        """Create a LeaderWorkerSet. `fields` are the arguments of `objects.lws`."""
         lws = objects.lws(name, replicas=replicas, size=size, **fields)
         lws["metadata"]["namespace"] = self.space.namespace
         await self.space.client.create(LEADERWORKERSETS, lws)

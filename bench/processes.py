@@ -1,4 +1,4 @@
-"""Numbers of the processes that benchmarks start: processor time, memory, wake-ups, and the writes of a cluster."""
+"""Measures processes of benchmarks: CPU time, memory, wake-ups, and the writes of a cluster."""
 
 import os
 import re
@@ -14,26 +14,26 @@ LWS = [sys.executable, "-m", "lwsctl.cli"]
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process so far."""
+    """Return the total CPU time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def children_seconds() -> float:
-    """Return the processor time of all finished commands that this process started."""
+    """Return the CPU time of all finished commands that this process started."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def processes(pid: int) -> list[int]:
-    """Return the cluster's process, and those of its launcher, without containers."""
+    """Return the cluster process and its launcher processes, without containers."""
     tree = processtree.read()
     launchers = [process for process in processtree.descendants([pid], tree) if tree[process].name == "kube-launcher"]
     return [pid, *launchers, *(tree[launcher].parent for launcher in launchers if tree[launcher].parent != pid)]
 
 
 def wakeups(pid: int) -> int:
-    """Return how often the threads of a process have been blocked so far."""
+    """Return the total number of times that the threads of a process were blocked."""
     texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
     return sum(
         int(number) for text in texts for number in re.findall(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)

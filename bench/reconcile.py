@@ -90,7 +90,7 @@ def largest_of(world: LargeSet) -> int:
 
 
 def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
-    """Return the largest world to about a percent; sizes grow linearly, except for additional digits."""
+    """Return the largest world with a precision of about one percent. Sizes grow linearly, except for digits."""
     few, more = LargeSet(shape, 1000), LargeSet(shape, 4000)
     bytes_each = (size(more) - size(few)) / (more.n - few.n)
     largest = LargeSet(shape, few.n + int((LARGEST - size(few)) / bytes_each))
@@ -110,7 +110,7 @@ def new(world: LargeSet) -> ObservedLeaderWorkerSet:
 
 
 def at_rest(world: LargeSet) -> ObservedLeaderWorkerSet:
-    """Return the observation of an idle LeaderWorkerSet, and the memory of it."""
+    """Return the observation of an idle LeaderWorkerSet, and its cached state."""
     settled = settle(world)
     obj = next(action.object for action in decide(settled, builders.NOW).plan.actions if isinstance(action, PutStatus))
     observed = replace(settled, leaderworkerset=obj)

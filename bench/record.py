@@ -1,4 +1,4 @@
-"""The output of benchmarks: one JSON line per run, then medians; and the facts of the machine."""
+"""The output of benchmarks: one JSON line per run, medians, and the properties of the machine."""
 
 import json
 import os
@@ -18,7 +18,7 @@ LABELS = ("measurement", "phase", "server", "code")
 
 
 def report(measurement: str, **numbers: object) -> None:
-    """Print the raw numbers of one run."""
+    """Print the raw data of one run."""
     print(json.dumps({"measurement": measurement, **numbers}), flush=True)
 
 
@@ -43,7 +43,7 @@ def is_number(value: object) -> bool:
 
 
 def machine() -> Line:
-    """Return the facts of the machine that affect numbers."""
+    """Return the properties of the machine that affect numbers."""
     cpu = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
     memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line)
     revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Measures managers at scale on a real control plane with kwok, in the forms of other published benchmarks.
+"""Measures managers at scale on a real control plane with kwok, in the format of published benchmarks.
 
     python -m bench.scale [created] [rows] [groups] [arrivals] [many] [--managers ours go bare] [--runs N] …
 
@@ -70,7 +70,7 @@ retries share ten a second. After a rollout of hundreds of groups, a retry waits
 
 @dataclass(frozen=True)
 class Running:
-    """The process of a manager, the port of its webhooks, and what kills it and starts it after so many seconds."""
+    """The process of a manager, the port of its webhooks, and a function that restarts it after a delay."""
 
     process: int
     webhooks: int
@@ -79,7 +79,7 @@ class Running:
 
 @asynccontextmanager
 async def ours(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
-    """Run a manager of this project that leads."""
+    """Run a manager of this project that is the leader."""
     replica = await world.start(name, leaderElection=USUAL_ELECTION if elects else {"leaderElect": False})
     if elects:
         await world.await_master(replica)
@@ -96,7 +96,7 @@ async def ours(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIter
 
 @asynccontextmanager
 async def by_policy(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
-    """Run a manager of this project, with a policy by which kube-apiserver admits pods."""
+    """Run a manager of this project, with a policy with which kube-apiserver admits pods."""
     election = USUAL_ELECTION if elects else {"leaderElect": False}
     replica = await start_with(world, name, leaderElection=election, podAdmission="Policy")
     probed = await CheckedNamespace(world.client, f"{name}-probe").open()
@@ -127,7 +127,7 @@ async def theirs(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIt
 
 @asynccontextmanager
 async def bare(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIterator[Running]:
-    """Run the manager that does the minimum (`bench/bare.py`), without a lease."""
+    """Run the minimal manager (`bench/bare.py`), without a lease."""
     del elects
     kubeconfig, port = await prepare(world, name)
     words = (str(kubeconfig), str(world.directory / CERTIFICATES), str(port))
@@ -161,7 +161,7 @@ async def prepare(world: InstalledCluster, name: str) -> tuple[Path, int]:
 
 
 async def call_all_webhooks(client: Client) -> None:
-    """Let API servers also call the webhook that this project only declares, as in upstream's configuration."""
+    """Enable the webhook that this project only declares, as in the upstream configuration."""
     for resource in CONFIGURATIONS:
         for configuration in (await client.list(resource)).items:
             for webhook in configuration["webhooks"]:
@@ -171,13 +171,13 @@ async def call_all_webhooks(client: Client) -> None:
 
 
 OURS = (NOTHING_TO_CHECK, NOT_A_MEMBER)
-"""The match conditions that upstream's configuration does not have."""
+"""The match conditions that the upstream configuration does not have."""
 
 MANAGERS = {"ours": ours, "policy": by_policy, "go": theirs, "bare": bare}
 
 
 def main() -> None:
-    """Start a control plane, measure all managers in each run, in turn; print raw numbers and medians."""
+    """Start a control plane, measure all managers in each run, alternately, and print raw data and medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("forms", nargs="*", choices=[*FORMS, []], default=list(FORMS))
     parser.add_argument("--managers", nargs="+", choices=list(MANAGERS), default=["ours"])
@@ -198,7 +198,7 @@ def main() -> None:
 
 
 async def measure(plane: Plane, directory: Path, options: argparse.Namespace) -> list[Line]:
-    """Measure each form with each manager in each run; return all lines."""
+    """Measure each form with each manager in each run, and return all lines."""
     lines: list[Line] = []
     await set_up(KubernetesCluster(plane.kubeconfig))
     for form in options.forms:
@@ -208,7 +208,7 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
                     await add_nodes(world, options.nodes)
                     space = CheckedNamespace(world.client, f"{form}-{manager}-{run}")
                     await space.open()
-                    # A killed manager would wait for its own lease, and the Go manager runs without one.
+                    # A killed manager would wait for its own lease, and the Go manager runs without a lease.
                     elects = form != "month"
                     async with MANAGERS[manager](world, f"{form}-{manager}-{run}", elects=elects) as running:
                         await asyncio.sleep(SETTLE)
@@ -227,7 +227,7 @@ async def add_nodes(world: InstalledCluster, count: int) -> None:
 
 
 async def clear(bench: Bench) -> None:
-    """Delete all sets and wait until their pods are deleted."""
+    """Delete all sets, and wait until their pods are deleted."""
     for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
         await bench.space.client.delete(LEADERWORKERSETS, meta.key(lws), propagation="Background")
     await bench.pods(0)

@@ -1,4 +1,4 @@
-"""Counts of the writes of the manager by kind, in a simulated cluster: the same numbers on every machine.
+"""Counts the writes of the manager by kind in a simulated cluster, which are the same on every machine.
 
     python -m bench.writes [--renew]
 
@@ -37,13 +37,13 @@ BASELINE: Final = Path(__file__).with_suffix(".json")
 PRODUCT: Final = str(Path(leaderworkerset.__file__).parent)
 GROUPS: Final = 10
 SETS: Final = 5
-"""The sizes of the gate."""
+"""The sizes for the gate."""
 
 ROOM: Final = 1.1
-"""The permitted excess of each count, plus two: another order of events sometimes causes an additional status."""
+"""The permitted excess of each count, plus two, because event order can cause an additional status."""
 
 Tell: TypeAlias = Callable[[str, float, Counter[str]], None]
-"""Receives a phase, the seconds from its first write to its last, and the number of each kind."""
+"""Receives a phase, the seconds from its first to its last write, and the number of writes by kind."""
 
 
 async def one_of_many(world: SimulatedCluster, tell: Tell, count: int = 100) -> None:
@@ -75,7 +75,7 @@ async def many_of_one(world: SimulatedCluster, tell: Tell, count: int = 100) -> 
 
 
 class Phases:
-    """Counts the writes and reads of the manager, in one phase after the other."""
+    """Counts the writes and reads of the manager in consecutive phases."""
 
     def __init__(self, world: SimulatedCluster, tell: Tell) -> None:
         self._world, self._tell = world, tell
@@ -83,7 +83,7 @@ class Phases:
         self._manager = world.managers["manager-0"]
 
     def end(self, phase: str) -> None:
-        """Report the counts of the phase that ends."""
+        """Report the counts of the completed phase."""
         entries = [
             entry
             for entry in self._world.trace.entries[self._since :]
@@ -105,7 +105,7 @@ def counted(scenario: Callable[[SimulatedCluster, Tell], Awaitable[None]], tell:
 
 
 def kind(path: str) -> str:
-    """Return the kind of a write by its path: the plural of its kind, or `status`."""
+    """Return the kind of a write by its path, which is the plural of its kind, or `status`."""
     if path.endswith("/status"):
         return "status"
     match = re.search(r"/namespaces/[^/]+/([^/]+)", path)
@@ -113,14 +113,14 @@ def kind(path: str) -> str:
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The counts of the gate in each phase, and their version."""
+    """The gate counts of each phase, and their version."""
 
     version: str
     phases: Mapping[str, Mapping[str, int]]
 
 
 def gate() -> Mapping[str, Mapping[str, int]]:
-    """Return the counts of the gate from a new process: text hashes affect the order, and warm caches the calls."""
+    """Return the gate counts from a new process, because text hashes affect the order, and warm caches the calls."""
     command = [sys.executable, "-m", "bench.writes", "--gate"]
     environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
@@ -128,7 +128,7 @@ def gate() -> Mapping[str, Mapping[str, int]]:
 
 
 def measure() -> dict[str, Counter[str]]:
-    """Return the counts of the gate by phase, with the calls of the product's functions."""
+    """Return the gate counts by phase, including the calls of the product's functions."""
     phases: dict[str, Counter[str]] = {}
     with counting_calls() as calls:
 
@@ -168,7 +168,7 @@ def counting_calls() -> Iterator[Counter[str]]:
 
 
 def excess(phases: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[str]:
-    """Return the counts above the permitted ones, as sentences."""
+    """Return the counts that exceed the permitted counts, as sentences."""
     return [
         f"{phase}: {number} {name}, and {before} in {baseline.version}"
         for phase, counts in phases.items()
@@ -178,14 +178,14 @@ def excess(phases: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[
 
 
 def renew() -> None:
-    """Write the counts of this code as the counts of the last release."""
+    """Write the current counts as the counts of the last release."""
     phases = {phase: dict(sorted(counts.items())) for phase, counts in gate().items()}
     baseline = Baseline(version=leaderworkerset.__version__, phases=phases)
     BASELINE.write_bytes(msgspec.json.format(msgspec.json.encode(baseline)) + b"\n")
 
 
 def main() -> None:
-    """Count, and print raw numbers; or write the file of the gate."""
+    """Count, and print raw data or write the gate file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--renew", action="store_true", help="write bench/writes.json")
     parser.add_argument("--gate", action="store_true", help="print the counts that the gate compares")

@@ -1,4 +1,4 @@
-"""Write the generated manifests below `deploy/`.
+"""Write the generated manifests to `deploy/`.
 
 With `--check` only report whether they are up to date (exit 1 if not).
 
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))  # started as a file, Python finds no `deploy`
+sys.path.append(str(Path(__file__).parents[1]))  # if started as a file, Python does not find `deploy`
 
 from deploy.packages import (
     alerts,
@@ -82,7 +82,7 @@ FILES: dict[str, tuple[Resource, ...]] = {
     "rbac.yaml": RBAC,
     "webhooks.yaml": (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS),
 }
-"""The kinds in each file of the base; other kinds are in `manager.yaml`, definitions in `crds/`."""
+"""The kinds in each file of the base. Other kinds are in `manager.yaml`, and CRDs in `crds/`."""
 
 OVERLAYS = {
     "cert-manager": InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES),
@@ -90,18 +90,18 @@ OVERLAYS = {
         certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
     ),
 }
-"""The variants that are installed besides the base: with certificates of cert-manager, and also with monitoring."""
+"""The variants in addition to the base: with cert-manager certificates, and also with monitoring."""
 
 OPERATED = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image="", version=""), Verbosity())
 
 
 def render(objects: Iterable[JSONObject]) -> str:
-    """Return the text of a generated file."""
+    """Return the content of a generated file."""
     return HEADER + rendering.documents(objects)
 
 
 def packaged(objects: Iterable[JSONObject]) -> str:
-    """Return the text of a file of a bundle or catalog, whose first document is an object.
+    """Return the content of a bundle or catalog file, whose first document is an object.
 
     The Operator Lifecycle Manager reads the first document of a file, which would be a comment before `---`.
     """
@@ -109,20 +109,20 @@ def packaged(objects: Iterable[JSONObject]) -> str:
 
 
 def kustomization(kind: str = "Kustomization", **fields: object) -> str:
-    """Return the text of a kustomization."""
+    """Return the content of a kustomization."""
     version = "v1alpha1" if kind == "Component" else "v1beta1"
     obj = {"apiVersion": f"kustomize.config.k8s.io/{version}", "kind": kind, **fields}
     return HEADER + rendering.document(obj, sort_keys=False)
 
 
 def manifests() -> dict[Path, str]:
-    """Return every generated file with its text."""
+    """Return every generated file with its content."""
     return {DEPLOY / name: text for name, text in everything().items()}
 
 
 @cache
 def everything() -> dict[str, str]:
-    """Return every generated text by its place below `deploy/`."""
+    """Return the content of every generated file by its path in `deploy/`."""
     parts = (
         definitions(),
         base(),
@@ -149,7 +149,7 @@ def everything() -> dict[str, str]:
 
 
 def definitions() -> dict[str, str]:
-    """Return both flavours of the definition of every kind."""
+    """Return both variants of the CRD of every kind."""
     document = json.loads(RECORDED.read_text(encoding="utf-8"))
     flavours = {"crds": MANAGED.definitions(), "crds/full": MANAGED.described_definitions(document)}
     only = kustomization(resources=[f"{resource.plural}.yaml" for resource in MANAGED.defined])
@@ -172,7 +172,7 @@ def base() -> dict[str, str]:
 
 
 def user_roles() -> dict[str, str]:
-    """Return the component with the roles for users."""
+    """Return the component with the user roles."""
     folder = "kustomize/components/user-roles"
     return {
         f"{folder}/roles.yaml": render(obj for _, obj in userroles.build(MANAGED)),
@@ -181,7 +181,7 @@ def user_roles() -> dict[str, str]:
 
 
 def dashboard() -> dict[str, str]:
-    """Return the component with the dashboard."""
+    """Return the dashboard component."""
     folder, settings = "kustomize/components/dashboard", InstallSettings()
     objects = [obj for _, obj in dashboarddeployment.build_dashboard(settings.namespace, dashboarddeployment.IMAGE)]
     return {
@@ -191,7 +191,7 @@ def dashboard() -> dict[str, str]:
 
 
 def monitored() -> dict[str, str]:
-    """Return the component for a Prometheus, whoever issues the certificates."""
+    """Return the Prometheus component, for any certificate issuer."""
     objects = build_all(MANAGED, InstallSettings(prometheus="monitoring"))
     plain = [obj for _, obj in build_all(MANAGED, InstallSettings())]
     folder = "kustomize/components/monitoring"
@@ -202,7 +202,7 @@ def monitored() -> dict[str, str]:
 
 
 def gang() -> dict[str, str]:
-    """Return the component that lets the manager write the objects of gang schedulers."""
+    """Return the component that permits the manager to write the objects of gang schedulers."""
     plain, own = (
         next(obj["rules"] for _, obj in build_all(declared, InstallSettings()) if meta.name(obj) == MANAGER_ROLE)
         for declared in (MANAGED, managed("auto"))
@@ -211,7 +211,7 @@ def gang() -> dict[str, str]:
 
 
 def opted_in(name: str, rules: Sequence[JSONObject], role: str) -> dict[str, str]:
-    """Return the component with additional permissions of the manager, and the role for the manager of an operator.
+    """Return the component with additional permissions of the manager, and the role for a manager of the operator.
 
     The operator does not have these permissions, so it cannot grant them.
     """
@@ -219,7 +219,7 @@ def opted_in(name: str, rules: Sequence[JSONObject], role: str) -> dict[str, str
 
 
 def in_place() -> dict[str, str]:
-    """Return the role that lets the manager resize pods, and the same for the manager of an operator."""
+    """Return the role that permits the manager to resize pods, and the role for a manager of the operator."""
     namespaces = {"manager": NAMESPACE, "operator": OPERATOR}
     rules = policy_rules(RESIZE)
     return {f"in-place/{whose}.yaml": _role("resize", rules, namespace) for whose, namespace in namespaces.items()}
@@ -230,7 +230,7 @@ def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> str:
 
 
 def _with_rules(name: str, rules: Sequence[JSONObject]) -> dict[str, str]:
-    """Return the component with further rules of the manager's role."""
+    """Return the component with additional rules for the manager role."""
     operations = [{"op": "add", "path": "/rules/-", "value": rule} for rule in rules]
     folder, target = f"kustomize/components/{name}", {"kind": CLUSTER_ROLES.kind, "name": MANAGER_ROLE}
     return {
@@ -240,7 +240,7 @@ def _with_rules(name: str, rules: Sequence[JSONObject]) -> dict[str, str]:
 
 
 def overlays() -> dict[str, str]:
-    """Return the replacements of the base if others issue certificates, or scrape metrics."""
+    """Return the replacements of the base for other certificate issuers, or for metrics."""
     files: dict[str, str] = {}
     for name, settings in OVERLAYS.items():
         objects = [obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS]
@@ -252,12 +252,12 @@ def overlays() -> dict[str, str]:
 
 
 def release() -> dict[str, str]:
-    """Return the single file of a release (R-OP-46)."""
+    """Return the single-file manifest of a release (R-OP-46)."""
     return {"manifests.yaml": render(obj for _, obj in build_all(MANAGED, InstallSettings()))}
 
 
 def operator() -> dict[str, str]:
-    """Return the manifests of the operator, numbered in the order of applying (R-OP-34)."""
+    """Return the operator manifests, numbered in the order of application (R-OP-34)."""
     numbered = {
         f"{number:02}_{resource.kind.lower()}_{meta.name(obj)}.yaml": obj
         for number, (resource, obj) in enumerate(build_operator(OPERATED, MANAGED, OperatorSettings()))
@@ -326,7 +326,7 @@ def chart() -> dict[str, str]:
 
 
 def alerting(runbooks: str = "") -> dict[str, str]:
-    """Return the alerts, and the board."""
+    """Return the alerts and the Grafana dashboard."""
     return {
         "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(InstallSettings().namespace, runbooks)]),
         "monitoring/grafana.json": json.dumps(board.build(), indent=2) + "\n",
@@ -334,7 +334,7 @@ def alerting(runbooks: str = "") -> dict[str, str]:
 
 
 def neighbours() -> dict[str, str]:
-    """Return the files for other tools that use the kinds: Argo CD, Flux, k9s."""
+    """Return the files for other tools that use the kinds: Argo CD, Flux and k9s."""
     definitions = [*MANAGED.definitions(), operator_crd()]
     return {
         "neighbours/argocd.yaml": render([health.argo_cd()]),
@@ -345,7 +345,7 @@ def neighbours() -> dict[str, str]:
 
 
 def images() -> dict[str, str]:
-    """Return the list of all images, for mirrors (R-OP-68)."""
+    """Return the list of all images, for registry mirrors (R-OP-68)."""
     settings = OperatorSettings(command_image=dashboarddeployment.IMAGE)
     bundles = [catalog.bundle_image(package) for package in bundle.PACKAGES]
     return {
@@ -368,7 +368,7 @@ def materials() -> dict[str, str]:
 def release_bundles(
     directory: Path, settings: OperatorSettings, images: Sequence[str], publication: Publication
 ) -> int:
-    """Write the bundles of a release, and the catalog of bundles with pushed images; each image is named by digest.
+    """Write the bundles of a release, and the catalog of pushed bundle images, which are specified by digest.
 
     The alerts are also written, as their runbooks are on the pages of the release.
     """
@@ -387,7 +387,7 @@ def release_bundles(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the files, by these arguments or those of the process; return the exit code."""
+    """Write or check the files, with these arguments or the process arguments. Return the exit code."""
     parser = argparse.ArgumentParser(description="Write the generated manifests below deploy/.")
     parser.add_argument(
         "--release", metavar="DIRECTORY", type=Path, help="write bundles and catalog of a release there"

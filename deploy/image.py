@@ -1,4 +1,4 @@
-"""Build an image by deploy/Containerfile, with podman or buildah, whichever is there.
+"""Build an image with deploy/Containerfile and podman or buildah, whichever is installed.
 
 python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--target local] [--tag NAME:TAG]
 """
@@ -18,11 +18,11 @@ from lwsctl.cli.shell.hostplatform import IMAGE
 ROOT: Final = Path(__file__).parents[1]
 TOOLS: Final = ("podman", "buildah")
 TAGS: Final = {"": f"localhost/leaderworkerset:{__version__}", "local": IMAGE}
-"""The name of an image by target: the manager, or `lws` with the embedded cluster."""
+"""The image names by target: the manager, or `lws` with the embedded cluster."""
 
 
 def words(base: str, tag: str, commit: str, date: str, target: str = "") -> list[str]:
-    """Return the arguments after the name of the tool."""
+    """Return the arguments without the name of the tool."""
     arguments = {"BASE_IMAGE": base, "LWS_GIT_COMMIT": commit, "LWS_BUILD_DATE": date}
     build_arguments = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
     selection = ["--target", target] if target else []
@@ -30,7 +30,7 @@ def words(base: str, tag: str, commit: str, date: str, target: str = "") -> list
 
 
 def commit() -> str:
-    """Return the checked out commit, or `unknown` outside of a repository."""
+    """Return the current commit, or `unknown` outside a repository."""
     if shutil.which("git") is None:
         return "unknown"
     process = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -38,7 +38,7 @@ def commit() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build the image; exit with the exit code of the tool."""
+    """Build the image, and exit with the exit code of the tool."""
     parser = argparse.ArgumentParser(
         description="Build the image of the manager, or of `lws` with the embedded cluster."
     )

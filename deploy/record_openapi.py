@@ -1,4 +1,4 @@
-"""Record the part of an API server's OpenAPI document that the full definition needs.
+"""Record the part of an API server's OpenAPI document that the full CRD needs.
 
 kubectl get --raw /openapi/v3/api/v1 | python deploy/record_openapi.py
 
@@ -34,7 +34,7 @@ def reachable(document: JSONObject) -> JSONObject:
 
 
 def references(value: JSON) -> Iterator[str]:
-    """Yield the names of the definitions that a part of the document refers to."""
+    """Yield the names of the definitions to which a part of the document refers."""
     if isinstance(value, dict):
         if isinstance(value.get("$ref"), str):
             yield value["$ref"].removeprefix(PREFIX)
@@ -46,7 +46,7 @@ def references(value: JSON) -> Iterator[str]:
 
 
 def main() -> int:
-    """Record the document; return the exit code."""
+    """Record the document. Return the exit code."""
     document = reachable(json.load(sys.stdin))
     RECORDED.parent.mkdir(exist_ok=True)
     RECORDED.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Build a release into an empty directory: `make release`, or `python -m deploy.release DIRECTORY`.
+"""Build a release into an empty directory (`make release` or `python -m deploy.release DIRECTORY`).
 
 A release has four wheels and their sources, the context of the image's build, the chart, manifests, the operator's
 manifests, bundles and catalog, the bill of materials, notes, and the checksums of all files. The same tree gives the
@@ -39,7 +39,7 @@ COPIED: Final = {"deploy/manifests.yaml": "manifests.yaml", "deploy/sbom.cdx.jso
 def build(
     root: Path, into: Path, settings: OperatorSettings | None = None, publication: Publication | None = None
 ) -> list[Path]:
-    """Build the release of the tree `root` into an empty or new directory; return its files, the checksums last."""
+    """Build the release of `root` into an empty or new directory. Return its files, with the checksums last."""
     into.mkdir(parents=True, exist_ok=True)
     if names := sorted(path.name for path in into.iterdir()):
         raise SystemExit(f"{into} is not empty: {', '.join(names[:3])}: empty it, or choose another directory")
@@ -60,7 +60,7 @@ def build(
 
 
 def distribute(project: Path, into: Path, moment: int) -> None:
-    """Build the wheel and the source distribution of one project with the tool that its pyproject.toml names."""
+    """Build the wheel and the source distribution of a project with the tool in its pyproject.toml."""
     words = [sys.executable, "-m", "hatchling", "build", "--directory", str(into.resolve())]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(moment)}
     process = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def distribute(project: Path, into: Path, moment: int) -> None:
 
 
 OPTIONAL: Final = ("deploy/in-place", "deploy/recorder", "deploy/maintenance", "deploy/disruption-budgets")
-"""Permissions that a manager has only if an administrator grants them, however it was installed."""
+"""The manager permissions that an administrator must grant separately, regardless of the installer."""
 
 APPLIED: Final = {
     "kustomize": ("deploy/manifests.yaml", "deploy/crds", "deploy/kustomize", *OPTIONAL),
@@ -79,14 +79,14 @@ APPLIED: Final = {
     "monitoring": ("deploy/monitoring", "deploy/neighbours"),
     "bundles": ("deploy/olm",),
 }
-"""Files that the commands of pages apply, by archive.
+"""The files that commands on pages apply, by archive.
 
 Each archive has the folders of the repository, so that commands of the pages work in the unpacked folder.
 """
 
 
 def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str, tuple[str, Mapping[str, Path]]]:
-    """Return the archives of a release by name, each with its folder and files.
+    """Return the archives of a release by name, each with its directory and files.
 
     `generated` replace files of the tree.
     """
@@ -105,7 +105,7 @@ def packed(root: Path, version: str, generated: Mapping[str, Path]) -> dict[str,
 
 
 def replaced(members: Mapping[str, Path], generated: Mapping[str, Path]) -> dict[str, Path]:
-    """Return the members, with the files that were generated for this release instead of the tree's.
+    """Return the archive members, in which generated files of this release replace the files of the tree.
 
     If bundles were generated, the catalog of the tree is omitted: it names bundles that nobody has pushed.
     """
@@ -119,7 +119,7 @@ def replaced(members: Mapping[str, Path], generated: Mapping[str, Path]) -> dict
 def write_generated(
     folder: Path, settings: OperatorSettings | None, publication: Publication | None
 ) -> dict[str, Path]:
-    """Write the files below a folder that depend on the pushed images, or on the address of the release."""
+    """Write the files that depend on the pushed images or on the release address."""
     publication = publication or Publication()
     if settings is not None:
         generate.release_bundles(folder, settings, (), publication)
@@ -135,7 +135,7 @@ def checksums(files: Sequence[Path]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the requested release, and print the checksums; return the exit code."""
+    """Build the requested release, and print the checksums. Return the exit code."""
     parser = argparse.ArgumentParser(description="Build a release.")
     parser.add_argument("directory", type=Path, help="an empty or new directory")
     for name in ("operator-image", "operand-image", "command-image"):

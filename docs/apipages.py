@@ -1,4 +1,4 @@
-"""The pages of the site about the public Python interfaces of the packages, from the docstrings.
+"""Builds the pages about the public Python interfaces of the packages from their docstrings.
 
 The sources are read, not imported. The pages are generated with the site, and are not stored.
 """
@@ -18,7 +18,7 @@ LEFT_OUT: Final = frozenset({"overload", "setter"})
 
 
 class Api(NamedTuple):
-    """A page: its title, its introduction, and the modules that it describes."""
+    """A page, with its title, its introduction, and the modules that it describes."""
 
     title: str
     introduction: str
@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
 
 
 def page(api: Api) -> str:
-    """Return a page: its modules, with the public classes and functions of each in their order."""
+    """Return a page with the modules, each with its public classes and functions in order."""
     lines = [f"# {api.title}", "", api.introduction, ""]
     for module in api.modules:
         tree = parsed(module)
@@ -83,7 +83,7 @@ def parsed(module: str) -> ast.Module:
 
 
 def public(module: str, tree: ast.Module) -> Iterator[Definition]:
-    """Yield the public definitions of a module, or the ones that its `__all__` names, from where they are defined."""
+    """Yield the public definitions of a module, or of the names in its `__all__`, from the defining modules."""
     own = {node.name: node for node in tree.body if isinstance(node, Definition)}
     exports = [
         node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
@@ -119,12 +119,12 @@ def described(definition: Definition) -> list[str]:
 
 
 def decorators(definition: Definition) -> set[str]:
-    """Return the names of the decorators of a definition."""
+    """Return the decorator names of a definition."""
     return {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in definition.decorator_list}
 
 
 def signature(definition: Definition) -> str:
-    """Return the first lines of a definition in their original form, without the receiver of methods."""
+    """Return the signature of a definition in its original form, without the receiver of methods."""
     if isinstance(definition, ast.ClassDef):
         start = next(
             (member for member in definition.body if isinstance(member, ast.FunctionDef) and member.name == "__init__"),
@@ -166,7 +166,7 @@ def fields(definition: ast.ClassDef) -> list[str]:
 
 
 def text(node: Definition | ast.Module) -> list[str]:
-    """Return a docstring, with its examples as blocks of code."""
+    """Return a docstring, with its examples as code blocks."""
     lines, in_example = [], False
     for line in (ast.get_docstring(node) or "").splitlines():
         begins = line.startswith(">>>") and not in_example
@@ -177,5 +177,5 @@ def text(node: Definition | ast.Module) -> list[str]:
 
 
 def code(words: str) -> list[str]:
-    """Return a block of Python."""
+    """Return a Python code block."""
     return ["```python", words, "```", ""]

@@ -1,4 +1,4 @@
-"""The documentation as a site: gathers the Markdown of the repository, builds it, and checks the result.
+"""Collects the Markdown files of the repository, builds the documentation site, and checks the result.
 
     python -m docs.buildsite                        write build/site/html
     python -m docs.buildsite --serve                build it, and serve it on 127.0.0.1:8000
@@ -35,10 +35,10 @@ PORT: Final = 8000
 
 BUILDERS: Final = {
     "zensical": ("-m", "zensical", "build", "--clean"),
-    "mkdocs": ("-m", "mkdocs", "build", "--clean", "--quiet"),  # with mkdocs-material: the way out, should Zensical end
+    "mkdocs": ("-m", "mkdocs", "build", "--clean", "--quiet"),  # with mkdocs-material, the alternative to Zensical
 }
 VERSIONS: Final = "versions.json"
-"""The file for the choice of versions at the top of a page, which the theme reads in the parent folder."""
+"""The file for the version selector at the top of a page, which the theme reads in the parent directory."""
 
 FIRST: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Documentation</title>
@@ -51,7 +51,7 @@ LOADING: Final = {"img": "src", "script": "src", "iframe": "src", "source": "src
 """The elements that load a resource when a page is opened."""
 
 NAMED_ONLY: Final = frozenset({"canonical", "alternate", "next", "prev", "edit"})
-"""Relations of `link` that load nothing."""
+"""The `link` relations that do not load a resource."""
 
 
 def configuration(root: Path = ROOT) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str
 
 
 def gather(root: Path, into: Path) -> None:
-    """Copy the pages, the files of the repository that they link to, and the project's style."""
+    """Copy the pages, the files of the repository that they link to, and the style sheet of the project."""
     shutil.rmtree(into, ignore_errors=True)
     api_pages, config = apipages.pages(), configuration(root)
     pages = [root / page for _, page in navigation(config["nav"]) if page not in api_pages]
@@ -87,7 +87,7 @@ def gather(root: Path, into: Path) -> None:
 
 
 def contents(pages: Path, config: dict[str, Any]) -> str:
-    """Return the list of gathered pages, by section, each with its title and first sentence: https://llmstxt.org."""
+    """Return the list of collected pages by section, each with its title and first sentence (https://llmstxt.org)."""
     lines, before = [f"# {config['site_name']}", "", f"> {config['site_description']}"], ""
     for section, page in navigation(config["nav"]):
         lines += ["", f"## {section}", ""] if section != before else []
@@ -111,7 +111,7 @@ def introduction(page: str) -> tuple[str, str]:
 
 
 class Page(HTMLParser):
-    """The names in a page of the site: its anchors, its links, and the files that it loads."""
+    """The anchors and links of a page of the site, and the files that it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Read one element."""
+        """Parse one element."""
         attributes = dict(attrs)
         self.places |= {name for name in (attributes.get("id"), attributes.get("name")) if name}
         if tag == "a" and (link := attributes.get("href")):
@@ -158,7 +158,7 @@ def _is_there(site: Path, pages: dict[Path, Page], at: Path, link: str) -> bool:
 
 
 def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.executable) -> Path:
-    """Gather the pages and build the site, with a tool of BUILDERS that this Python has; return its folder."""
+    """Collect the pages, build the site with the first available tool in BUILDERS, and return its directory."""
     config = configuration(root)
     gather(root, root / str(config["docs_dir"]))
     site = root / str(config["site_dir"])
@@ -167,13 +167,13 @@ def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.execut
     process = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
     if process.returncode:
         raise SystemExit(f"{builder} exited with code {process.returncode}:\n{process.stdout}{process.stderr}")
-    for _, page in navigation(config["nav"]):  # as they are, for those who read them by llms.txt
+    for _, page in navigation(config["nav"]):  # unchanged, for tools that read them through llms.txt
         shutil.copyfile(root / str(config["docs_dir"]) / page, site / page)
     return site
 
 
 def publish(site: Path, into: Path, version: str) -> None:
-    """Copy a site into a folder under its version, and list all versions on the pages of all, the newest first."""
+    """Copy a site into a directory for its version, and list all versions, latest first, on all pages."""
     shutil.rmtree(into / version, ignore_errors=True)
     shutil.copytree(site, into / version)
     versions = sorted((path.parent.name for path in into.glob("*/index.html")), key=_numbers, reverse=True)
@@ -197,7 +197,7 @@ def serve(site: Path) -> None:
 
 
 def main() -> int:
-    """Build, check, and serve if requested; return the exit code."""
+    """Build, check and, if requested, serve the site. Return the exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation as a site.")
     parser.add_argument("--serve", action="store_true", help="serve it on this machine")
     parser.add_argument("--publish", type=Path, metavar="DIRECTORY", help="put it there next to the other versions")

@@ -1,4 +1,4 @@
-"""The names that the code uses: labels, variables, events and metrics, read from its constants and calls.
+"""Reads the names in the code (labels, variables, events and metrics) from its constants and calls.
 
 In: the sources of the packages. Out: names, for the generated reference (`generate_reference.py`), whose test fails if
 one has no description.
@@ -19,11 +19,11 @@ RUNTIME: Final = ROOT / "packages/kuberuntime/src/kuberuntime"
 LOCAL: Final = ROOT / "packages/localkube/src/localkube"
 
 KEY: Final = re.compile(r"(?:[a-z0-9-]+\.)+(?:io|sh)/[A-Za-z][\w-]*")
-"""A label or annotation: a DNS prefix and a name."""
+"""A label or annotation, with a DNS prefix and a name."""
 
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 PREDEFINED: Final = {"HOME", "PATH", "COMP_WORDS"}
-"""Variables of shells, which are not settings."""
+"""Shell variables, which are not settings."""
 
 EVENT_CALLS: Final = {
     "EventKind": 1,
@@ -34,7 +34,7 @@ EVENT_CALLS: Final = {
     "_FailedError": 0,
     "_reported": 2,
 }
-"""Functions that build events, each with the position of the reason."""
+"""The functions that build events, each with the position of the reason."""
 
 METRIC_CALLS: Final = {
     "Counter": "counter",
@@ -45,11 +45,11 @@ METRIC_CALLS: Final = {
 }
 
 RENAMED: Final = {"api_requests": "lws_api_requests_total"}
-"""Metrics whose name is a parameter, with the name that the manager passes."""
+"""The metrics whose name is a parameter, with the name that the manager passes."""
 
 
 class Metric(NamedTuple):
-    """A metric: its name on the wire, its type, its labels, and its help text."""
+    """A metric, with its name, its type, its labels, and its help text."""
 
     name: str
     type: str
@@ -59,19 +59,19 @@ class Metric(NamedTuple):
 
 @cache
 def modules(folder: Path) -> Mapping[Path, ast.Module]:
-    """Return the syntax trees of all modules below a folder."""
+    """Return the syntax trees of all modules in a directory."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
 
 
 @cache
 def constants(path: Path) -> Mapping[str, str]:
-    """Return the text constants of a module of the product, with concatenated prefixes resolved."""
+    """Return the string constants of a module of the product, with resolved concatenations."""
     return _constants(modules(PRODUCT)[path])
 
 
 @cache
 def all_constants() -> Mapping[str, str]:
-    """Return the text constants of the product; of several with one name, the last."""
+    """Return the string constants of the product. If several have one name, return the last."""
     trees = (tree for folder in (PRODUCT, COMMAND) for tree in modules(folder).values())
     return {name: value for tree in trees for name, value in _constants(tree).items()}
 
@@ -91,7 +91,7 @@ def _constants(tree: ast.Module) -> dict[str, str]:
 
 
 def keys() -> set[str]:
-    """Return every label, annotation, gate, finalizer and taint that the product names in its API modules."""
+    """Return every label, annotation, gate, finalizer and taint in the API modules of the product."""
     files = ("api/labels.py", "api/disaggregatedset.py", "install/operatornames.py")
     values = {value for file in files for value in constants(PRODUCT / file).values()}
     versions = {value for value in values if re.search(r"/v\d\w*$", value)}
@@ -110,7 +110,7 @@ def variables() -> set[str]:
 
 
 def events() -> set[str]:
-    """Return the reasons of all events whose reason is a text or a constant."""
+    """Return the reasons of all events whose reason is a string or a constant."""
     reasons: set[str] = set()
     for tree in modules(PRODUCT).values():
         known = {**all_constants(), **_constants(tree)}
@@ -161,7 +161,7 @@ def _metrics(tree: ast.Module, known: Mapping[str, str]) -> Iterator[Metric]:
 
 
 def _tuples(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the local names of a function that hold a tuple."""
+    """Yield the local names of a function whose value is a tuple."""
     for node in ast.walk(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple() as value):
@@ -184,7 +184,7 @@ def _labels(node: ast.expr | None, local: Mapping[str, ast.expr]) -> tuple[str, 
 
 
 def _text(node: ast.expr | None, known: Mapping[str, str]) -> str | None:
-    """Return the text of an expression: a literal, a constant, or the sum of both."""
+    """Return the string value of an expression: a literal, a constant, or their concatenation."""
     match node:
         case ast.Constant(value=str(text)):
             return text

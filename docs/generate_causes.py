@@ -1,4 +1,4 @@
-"""Write docs/reference/causes.md from the catalogue of `lws explain`, and broken-programs.md from the table of its test.
+"""Write docs/reference/causes.md from the catalog of `lws explain`, and broken-programs.md from its test table.
 
 With `--check` only report whether they are up to date.
 
@@ -85,13 +85,13 @@ With `--stuck-after`, or after a timeout, the error message of the command conta
 
 WARMING = ("LWS-E073", "LWS-E082", "LWS-E084", "LWS-E111")
 IN_TIME = (*WARMING, "LWS-E044", "LWS-E109")
-"""The causes that are normal at first, and stuck later."""
+"""The causes that are normal at first and become stuck later."""
 
 ENTRIES = (*CATALOGUE, NO_CAUSE, NOT_READ)
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the complete page."""
     codes = {str(verdict): str(code) for verdict, code in EXIT_CODES.items()}
     codes |= {"unknown_code": NO_CAUSE.code, "unknown_anchor": anchor(NO_CAUSE)}
     codes |= {"unread_code": NOT_READ.code, "unread_anchor": anchor(NOT_READ)}
@@ -105,7 +105,7 @@ def page() -> str:
 
 
 def ways() -> str:
-    """Return the page about the ways in which a program can fail."""
+    """Return the page about typical errors of containers."""
     rows = (
         f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {way.step} |\n" for way in WAYS
     )
@@ -113,7 +113,7 @@ def ways() -> str:
 
 
 def anchor(cause: Cause) -> str:
-    """Return the anchor of the section of a cause."""
+    """Return the anchor of a cause section."""
     return cause.code.lower()
 
 

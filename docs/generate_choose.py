@@ -1,4 +1,4 @@
-"""Write the table of features in docs/explanation/choose.md; with `--check` only report whether it is out of date.
+"""Write the feature table in docs/explanation/choose.md. With `--check`, only report whether it is outdated.
 
 python -m docs.generate_choose [--check]
 
@@ -30,7 +30,7 @@ NUMBERS: Final = {4: "four", 5: "five", 6: "six", 7: "seven"}
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A row: our cell, the other projects' cells by name, and our settings, fields or command for the feature."""
+    """A row, with the cells of all projects, and the settings, fields or command of the feature."""
 
     name: str
     ours: str
@@ -138,16 +138,16 @@ NOT_COMPARED: Final = frozenset(
         "LeaderWorkerSetSpec.podTerminationPolicy",
     }
 )
-"""Settings and fields that were not compared with the other projects."""
+"""The settings and fields that were not compared with the other projects."""
 
 
 def compared() -> list[str]:
-    """Return the settings and fields of all rows, and those without a row."""
+    """Return the settings and fields of all rows, and the settings and fields without a row."""
     return [*NOT_COMPARED, *(name for row in FEATURES for name in (*row.settings, *row.fields))]
 
 
 def to_compare() -> set[str]:
-    """Return the settings of users, and the fields that the recorded upstream version does not have."""
+    """Return the user settings and fields that the recorded upstream version does not have."""
     return {setting.annotation for setting in SETTINGS} | {*stability.FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md and the manual pages from the commands; with `--check` only report what is out of date.
+"""Write docs/reference/cli.md and the manual pages from the commands. With `--check`, only report outdated files.
 
 python -m docs.generate_cli [--check]
 """
@@ -71,7 +71,7 @@ through PATH.
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the complete page."""
     root = click.Context(app.lws, info_name="lws", max_content_width=200)
     parts = [INTRODUCTION.format(options=table(root), exit_codes=exit_codes())]
     for name in COMMANDS:
@@ -88,7 +88,7 @@ def exit_codes() -> str:
 
 
 def sections(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
-    """Describe a command, and then its verbs."""
+    """Describe a command, followed by its subcommands."""
     yield section(command, context, name)
     if isinstance(command, click.Group):
         for verb in command.list_commands(context):
@@ -107,7 +107,7 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
 
 
 def examples(name: str) -> str:
-    """Return the examples of a command as a block; a test parses them, but does not run them."""
+    """Return the examples of a command as a block, which a test parses but does not run."""
     command, _, verb = name.partition(" ")
     entry = by_name(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
     lines = entry.examples
@@ -115,7 +115,7 @@ def examples(name: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Return the help of a command: each paragraph on one line, examples as code."""
+    """Return the help of a command, with each paragraph on one line and examples as code."""
     parts = [part for part in cleandoc(text).split("\n\n") if part.strip()]
     return "\n\n".join(
         f"```bash\n{part.removeprefix(manpages.EXAMPLES)}\n```"
@@ -126,7 +126,7 @@ def paragraphs(text: str) -> str:
 
 
 def table(context: click.Context) -> str:
-    """Return the table of a command's options, without --help, which all commands have."""
+    """Return the option table of a command, without --help, which all commands have."""
     rows = [f"| `{names}` | {escape(text)} |" for names, text in records(context)]
     return "\n".join(["| option | does |", "|---|---|", *rows]) if rows else "No options."
 
@@ -140,7 +140,7 @@ def records(context: click.Context) -> Iterator[tuple[str, str]]:
 
 
 def escape(text: str) -> str:
-    """Return the text escaped for a table cell."""
+    """Return the string, escaped for a table cell."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 

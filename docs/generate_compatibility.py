@@ -190,7 +190,7 @@ directions, including migrations during rollouts. They verify that no pod is res
 
 
 class Difference(NamedTuple):
-    """A test that is named for a difference from the Go controller."""
+    """A test that verifies a difference from the Go controller."""
 
     sentence: str
     note: str
@@ -198,7 +198,7 @@ class Difference(NamedTuple):
 
 
 def differences(root: Path = ROOT) -> Iterator[Difference]:
-    """Yield the tests that are named for a difference, by their file."""
+    """Yield the tests that verify a difference, by file."""
     folders = [*root.glob("packages/*/tests"), root / "tests"]
     for path in sorted(path for folder in folders for path in folder.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
@@ -212,7 +212,7 @@ def differences(root: Path = ROOT) -> Iterator[Difference]:
 
 
 def compatibility() -> str:
-    """Return the page on versions, promises and gates."""
+    """Return the page about versions, promises and feature gates."""
     project = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text(encoding="utf-8"))["project"]
     pythons = [match[1] for classifier in project["classifiers"] if (match := re.search(r":: (3\.\d+)$", classifier))]
     return PAGE.format(
@@ -246,7 +246,7 @@ def compatibility() -> str:
 
 
 def ran(runs: Iterable[results.Result]) -> Iterator[str]:
-    """Yield the lines of recorded runs."""
+    """Yield the rows of recorded runs."""
     for run in runs:
         cells = (
             run.part,
@@ -262,7 +262,7 @@ def ran(runs: Iterable[results.Result]) -> Iterator[str]:
 
 
 def differing() -> Iterator[str]:
-    """Yield the lines of features that some versions of Kubernetes lack."""
+    """Yield the rows of features that some Kubernetes versions do not have."""
     versions = [version for text in build.VERSIONS.values() if (version := kubernetesfeatures.parse(text))]
     for feature in kubernetesfeatures.FEATURES:
         since = f"1.{feature.since.minor}"
@@ -275,33 +275,33 @@ def differing() -> Iterator[str]:
 
 
 def of_fields() -> Iterator[str]:
-    """Yield the lines of fields that are not stable."""
+    """Yield the rows of fields that are not stable."""
     for name, level in stability.FIELDS.items():
         struct, _, field = name.partition(".")
         yield f"| `{stability.PLACES[struct]}.{field}` of LeaderWorkerSets | {level.value} |"
 
 
 def gates() -> Iterator[str]:
-    """Yield the lines of the feature gates."""
+    """Yield the rows of the feature gates."""
     for field in msgspec.structs.fields(FeatureGates):
         level, purpose = stability.GATES[field.encode_name]
         yield f"| `{field.encode_name}` | {'on' if field.default else 'off'} | {level.value} | {purpose} |"
 
 
 def codes(names: Iterable[str]) -> str:
-    """Return names as code, separated by commas; names with our prefix without it."""
+    """Return names as code, separated by commas, without the prefix of this project."""
     return ", ".join(f"`{name.removeprefix(labels.PREFIX)}`" for name in names)
 
 
 def module(program: str, path: str, root: Path = packages.HERE) -> str:
-    """Return the version of the Go module that a test program is built from."""
+    """Return the version of the Go module from which a test binary is built."""
     text = (root / program / "go.mod").read_text(encoding="utf-8")
     match = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", text, re.MULTILINE)
     return match[1] if match else "unknown"
 
 
 def different() -> str:
-    """Return the page on differences."""
+    """Return the page about differences."""
     rows = list(differences())
     lines = [f"| {row.sentence} | {row.note} | `{row.place}` |" for row in rows]
     return DIFFERENT.format(version=leaderworkerset.__version__, count=len(rows), tests="\n".join(lines))

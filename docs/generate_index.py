@@ -1,4 +1,4 @@
-"""Write the list of pages, docs/README.md, from the navigation of the site; with `--check` only compare it.
+"""Write the list of pages, docs/README.md, from the site navigation. With `--check`, only compare it.
 
 python -m docs.generate_index [--check]
 """
@@ -16,7 +16,7 @@ from docs import apipages, buildsite, generatedpage
 PAGE: Final = Path(__file__).parent / "README.md"
 OWN: Final = "docs/README.md"
 DECISIONS: Final = "docs/adr/0"
-"""Pages that another list names."""
+"""The pages that another list contains."""
 
 HEAD: Final = """\
 # All pages
@@ -28,7 +28,7 @@ This page lists all pages by section. `make docs-serve` shows them as a site wit
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the complete page."""
     lines = [HEAD]
     for tab in buildsite.configuration()["nav"]:
         for title, entries in tab.items():
@@ -37,7 +37,7 @@ def page() -> str:
 
 
 def section(entries: list[Any]) -> Iterator[str]:
-    """Yield the table of the pages in a section; its subsections follow with their own."""
+    """Yield the page table of a section, followed by its subsections."""
     if not isinstance(entries[0], dict) or isinstance(next(iter(entries[0].values())), str):
         yield from ("| page | what it is about |", "|---|---|")
     for entry in entries:
@@ -49,7 +49,7 @@ def section(entries: list[Any]) -> Iterator[str]:
 
 
 def line(path: str) -> str:
-    """Return the row of a page: its title, and its first sentence."""
+    """Return the row of a page, with its title and its first sentence."""
     title, sentence = buildsite.introduction((buildsite.ROOT / path).read_text(encoding="utf-8"))
     sentence = re.sub(r"^This page ([a-z])", lambda match: match[1].upper(), sentence)
     link = os.path.relpath(path, PAGE.parent.relative_to(buildsite.ROOT))

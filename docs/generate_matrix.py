@@ -1,4 +1,4 @@
-"""Write docs/reference/matrix.md from the tables of the tests; with `--check` only report whether it is up to date.
+"""Write docs/reference/matrix.md from the test tables. With `--check`, only report whether it is up to date.
 
 python -m docs.generate_matrix [--check]
 """
@@ -16,7 +16,7 @@ from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS,
 
 PAGE = Path(__file__).parent / "reference" / "matrix.md"
 LONGEST = 40
-"""The maximum characters of a displayed value."""
+"""The maximum number of characters of a displayed value."""
 
 INTRODUCTION = """\
 # Tested combinations of settings
@@ -63,7 +63,7 @@ written. Instead, the tests verify the input of the scheduler: the PodGroups wit
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the complete page."""
     numbers = {
         "rows": len(pairs.rows()),
         "usual": len(pairs.usual()),
@@ -97,7 +97,7 @@ def page() -> str:
 
 
 def required(program: packages.Program) -> str:
-    """Return the version of the module that a test program is built from."""
+    """Return the version of the module from which a test binary is built."""
     module = (packages.HERE / program.name / "go.mod").read_text()
     return module.partition(f"/{program.name} ")[2].split(maxsplit=1)[0]
 
@@ -108,18 +108,18 @@ def count_names(factors: tuple[Factor, ...]) -> int:
 
 
 def count_values(factors: tuple[Factor, ...]) -> int:
-    """Return the number of tried values; settings that are set together count as one."""
+    """Return the number of tested values. Settings that are set together count as one."""
     return sum(len(factor.values) for factor in factors)
 
 
 def settings(factor: Factor) -> Iterator[str]:
-    """Yield the line of a factor."""
+    """Yield the row of a factor."""
     values = [" + ".join(text(value) for value in choice) for choice in dict.fromkeys(factor.values)]
     yield f"| {', '.join(map(code, factor.names))} | {'; '.join(values)} |"
 
 
 def text(value: Value) -> str:
-    """Return a value as readable text."""
+    """Return a value in readable form."""
     if value is None:
         return "not set"
     if isinstance(value, tuple):

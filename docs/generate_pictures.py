@@ -1,4 +1,4 @@
-"""Write the pictures of the concept pages, for light and dark themes; with `--check` only compare them.
+"""Write the pictures of the concept pages, for light and dark themes. With `--check`, only compare them.
 
 The rollout picture is drawn from the forecast of `lws plan`, so it cannot differ from the controller.
 
@@ -39,7 +39,7 @@ STYLE: Final = """\
 
 
 def picture(height: int, description: str, *parts: str) -> str:
-    """Return a whole picture; the description is for screen readers."""
+    """Return a complete picture. The description is for screen readers."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">\n'
     return (
         head
@@ -50,7 +50,7 @@ def picture(height: int, description: str, *parts: str) -> str:
 
 
 def box(at: tuple[int, int], size: tuple[int, int], text: str, kind: str = "", note: str = "") -> str:
-    """Return a box with a text, and a second line in small type."""
+    """Return a box with a label, and a second line in a small font."""
     (x, y), (width, height) = at, size
     middle, center = x + width // 2, y + height // 2
     words = f'<text x="{middle}" y="{center - (8 if note else 0)}">{escape(text)}</text>' if text else ""
@@ -59,7 +59,7 @@ def box(at: tuple[int, int], size: tuple[int, int], text: str, kind: str = "", n
 
 
 def label(x: int, y: int, text: str, kind: str = "left") -> str:
-    """Return a text without a box."""
+    """Return a label without a box."""
     return f'<text class="{kind}" x="{x}" y="{y}">{escape(text)}</text>'
 
 
@@ -69,7 +69,7 @@ def arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
 
 
 def anatomy() -> str:
-    """Draw the objects of a LeaderWorkerSet of two groups of three pods."""
+    """Draw the objects of a LeaderWorkerSet with two groups of three pods."""
     parts = [
         box((300, 10), (160, 44), "LeaderWorkerSet", "strong", "web, replicas 2, size 3"),
         box((300, 90), (160, 44), "StatefulSet web", "", "creates the leaders"),
@@ -108,7 +108,7 @@ STRATEGIES: Final = (
 
 
 def waves(limits: Budget) -> list[tuple[int, ...]]:
-    """Return the groups that a rollout of four ready groups updates, step by step."""
+    """Return the groups that a rollout of four ready groups updates in each step."""
     everything = (1 << limits.replicas) - 1
     current = Current(limits.replicas, 0, str(limits.replicas))
     world = RolloutState(current, members=everything, ready=everything, updated=0)

@@ -1,4 +1,4 @@
-"""Write the reference of the API from the code; with `--check` only report whether it is up to date.
+"""Write the API reference from the code. With `--check`, only report whether it is up to date.
 
 In: the CRDs, the configuration, the names in the code (`codenames.py`), and their descriptions (`names.toml`). Out: the
 pages `docs/reference/api/`.
@@ -42,7 +42,7 @@ EXPLAINED: Final = ("leaderworkerset-v1", "disaggregatedset-v1")
 PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
 
 LONGEST_PATTERN: Final = 50
-"""The maximum characters of a displayed pattern."""
+"""The maximum number of characters of a displayed pattern."""
 
 KUBERNETES: Final = "https://kubernetes.io/docs/reference/kubernetes-api/"
 EMBEDDED: Final = {
@@ -57,7 +57,7 @@ EMBEDDED: Final = {
     "generations": ("[]GenerationStatus", "https://github.com/openshift/api/blob/master/operator/v1/types.go"),
     "metadata": ("ObjectMeta", f"{KUBERNETES}common-definitions/object-meta/"),
 }
-"""Fields whose type belongs to Kubernetes: its name, and its reference."""
+"""The fields with a Kubernetes type, with the name of the type and its reference."""
 
 HEAD: Final = """\
 # {title}
@@ -68,7 +68,7 @@ HEAD: Final = """\
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page of the reference: its title, its first paragraph, and the function that writes the rest."""
+    """A page of the reference, with its title, its first paragraph, and the function that writes the rest."""
 
     title: str
     introduction: str
@@ -82,7 +82,7 @@ def names() -> dict[str, Any]:
 
 
 def full_names(table: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a table, each under its name with the prefix."""
+    """Return the entries of a table by their prefixed names."""
     return {prefix + name: entry for prefix, entries in names()[table].items() for name, entry in entries.items()}
 
 
@@ -95,7 +95,7 @@ def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str
 
 
 def code(value: object) -> str:
-    """Return a value as code: as JSON, except for texts."""
+    """Return a value as code, either as JSON or unchanged if it is a string."""
     if isinstance(value, str):
         return f"`{value}`" if value else '`""`'
     return f"`{msgspec.json.encode(value).decode()}`"
@@ -123,7 +123,7 @@ def kinds() -> dict[str, dict[str, Any]]:
 
 
 def fields(schema: Mapping[str, Any], path: str, *, skipped: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the fields below a schema in order, each with its path; types of Kubernetes are not opened."""
+    """Yield the fields of a schema in order, each with its path, without the fields of Kubernetes types."""
     for name, field in schema.get("properties", {}).items():
         place = f"{path}.{name}" if path else name
         yield place, field
@@ -134,7 +134,7 @@ def fields(schema: Mapping[str, Any], path: str, *, skipped: str = "") -> Iterat
 
 
 def kind_page(name: str, skipped: str = "") -> Iterator[str]:
-    """Write the tables of a kind: one for each object with fields."""
+    """Write the tables of a kind, one for each object with fields."""
     schema = kinds()[name]
     groups: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for path, field in fields(schema, "", skipped=skipped):
@@ -159,7 +159,7 @@ def field_row(kind: str, path: str, field: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def concept(kind: str, path: str) -> str:
-    """Return the concept page of a field: the page of the longest prefix of its path."""
+    """Return the concept page of a field, which is the page of the longest prefix of its path."""
     table = names()["concepts"][kind]
     prefixes = [prefix for prefix in table if path == prefix or (path + ".").startswith(prefix + ".") or not prefix]
     page: str = table[max(prefixes, key=len)]
@@ -182,7 +182,7 @@ def type_of(name: str, field: Mapping[str, Any]) -> str:
 
 
 def schema_rules(field: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the rules of a field's schema in words."""
+    """Yield descriptions of the rules in the schema of a field."""
     if "enum" in field:
         yield f"One of {', '.join(code(value) for value in field['enum'])}."
     for low, high, unit in (
@@ -205,7 +205,7 @@ def schema_rules(field: Mapping[str, Any]) -> Iterator[str]:
 
 
 def settings(section: type[msgspec.Struct] = Configuration, path: str = "") -> Iterator[tuple[str, Any, type]]:
-    """Yield the fields of the configuration in order: path, default, type."""
+    """Yield the configuration fields in order, each with its path, default and type."""
     for field in msgspec.structs.fields(section):
         kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
         inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)), None)
@@ -216,7 +216,7 @@ def settings(section: type[msgspec.Struct] = Configuration, path: str = "") -> I
 
 
 def configuration_page() -> Iterator[str]:
-    """Write the tables of the configuration, one for each section."""
+    """Write the configuration tables, one for each section."""
     yield f"```yaml\napiVersion: {API_VERSION}\nkind: {KIND}\n```\n"
     sections: dict[str, list[tuple[str, Any, type]]] = {}
     for path, default, kind in settings():
@@ -256,7 +256,7 @@ def duration(seconds: float) -> str:
 
 
 def origin(entry: Mapping[str, Any]) -> str:
-    """Return whether upstream has a name as well."""
+    """Return whether the Go project also defines a name."""
     return "this project" if entry.get("ours") else "upstream"
 
 
@@ -363,7 +363,7 @@ def signals_page() -> Iterator[str]:
 
 
 def exit_codes() -> Iterator[tuple[str, str, str]]:
-    """Yield the exit codes of all programs."""
+    """Yield the exit codes of all executables."""
     yield "`lws`", "0", "Success."
     yield "`lws`", str(errors.FAILED), "Error."
     yield "`lws`", str(errors.USAGE), "Invalid arguments. Nothing was changed."

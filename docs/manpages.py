@@ -1,4 +1,4 @@
-"""The manual pages of the commands, generated from the commands: `man lws`, `man lws-get`, `man lws-rollout`.
+"""Generates the manual pages from the commands: `man lws`, `man lws-get`, `man lws-rollout` and so on.
 
 Wheels install them to share/man/man1. The text is roff with the macros of man(7).
 """
@@ -37,7 +37,7 @@ VARIABLES: Final[Mapping[str, str]] = {
 }
 
 EXAMPLES: Final = "\b\n"
-"""The mark after which click leaves lines unchanged."""
+"""The marker after which click does not wrap lines."""
 
 
 def pages() -> dict[Path, str]:
@@ -133,7 +133,7 @@ def _definitions(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a help text; examples keep their lines."""
+    """Yield the paragraphs of a help text. Examples keep their line breaks."""
     for at, part in enumerate(paragraph for paragraph in cleandoc(text).split("\n\n") if paragraph.strip()):
         if at:
             yield ".PP"
@@ -157,7 +157,7 @@ def _below() -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a text escaped for roff, so that no character is a command."""
+    """Return a string escaped for roff, so that it does not contain commands."""
     escaped = (
         text.replace("\\", r"\e").replace("-", r"\-").replace("`", r"\(ga").replace("^", r"\(ha").replace("~", r"\(ti")
     )

@@ -1,4 +1,4 @@
-"""Record a rollout that gets stuck, its explanation and the way back, for the first steps.
+"""Record a failing rollout, its explanation and the rollback, for the first steps.
 
 python docs/record_rollout.py     run the commands, write docs/recording/rollout.txt, put it into first-steps.md
 """
@@ -34,7 +34,7 @@ AFTER: Final = "lws down --delete"
 
 
 def record(environment: Mapping[str, str]) -> str:
-    """Return the commands and their output, from a cluster that is started and removed for it."""
+    """Return the commands and their output, from a temporary cluster."""
     try:
         for command in BEFORE:
             subprocess.run(["bash", "-c", command], env=environment, cwd=ROOT, check=True, capture_output=True)
@@ -52,7 +52,7 @@ def _output(command: str, environment: Mapping[str, str]) -> str:
 
 
 def shapes(text: str) -> list[str]:
-    r"""Return the commands and the kinds of lines with the results; the number of state changes differs from run to run.
+    r"""Return the commands and the types of lines with the results. The number of state changes varies between runs.
 
     >>> shapes("web: 0 of 2 groups updated\nweb is crashing: LWS-E071: pod web-1-1 crashed\n")
     ['web is crashing: LWS-E071: pod web-N-N crashed']

@@ -1,4 +1,4 @@
-"""Record `lws run` for the front page: the lines of a real run with their times, and an SVG that plays them.
+"""Record `lws run` for the front page, as lines of a real run with their times, and as an animated SVG.
 
 A run on a busy machine is refused. The picture plays slower than the run, at reading pace, in a loop.
 
@@ -31,28 +31,28 @@ HEIGHT: Final = 18
 MARGIN: Final = 16
 BAR: Final = 28
 HOLD: Final = 1.0
-"""Seconds for which only the command is shown, before its output."""
+"""The number of seconds for which only the command is shown, before its output."""
 
 SLOWEST: Final = 4.0
-"""The maximum seconds of a recorded run: a quiet machine needs one to two."""
+"""The maximum duration of a recorded run in seconds. An idle machine needs one to two seconds."""
 
 READABLE: Final = 0.2
-"""The minimum seconds between two lines of the picture."""
+"""The minimum number of seconds between two lines of the picture."""
 
 PAUSE: Final = 0.8
-"""The maximum seconds between two lines of the picture, so that it does not seem to have stopped."""
+"""The maximum number of seconds between two lines of the picture, so that it does not seem to have stopped."""
 
 REST: Final = 5.0
-"""Seconds for which the last screen is shown before the recording restarts."""
+"""The number of seconds for which the last screen is shown before the recording restarts."""
 
 COLORS: Final = ("#7ee787", "#79c0ff", "#ffa657", "#d2a8ff", "#ff7b72", "#f2cc60", "#56d4dd", "#ff9bce")
-"""The colors of the ranks, as many as the example has."""
+"""The colors of the ranks in the example."""
 
 RANK: Final = re.compile(r"(\d+)/(\d+) ")
 
 
 class Line(NamedTuple):
-    """A line of the run, and its time in seconds from the start."""
+    """A line of the run, and its time in seconds since the start."""
 
     seconds: float
     text: str
@@ -73,7 +73,7 @@ def record() -> list[Line]:
 
 
 def refuse_slow(lines: Sequence[Line]) -> None:
-    """Refuse a run whose duration depends more on the load of the machine than on the program."""
+    """Reject a run whose duration mainly depends on the load of the machine."""
     if lines[-1].seconds > SLOWEST:
         raise SystemExit(
             f"the run took {lines[-1].seconds:g} s, more than {SLOWEST:g}: record when the machine is quiet"
@@ -94,7 +94,7 @@ def paced(lines: Sequence[Line]) -> list[Line]:
 
 
 def shape(text: str) -> str:
-    """Return a line without the parts that differ from run to run: numbers, and the states that ranks pass through.
+    """Return a line without the parts that vary between runs: numbers, and temporary states of ranks.
 
     >>> shape("allreduce group 0: 1 of 4 ranks ready (2 Missing, 1 Pending)")
     'allreduce group N: N of N ranks ready'
@@ -103,7 +103,7 @@ def shape(text: str) -> str:
 
 
 def shapes(lines: Sequence[Line]) -> set[str]:
-    """Return the kinds of lines of a run, without notes on missing features of this machine."""
+    """Return the types of the lines of a run, without notes about missing features of this machine."""
     return {shape(line.text) for line in lines if not line.text.startswith("Note: ")}
 
 
@@ -113,7 +113,7 @@ def dump(lines: Sequence[Line]) -> str:
 
 
 def load(text: str) -> list[Line]:
-    r"""Read stored lines.
+    r"""Parse stored lines.
 
     >>> load("0.50\tstarting\n")
     [Line(seconds=0.5, text='starting')]
@@ -123,7 +123,7 @@ def load(text: str) -> list[Line]:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the SVG that plays lines in a loop; with reduced motion it shows the last screen."""
+    """Return the SVG that shows lines in a loop. With reduced motion, it shows the last screen."""
     screen_lines = [Line(0.0, f"$ {COMMAND}"), *paced(lines)]
     end = screen_lines[-1].seconds + REST
     width, height = COLUMNS * WIDTH + 2 * MARGIN, ROWS * HEIGHT + 2 * MARGIN + BAR
@@ -156,7 +156,7 @@ def _text(number: int, line: Line) -> str:
 
 
 def _style(screen_lines: Sequence[Line], end: float) -> str:
-    """Return the animations: lines appear at their times, and the page moves up when the screen is full."""
+    """Return the animations: lines appear at their times, and the page scrolls when the screen is full."""
     last = max(len(screen_lines) - ROWS, 0) * HEIGHT
     lines = (
         f"@keyframes l{number}{{0%{{opacity:0}}{100 * line.seconds / end:.2f}%{{opacity:1}}}}"

@@ -1,4 +1,4 @@
-"""Stability classes: how long users can rely on each field, annotation, command and feature gate.
+"""The stability levels of fields, annotations, commands and feature gates.
 
 Names that are not listed here have the class of their kind: fields in the recorded types of LeaderWorkerSet v0.10 are
 stable, and so are its labels, annotations, flags and metrics. A test finds names without a class.
@@ -36,13 +36,13 @@ FIELDS: Final[Mapping[str, Class]] = {
     "LeaderWorkerSetSpec.scheduling": Class.ALPHA,
     "LeaderWorkerTemplate.maxGroupRestarts": Class.BETA,
 }
-"""Fields that v0.10 does not have."""
+"""The fields that v0.10 does not have."""
 
 PLACES: Final = {"LeaderWorkerSetSpec": "spec", "LeaderWorkerTemplate": "spec.leaderWorkerTemplate"}
 """The paths of the types with such fields."""
 
 CHOSEN: Final = (*(row.annotation for row in SETTINGS if row.is_ours), labels.RECOVER)
-"""Our annotations that users set, on a LeaderWorkerSet or on a leader pod."""
+"""The annotations of this project that users set, on a LeaderWorkerSet or on a leader pod."""
 
 KEPT: Final = (
     labels.GROUP_IDENTITY,
@@ -96,7 +96,7 @@ KEPT: Final = (
     labels.EPISODE_NUMBER,
     labels.EPISODE_OUTCOME,
 )
-"""Labels, annotations, gates and finalizers that the manager writes for itself."""
+"""The labels, annotations, gates and finalizers for internal use by the manager."""
 
 UPSTREAM: Final = (
     labels.NAME,
@@ -120,7 +120,7 @@ UPSTREAM: Final = (
 """The names of LeaderWorkerSet v0.10."""
 
 NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
-"""Commands whose options and output may still change; all others are stable."""
+"""The commands whose options and output can still change. All others are stable."""
 
 GATES: Final[Mapping[str, tuple[Class, str]]] = {
     "WorkloadAwareScheduling": (Class.ALPHA, "`spec.scheduling`: kube-scheduler of 1.37 places groups as units"),

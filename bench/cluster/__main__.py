@@ -1,4 +1,4 @@
-"""Benchmarks of the embedded cluster: many pods, idle use, memory over time, rollouts, DisaggregatedSets."""
+"""Benchmarks of the embedded cluster: many pods, idle usage, memory over time, rollouts, DisaggregatedSets."""
 
 from bench.choosing import run
 

@@ -1,4 +1,4 @@
-"""Measure the time of 50 groups of 4 stub pods from apply to Ready, and the memory of the cluster's process.
+"""Measure the time of 50 groups of 4 stub pods from apply to Ready, and the memory of the cluster process.
 
 python -m bench.cluster groups [--groups N] [--runs N]
 """
@@ -47,7 +47,7 @@ def measure(groups: int, directory: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run several times; print raw numbers."""
+    """Run several times, and print raw data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--groups", type=int, default=50)
     parser.add_argument("--runs", type=int, default=3)

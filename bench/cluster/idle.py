@@ -1,4 +1,4 @@
-"""Measure a cluster at rest: CPU, wake-ups and writes of `lws up` with ready groups, over some seconds.
+"""Measure CPU, wake-ups and writes of an idle cluster with ready groups for several seconds.
 
     python -m bench.cluster idle [--seconds N] [--runs N]
 
@@ -30,7 +30,7 @@ spec:
 
 
 def main() -> None:
-    """Run several times; print raw numbers."""
+    """Run several times, and print raw data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--runs", type=int, default=1)
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure(run: int, seconds: float) -> None:
-    """Start twenty ranks, let them settle, and read the counters twice."""
+    """Start twenty ranks, wait until the cluster is idle, and read the counters two times."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
         manifest = Path(directory) / "lws.yaml"

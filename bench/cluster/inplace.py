@@ -1,4 +1,4 @@
-"""Measure rollouts that recreate groups and rollouts in place, in turn, on one cluster of real processes.
+"""Measure rollouts with recreation and in place, alternately, on one cluster of real processes.
 
 python -m bench.cluster inplace [--groups N] [--load SECONDS] [--runs N]
 
@@ -24,11 +24,11 @@ ANNOTATION: Final = "leaderworkerset.sigs.k8s.io/in-place"
 PATIENCE: Final = 1200
 
 ROLLOUTS: Final = (("another image", "app:2", "1"), ("other CPU", "app:1", "2"))
-"""The changes to roll out, from `app:1` with a request of one CPU."""
+"""The changes to roll out, based on `app:1` with a request of one CPU."""
 
 
 def manifest(groups: int, load: float, image: str, cpu: str, way: str) -> str:
-    """Return a LeaderWorkerSet whose pods load once for this time; without a `way` its groups are recreated."""
+    """Return a LeaderWorkerSet whose pods load once for `load` seconds. Without a `way`, its groups are recreated."""
     script = f"test -e /load/done || sleep {load}; touch /load/done /tmp/ready; exec sleep infinity"
     container = {
         "name": "main",
@@ -53,7 +53,7 @@ def manifest(groups: int, load: float, image: str, cpu: str, way: str) -> str:
 
 
 def measure(groups: int, load: float, run: int, directory: str) -> None:
-    """Start a cluster, and roll out each change in both ways; print the seconds, and how many pods stayed."""
+    """Start a cluster, and roll out each change in both ways. Print the seconds, and the number of unchanged pods."""
     environment = os.environ | {"LWS_STATE_HOME": directory}
     file = Path(directory) / "lws.yaml"
 
@@ -93,7 +93,7 @@ def uids(text: str) -> set[str]:
 
 
 def main() -> None:
-    """Run several times; print raw numbers."""
+    """Run several times, and print raw data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--groups", type=int, default=6)
     parser.add_argument("--load", type=float, default=5.0, metavar="SECONDS")

@@ -1,4 +1,4 @@
-"""Start hundreds or thousands of stub pods, in groups of 4 (`--size`): time to ready, memory and processor time.
+"""Measure the time to ready, memory and CPU time of thousands of stub pods in groups of 4 (`--size`).
 
 python -m bench.cluster many [--pods N ...] [--size N] [--network isolated|shared] [--probe-every SECONDS]
 
@@ -59,7 +59,7 @@ def measure(pods: int, options: argparse.Namespace, directory: str) -> dict[str,
 
 
 def main() -> None:
-    """Run each number of pods once; print raw numbers."""
+    """Run each number of pods once, and print raw data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pods", type=int, nargs="+", default=[500, 2000])
     parser.add_argument("--size", type=int, default=4)
@@ -71,5 +71,5 @@ def main() -> None:
             numbers = measure(pods, options, directory)
             suffix = ", shared network" if options.network == "shared" else ""
             suffix += f", probed every {options.probe_every} s" if options.probe_every else ""
-            suffix += f", groups of {options.size}" if options.size != 4 else ""  # as it is named in older lines
+            suffix += f", groups of {options.size}" if options.size != 4 else ""  # the name in older lines
             report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **numbers)

@@ -1,4 +1,4 @@
-"""Measure DisaggregatedSets: writes for each set, processor time, and writes at rest.
+"""Measure the writes and CPU time per DisaggregatedSet, and the writes when idle.
 
     python -m bench.cluster sets [--sets 100] [--seconds 30]
 
@@ -37,14 +37,14 @@ OWN: Final = re.compile(
 )
 REST: Final = 300.0
 POLL: Final = 1.0
-"""Seconds between two lists of the sets, each of which takes the cluster a few milliseconds of processor time."""
+"""The number of seconds between two lists of the sets. Each list needs a few milliseconds of CPU time."""
 
 LIMIT: Final = 1800.0
 QUIET: Final = 10.0
 
 
 def the_set(index: int, image: str = "app:1") -> JSONObject:
-    """Return one of the sets, as written by a user."""
+    """Return a DisaggregatedSet in the form that a user writes."""
     obj = disaggregatedset_object([role(name, 2, size=2) for name in ("prefill", "decode")])
     metadata = {"name": f"split-{index}", "namespace": NAMESPACE}
     return obj | {"metadata": metadata, "spec": obj["spec"] | with_image(obj, image)}
@@ -92,7 +92,7 @@ def report_writes(world: SimulatedCluster, phase: str, since: float, sets: int) 
 
 
 def measure_cluster(sets: int, seconds: float) -> None:
-    """Run a cluster of stub pods, and print its processor time and its writes at rest."""
+    """Run a cluster of stub pods, and print its CPU time and its writes when idle."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
 
@@ -137,13 +137,13 @@ async def until_available(path: Path, sets: int) -> None:
 
 
 def is_available(obj: JSONObject) -> bool:
-    """Return whether a set is available, and no part of it is being rolled out."""
+    """Return whether a set is available, and no part of it is in a rollout."""
     status = meta.status(obj)
     return status.get("observedGeneration") == meta.generation(obj) and meta.is_condition_true(obj, "Available")
 
 
 def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
-    """Print the activity of a cluster with these sets at rest."""
+    """Print the activity of an idle cluster with these sets."""
     waited = until_quiet(directory)
     version, before = revision(directory), cpu_seconds(pid)
     time.sleep(seconds)
@@ -159,7 +159,7 @@ def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
 
 
 def until_quiet(directory: str) -> float:
-    """Wait until there were no writes for ten seconds, because late events follow a rollout.
+    """Wait until there are no writes for ten seconds, because late events follow a rollout.
 
     Return the waiting time.
     """
@@ -172,7 +172,7 @@ def until_quiet(directory: str) -> float:
 
 
 def main() -> None:
-    """Measure both ways; print raw numbers."""
+    """Measure both ways, and print raw data."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=30)

@@ -1,4 +1,4 @@
-"""Create and delete LeaderWorkerSets a thousand times; print the memory of the cluster, and what its files take.
+"""Create and delete LeaderWorkerSets a thousand times, and print the memory and file sizes of the cluster.
 
     python -m bench.cluster soak [--cycles N] [--every N] [--at-once N]
 
@@ -31,11 +31,11 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 NAMESPACE = "default"
 LIMIT = 120.0
-"""The time limit in seconds for one step of a cycle."""
+"""The timeout in seconds for one step of a cycle."""
 
 
 class Caches:
-    """The current objects, and a way to wait for a change."""
+    """The current objects, with a function that waits for a change."""
 
     def __init__(self, client: Client) -> None:
         self.sets = Informer(client, LEADERWORKERSETS)
@@ -49,7 +49,7 @@ class Caches:
             event.set()
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until a condition holds."""
+        """Wait until a condition is true."""
         changed = asyncio.Event()
         self._waiting.add(changed)
         try:
@@ -88,7 +88,7 @@ async def cycle(client: Client, caches: Caches, name: str) -> None:
 
 
 async def count(client: Client) -> int:
-    """Return the number of events, page by page: a whole list would increase the measured memory of the cluster."""
+    """Return the number of events page by page, because a complete list would increase the memory of the cluster."""
     total, page = 0, await client.list_page(Selection(EVENTS), limit=100)
     while page.token:
         total += len(page.items)
@@ -97,7 +97,7 @@ async def count(client: Client) -> int:
 
 
 def file_mib(path: Path) -> float:
-    """Return the size of a file; 0 if it does not exist."""
+    """Return the size of a file, or 0 if it does not exist."""
     return round(path.stat().st_size / 2**20, 1) if path.exists() else 0.0
 
 
@@ -134,7 +134,7 @@ async def soak(directory: Path, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Start a cluster, soak it, and delete it."""
+    """Start a cluster, run the soak test, and delete the cluster."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cycles", type=int, default=1000)
     parser.add_argument("--every", type=int, default=100)

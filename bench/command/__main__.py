@@ -1,4 +1,4 @@
-"""Benchmarks of the command `lws`: its start, `lws get`, following logs, and the dashboard."""
+"""Benchmarks of the command `lws`: startup, `lws get`, following logs, and the dashboard."""
 
 from bench.choosing import run
 

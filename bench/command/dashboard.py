@@ -1,4 +1,4 @@
-"""The dashboard in a browser: first paint, requests at rest, bytes while groups roll, and how soon a change is shown.
+"""Measures the dashboard in a browser: first paint, idle requests, bytes during a rollout, and latency of changes.
 
     python -m bench.command dashboard [--parts small large] [--groups 1000] [--size 8]
 
@@ -28,10 +28,10 @@ from lwsctl.dashboard.webserver import Dashboard  # noqa: E402
 from lwsctl.diagnosis.observed import Commands  # noqa: E402
 
 REST = 20.0
-"""Seconds without a change in which requests are counted."""
+"""The number of seconds without a change in which requests are counted."""
 
 ROLL = 25.0
-"""Seconds in which 60 groups roll."""
+"""The number of seconds in which 60 groups are rolled out."""
 
 REPETITIONS = 5
 
@@ -52,15 +52,15 @@ def report(measurement: str, **numbers: float) -> None:
 
 
 async def paint(page: Any, address: str) -> float:
-    """Open a page; return the milliseconds until the first paint."""
+    """Open a page, and return the milliseconds until the first paint."""
     await page.goto(address)
     await page.wait_for_function(f"({PAINT}) !== null")
     return float(await page.evaluate(PAINT))
 
 
 async def small(house: ServedDashboard, page: Any) -> None:
-    """Measure a cluster of 60 groups: at rest, and during a rollout."""
-    # Without it the page holds the stream itself, so that its bytes are counted.
+    """Measure a cluster of 60 groups when idle and during a rollout."""
+    # Without it, the page opens the stream itself, so that its bytes are counted.
     await page.context.add_init_script("delete globalThis.SharedWorker")
     report("dashboard, 60 groups", first_paint_ms=await paint(page, house.base))
     camera = await page.context.new_cdp_session(page)
@@ -85,14 +85,14 @@ async def small(house: ServedDashboard, page: Any) -> None:
 
 
 async def large(house: ServedDashboard, page: Any, groups: int, size: int) -> None:
-    """Measure a set with many groups: its first paint, and the time from the change of a pod to the frame that shows it."""
+    """Measure the first paint of a set with many groups, and the time from a pod change to its frame."""
     paints = [await paint(page, house.base + "sets/default/large") for _ in range(REPETITIONS)]
     await page.locator("#pulse.live").wait_for()
     size_of_page = await page.evaluate("performance.getEntriesByType('navigation')[0].decodedBodySize")
     delays = []
     for group in range(REPETITIONS):
         frame = asyncio.create_task(page.evaluate(SHOWN, f"c/{group}/1"))
-        await asyncio.sleep(3)  # the cluster is at rest again
+        await asyncio.sleep(3)  # the cluster is idle
         began = time.time()
         await house.crash(f"large-{group}-1")
         delays.append(await frame - began * 1000)
@@ -104,7 +104,7 @@ async def large(house: ServedDashboard, page: Any, groups: int, size: int) -> No
 
 
 async def fill(transport: OddTransport, part: str, groups: int, size: int) -> None:
-    """Create a set and its pods, before there is a dashboard that would show each of them."""
+    """Create a set and its pods before the dashboard starts, so that it does not show each of them."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
@@ -115,7 +115,7 @@ async def fill(transport: OddTransport, part: str, groups: int, size: int) -> No
 
 
 async def measure(parts: list[str], groups: int, size: int) -> None:
-    """Measure clusters, each in its own browser."""
+    """Measure clusters, each with a separate browser."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         for part in parts:

@@ -1,4 +1,4 @@
-"""Time `lws get` of 200 groups of eight stub pods, and of a set that cannot start, to its first byte, and `lws --help`.
+"""Measure `lws get` of 200 groups of eight stub pods, and of a failing set, until its first byte, and `lws --help`.
 
 python -m bench.command get [--runs N] [--groups N] [--size N] [--cluster NAME]
 
@@ -32,11 +32,11 @@ spec:
     workerTemplate:
       spec: {containers: [{name: main, image: none, resources: {requests: {cpu: "100000"}}}]}
 """
-"""A set that fits on no node."""
+"""A set that does not fit on any node."""
 
 
 def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Return the seconds to the first byte of a command, and its processor time to its end."""
+    """Return the seconds until the first byte of a command, and its total CPU time."""
     before = children_seconds()
     start = time.perf_counter()
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -48,7 +48,7 @@ def first_byte(words: list[str], environment: dict[str, str]) -> tuple[float, fl
 
 
 def measure(cluster: str, runs: int, title: str, environment: dict[str, str]) -> None:
-    """Time the commands against a cluster."""
+    """Measure the commands with a cluster."""
     for run in range(runs):
         get, get_cpu = first_byte([*LWS, "get", f"--local={cluster}"], environment)
         ranks, ranks_cpu = first_byte([*LWS, "get", f"--local={cluster}", "--ranks"], environment)
@@ -88,7 +88,7 @@ def measure_new(runs: int, title: str, manifest: str) -> None:
 
 
 def main() -> None:
-    """Run; print raw numbers."""
+    """Run, and print raw data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--groups", type=int, default=200)

@@ -1,4 +1,4 @@
-"""Time a rank that writes 100 MiB of lines, with nobody reading its log and while `lws logs --follow` prints it.
+"""Measure a rank that writes 100 MiB of lines, without a reader of its log and with `lws logs --follow`.
 
     python -m bench.command logs [--runs N] [--mebibytes N] [--followers N] [--limit RATIO]
 
@@ -35,7 +35,7 @@ PATIENCE = 600
 
 
 def manifest(name: str, size: int) -> str:
-    """Return a LeaderWorkerSet of one rank that writes this number of bytes."""
+    """Return a LeaderWorkerSet with one rank that writes `size` bytes."""
     container = {"name": "main", "image": "none", "command": ["python3", "-c", PROGRAM.format(size=size)]}
     template = {"size": 1, "workerTemplate": {"spec": {"containers": [container]}}}
     kind = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
@@ -43,7 +43,7 @@ def manifest(name: str, size: int) -> str:
 
 
 def took(name: str, size: int, followers: int, environment: dict[str, str]) -> float:
-    """Return the seconds in which a rank writes, while this number of followers prints its log."""
+    """Return the seconds in which a rank writes while `followers` print its log."""
     path = Path(environment["LWS_STATE_HOME"]) / f"{name}.json"
     path.write_text(manifest(name, size))
     lws = [*LWS, "--local=bench"]
@@ -60,7 +60,7 @@ def took(name: str, size: int, followers: int, environment: dict[str, str]) -> f
 
 
 def reported(words: list[str], environment: dict[str, str]) -> float:
-    """Return the seconds in the last line of a log, once it is written."""
+    """Return the seconds in the last line of a log, when it is written."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         time.sleep(1)
@@ -71,7 +71,7 @@ def reported(words: list[str], environment: dict[str, str]) -> float:
 
 
 def main() -> None:
-    """Run both kinds in turn; print raw numbers."""
+    """Run both variants alternately, and print raw data."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--mebibytes", type=int, default=100)

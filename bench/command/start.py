@@ -1,4 +1,4 @@
-"""Time `lws run` from its start to eight ready ranks (two groups of four, `sleep`), and `lws --help`.
+"""Measure `lws run` from its start to eight ready ranks (two groups of four, `sleep`), and `lws --help`.
 
     python -m bench.command start [--runs N] [--source NAME=DIRECTORY ...]
 
@@ -31,14 +31,14 @@ spec:
 
 
 def timed(words: list[str], environment: dict[str, str]) -> float:
-    """Return the duration of a command in seconds; it must succeed."""
+    """Return the duration of a command in seconds. The command must succeed."""
     start = time.perf_counter()
     subprocess.run(words, env=environment, check=True, capture_output=True, timeout=60)
     return time.perf_counter() - start
 
 
 def ready_time(manifest: Path, environment: dict[str, str]) -> float:
-    """Return the seconds from the start of `lws run` until it reports both groups ready; its end is not timed."""
+    """Return the seconds from the start of `lws run` until both groups are ready, without its termination."""
     start = time.perf_counter()
     with subprocess.Popen(
         [*LWS, "run", "-f", str(manifest)],
@@ -61,7 +61,7 @@ def ready_time(manifest: Path, environment: dict[str, str]) -> float:
 
 
 def main() -> None:
-    """Run each command several times; print raw numbers."""
+    """Run each command several times, and print raw data."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--source", action="append", default=[], metavar="NAME=DIRECTORY")

@@ -1,4 +1,4 @@
-"""Benchmarks of decisions alone: the largest objects, the steps of rollouts."""
+"""Benchmarks of decisions only: the largest objects, and the steps of rollouts."""
 
 from bench.choosing import run
 

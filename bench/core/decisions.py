@@ -1,4 +1,4 @@
-"""How long decisions about the largest objects take, how that grows, and how long the event loop waits for one.
+"""Measures the time of decisions about the largest objects, its growth, and the delay of the event loop.
 
 python -m bench.core decisions [--all | --shape SHAPE ...] [--bytes 1572864]
 
@@ -27,7 +27,7 @@ from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 
 LARGEST = 1536 * 1024
 USUAL = ("groups", "long texts", "pods", "variables")
-"""The default shapes: two with many objects, two with a large one."""
+"""The default shapes: two with many objects, two with a large object."""
 
 MOST = 2.2
 SLACK = 0.002
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure(shape: str, size: int) -> list[str]:
-    """Measure one shape; return the decisions that grow too much."""
+    """Measure one shape. Return the decisions that grow too fast."""
     largest = of_size(shape, size)
     half = LargeSet(shape, largest.n // 2)
     growths = {name: growth(name, half, largest) for name in RECIPES}
@@ -70,7 +70,7 @@ def measure(shape: str, size: int) -> list[str]:
 
 
 def of_size(shape: str, size: int) -> LargeSet:
-    """Return the world whose LeaderWorkerSet, or whose other objects, have this many bytes."""
+    """Return the world whose LeaderWorkerSet, or whose other objects, have this size in bytes."""
     number = 1000
     full = len(json.dumps(LargeSet(shape, number).posted))
     empty = len(json.dumps(LargeSet(shape, 2).posted))
@@ -79,7 +79,7 @@ def of_size(shape: str, size: int) -> LargeSet:
 
 
 def growth(name: str, half: LargeSet, largest: LargeSet) -> tuple[float, float]:
-    """Return the processor time of a decision at the full size, and its growth from half the size."""
+    """Return the CPU time of a decision at the full size, and its growth from half the size."""
     calls = [partial(RECIPES[name], world) for world in (half, largest)]
     for call in calls:
         call()
@@ -92,7 +92,7 @@ def growth(name: str, half: LargeSet, largest: LargeSet) -> tuple[float, float]:
 
 
 async def stall(world: LargeSet) -> float:
-    """Return the maximum processor time between two iterations of the event loop during one decision in a thread."""
+    """Return the maximum CPU time between two iterations of the event loop during one decision in a thread."""
     longest = 0.0
 
     async def watch() -> None:

@@ -1,4 +1,4 @@
-"""Measure the core's decisions in a rollout by the number of groups, with a model of the StatefulSet controller.
+"""Measure the decisions of a rollout by the number of groups, with a model of the StatefulSet controller.
 
     python -m bench.core rollouts [--most 10000]
 
@@ -23,7 +23,7 @@ MOST_SINGLY = 1000
 
 
 def step(rollout: ModeledRollout) -> float:
-    """Perform a step; return its processor seconds."""
+    """Perform a step, and return its CPU seconds."""
     states = States.of(dict(enumerate(rollout.groups)))
     start = time.process_time()
     decision = next_step(rollout.limits, rollout.current, states, is_new_revision=False)
@@ -33,7 +33,7 @@ def step(rollout: ModeledRollout) -> float:
 
 
 def roll(count: int, *, singly: bool) -> None:
-    """Roll out to this number of groups, and report the result."""
+    """Roll out `groups` groups, and report the result."""
     rollout = started(Budget(replicas=count, partition=0, unavailable=max(count // 4, 1), surge=0))
     steps, seconds = 0, 0.0
     while not rollout.is_done:
@@ -54,7 +54,7 @@ def roll(count: int, *, singly: bool) -> None:
 
 
 def main() -> None:
-    """Measure; print raw numbers."""
+    """Measure, and print raw data."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=10_000)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Benchmarks of the manager: memory, idle use, a lost lease, a hostile tenant, calls."""
+"""Benchmarks of the manager: memory, idle usage, a lost lease, a hostile tenant, calls."""
 
 from bench.choosing import run
 

@@ -1,4 +1,4 @@
-"""Calls of functions that the manager makes for one event, one request, one review: the same numbers on every machine.
+"""Counts the function calls of the manager for one event, request or review, which are the same on every machine.
 
     python -m bench.manager calls
 
@@ -45,11 +45,11 @@ from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
 TIMES: Final = 200
 GAP: Final = 0.005
-"""Seconds between two events, so that each is processed alone."""
+"""The number of seconds between two events, so that each is processed separately."""
 
 
 class Calls:
-    """Counts the calls of a thread inside `counting`."""
+    """Counts the calls of a thread in the context `counting`."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -75,12 +75,12 @@ class Bearer:
         return Credentials(token="token")
 
     async def renew(self, _refused: Credentials) -> bool:
-        """Return that there are no others."""
+        """Return that there are no other credentials."""
         return False
 
 
 def main() -> None:
-    """Count, and print raw numbers."""
+    """Count, and print raw data."""
     with tempfile.TemporaryDirectory() as directory:
         pair = certificates.issue()
         path = Path(directory) / "tls.pem"
@@ -104,7 +104,7 @@ def pods(count: int) -> list[JSONObject]:
 
 
 def serve(context: ssl.SSLContext) -> int:
-    """Run an API server that only serves pods, in a separate thread; return its port."""
+    """Run an API server that only serves pods in a separate thread, and return its port."""
     stored = pods(TIMES)
     bookmark = {"metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}}
 
@@ -140,7 +140,7 @@ def serve(context: ssl.SSLContext) -> int:
 
 
 def later(stored: list[JSONObject]) -> list[tuple[str, JSONObject]]:
-    """Return the events by which all pods change their status."""
+    """Return the events with which all pods change their status."""
     return [
         (
             "MODIFIED",
@@ -181,7 +181,7 @@ async def client_side(server: str) -> None:
 
 
 class Open:
-    """A fence that is always open."""
+    """A lease check that always permits writes."""
 
     def remaining(self) -> float:
         """Return that there is time left."""
@@ -197,7 +197,7 @@ def note(version: str, seen: list[asyncio.Event]) -> None:
 
 
 async def repeat(work: Callable[[], Awaitable[object]]) -> None:
-    """Repeat the same work, one after the other."""
+    """Repeat the same work sequentially."""
     for _ in range(TIMES):
         await work()
 
@@ -221,7 +221,7 @@ async def server_side(calls: Calls, chain: bytes) -> None:
 
 @asynccontextmanager
 async def webhooks(chain: bytes) -> AsyncIterator[str]:
-    """Serve the webhooks; yield their address."""
+    """Serve the webhooks, and yield their address."""
     options = WebhookOptions(observe=Metrics().webhook_answered)
     async with WebhookServer(Address("127.0.0.1", 0), chain, MANAGED.decisions, options) as server:
         yield server.url

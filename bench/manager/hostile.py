@@ -68,36 +68,36 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner, run_for
 
 USUAL_ELECTION: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 ALONE: Final = 60.0
-"""Seconds for which the other tenant is alone."""
+"""The number of seconds for which the other tenant is alone."""
 
 WAVE, TURN = 1000, 100
-"""The maximum number of existing objects; the objects per loop iteration, which also serves the watches."""
+"""The maximum number of existing objects, and of objects per loop iteration, which also serves the watches."""
 
 PATIENCE: Final = 600.0
-"""The time limit in seconds for every condition; later, a watch counts as stalled."""
+"""The timeout in seconds for every condition. Later, a watch counts as stalled."""
 
 ROLES, SLICES = 10, 100
 """The sizes of a DisaggregatedSet with a thousand LeaderWorkerSets."""
 
 BUSY: Final = 120.0
-"""The maximum seconds for which the due keys are observed."""
+"""The maximum number of seconds for which the due keys are observed."""
 
 GROWTH, FIRST_WRITE = 1.5, 2.0
-"""The limits: memory after the attack relative to the start; seconds until the first write with due keys (p99)."""
+"""The limits: memory after the attack relative to the start, and seconds until the first write (p99)."""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
 """The remaining objects of a LeaderWorkerSet without a garbage collector."""
 
 
 class Changes:
-    """Waits for changes of the store: `until(holds)` checks the condition again after each."""
+    """Waits for changes of the store. `until(holds)` rechecks the condition after each change."""
 
     def __init__(self, store: Store) -> None:
         self._changed = asyncio.Event()
         store.subscribe(lambda _: self._changed.set())
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until a condition holds."""
+        """Wait until a condition is true."""
         async with asyncio.timeout(PATIENCE):
             self._changed.clear()
             while not await holds():
@@ -107,7 +107,7 @@ class Changes:
 
 @dataclass
 class Victim:
-    """The other tenant: the seconds until the first write for each of its LeaderWorkerSets, and the work in them.
+    """The other tenant, with the seconds until the first write for each of its LeaderWorkerSets, and their work.
 
     Work is the processor time of both processes, one after the other: on a busy machine the seconds also include other
     programs.
@@ -123,7 +123,7 @@ class Victim:
     rounds: int = 0
 
     async def meanwhile(self, work: Awaitable[Any]) -> dict[str, Any]:
-        """Create one LeaderWorkerSet after the other during some work; return its result."""
+        """Create LeaderWorkerSets sequentially during some work, and return its result."""
         self.waited, self.worked = [], []
         task = asyncio.ensure_future(work)
         while not task.done():
@@ -135,7 +135,7 @@ class Victim:
         return {"first_writes": len(self.waited), **waited, **worked}
 
     async def create(self) -> None:
-        """Create a LeaderWorkerSet, edit it, create a pod without a label next to it, and wait for all answers."""
+        """Create a LeaderWorkerSet, edit it, create a pod without a label, and wait for all reactions."""
         self.rounds += 1
         key = ObjectKey(self.namespace, f"web-{self.rounds}")
         start, work = time.monotonic(), self._work()
@@ -166,7 +166,7 @@ class Victim:
 
 
 async def report_stray(client: Client, store: Store, changes: Changes, namespace: str) -> None:
-    """Store a pod that cannot belong to any group, and wait for the manager's event, which follows all known pods."""
+    """Store a pod that cannot belong to a group, and wait for the manager's event, which follows all known pods."""
     stray = put(store, PODS, {"metadata": {"name": "stray", "namespace": namespace, "labels": {labels.NAME: "none"}}})
 
     async def is_reported() -> bool:
@@ -184,7 +184,7 @@ async def clear(client: Client, namespace: str) -> None:
 
 
 def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
-    """Store an object like an API server that accepts everything."""
+    """Store an object like an API server without validation."""
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}
     added = {"uid": f"uid-{store.revision}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
     whole = identity | obj | {"metadata": meta.metadata(obj) | added}
@@ -194,7 +194,7 @@ def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
 async def flood(
     client: Client, store: Store, changes: Changes, attack: argparse.Namespace, stored: Counter[str]
 ) -> None:
-    """Store this number of hostile objects within a time limit; each is changed, and deleted after a thousand others.
+    """Store `attack.objects` hostile objects within a timeout. Each is changed, and deleted after a thousand others.
 
     The manager's watch of pods is at most two thousand objects behind, as API servers end watches that lag too far
     behind.
@@ -223,7 +223,7 @@ async def flood(
 
 
 def change(chance: Random, store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
-    """Change an object: its status, its labels, or a deletion that does not complete."""
+    """Change the status or labels of an object, or start a deletion that does not complete."""
     match chance.choice(("status", "labels", "terminated")):
         case "status":
             changed = obj | {"status": hostile.status(chance, resource)}
@@ -245,12 +245,12 @@ def drop(store: Store, resource: Resource, obj: JSONObject) -> None:
 
 
 def key_of(resource: Resource, obj: JSONObject) -> StoreKey:
-    """Return the store's key of an object."""
+    """Return the store key of an object."""
     return StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj))
 
 
 async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
-    """Create a few objects that create many; print each second how many are not reconciled yet, until all are."""
+    """Create a few objects that create many others. Print the number of unreconciled objects each second."""
     for name in ("many-0", "many-1"):
         disaggregatedset = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
         await client.create(DISAGGREGATED_SETS, disaggregatedset | {"metadata": {"name": name, "namespace": "hostile"}})
@@ -263,7 +263,10 @@ async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
 
 
 async def scale_by_scaler(client: Client, changes: Changes) -> None:
-    """Create a DisaggregatedSet with a scaler, and scale it; wait for its role, which proves that both are watched."""
+    """Create a DisaggregatedSet with a scaler, and scale it.
+
+    Wait for its role, which proves that both are watched.
+    """
     disaggregatedset = disaggregatedset_object([role("decode", None, external=True), role("prefill", 0)])
     await client.create(DISAGGREGATED_SETS, disaggregatedset | {"metadata": {"name": "last", "namespace": "victim"}})
 
@@ -279,7 +282,7 @@ async def scale_by_scaler(client: Client, changes: Changes) -> None:
 
 
 async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace) -> bool:
-    """Measure all phases; return whether the numbers are within their limits."""
+    """Measure all phases. Return whether the numbers are within their limits."""
     client, store = cluster.client("tenant"), cluster.api.backend.store
     changes = Changes(store)
     for namespace in ("victim", "hostile", "pace"):

@@ -1,4 +1,4 @@
-"""Measure the memory of `lws manager` that starts next to stored pods, on the embedded API server.
+"""Measure the memory of a starting `lws manager` with stored pods, on the embedded API server.
 
     python -m bench.manager kept [--pods 0 400 10000] [--source NAME=DIRECTORY ...] [--environment NAME=VALUE ...]
 
@@ -52,7 +52,7 @@ MEASURED: Final = ("Rss", "Pss", "Anonymous")
 
 
 def main() -> None:
-    """Measure each number of pods with each source tree; print raw numbers."""
+    """Measure each number of pods with each source tree, and print raw data."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pods", type=int, nargs="+", default=[0, 400, 10_000])
     parser.add_argument("--source", action="append", default=[], metavar="NAME=DIRECTORY")
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 async def in_directory(work: Any) -> Any:
-    """Return what some work in a temporary directory returns."""
+    """Return the result of some work in a temporary directory."""
     with tempfile.TemporaryDirectory() as name:
         return await work(Path(name))
 
@@ -101,7 +101,7 @@ def stored(cluster: Cluster, resource: Resource) -> Iterable[JSONObject]:
 
 
 def copy(store: Store, seed: str, count: int) -> None:
-    """Store this number of copies, each with its own names and UIDs."""
+    """Store `count` copies, each with separate names and UIDs."""
     chance, resources = Random(1), {resource.plural: resource for resource in KINDS}
     for index in range(count):
         text = seed.replace(NAME, f"web-{index}")
@@ -114,7 +114,7 @@ def copy(store: Store, seed: str, count: int) -> None:
 async def measure(
     directory: Path, *, seed: str, pods: int, tree: Path, environment: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the memory of a manager that starts next to so many pods."""
+    """Return the memory of a manager that starts with `pods` stored pods."""
     settings = Settings(name="bench", directory=directory, keep=False)
     replica = Replica(directory, "manager", settings.kubeconfig, {"leaderElection": USUAL_ELECTION})
     replica.environment = {"PYTHONPATH": python_path(tree), **environment}

@@ -1,4 +1,4 @@
-"""The memory of `lws manager` on a real control plane, by the number of its pods.
+"""Measures the memory of `lws manager` on a real control plane by the number of its pods.
 
 One manager creates all pods: its resident MiB before, at 400 and at 1,000 pods, and its peak; then a manager that is
 started with these pods. Prints the facts of the machine and one JSON line per measurement, medians last; needs the
@@ -43,12 +43,12 @@ OWN = {"installed": ROOT}
 SETS = 10
 SIZE = 4
 LIMIT = 600.0
-"""Seconds within which the pods of one step must be ready."""
+"""The number of seconds in which the pods of one step must be ready."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A manager of one source tree in one run, and its pods."""
+    """A manager of one source tree in one run, with its pods."""
 
     world: InstalledCluster
     space: CheckedNamespace
@@ -66,7 +66,7 @@ class Measurement:
 
 
 def main() -> None:
-    """Start a control plane, measure all source trees in turn, print raw numbers and medians."""
+    """Start a control plane, measure all source trees alternately, and print raw data and medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pods", type=int, nargs="+", default=[400, 1000])
     parser.add_argument("--runs", type=int, default=3)
@@ -87,7 +87,7 @@ def main() -> None:
 async def measure(
     plane: Plane, directory: Path, sources: Mapping[str, Path], options: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Measure each source tree in each run, in turn; return all lines."""
+    """Measure each source tree in each run, alternately, and return all lines."""
     lines: list[dict[str, Any]] = []
     for run in range(options.runs):
         for source, path in sources.items():
@@ -114,12 +114,12 @@ async def follow(measured: Measurement, path: Path, steps: Sequence[int]) -> Non
 
 
 def python_path(tree: Path) -> str:
-    """Return the PYTHONPATH for a source tree: a workspace, or an older tree with everything below `src`."""
+    """Return the PYTHONPATH for a source tree, which is a workspace or an older tree with one `src`."""
     return ":".join(map(str, [*tree.glob("packages/*/src"), tree / "src"]))
 
 
 async def start(measured: Measurement, name: str, path: Path) -> Replica:
-    """Start a manager from a source tree and wait until it leads and is idle."""
+    """Start a manager from a source tree, and wait until it is the leader and idle."""
     replica = await measured.world.prepare(f"{name}-{measured.source}-{measured.run}", leaderElection=USUAL_ELECTION)
     replica.environment["PYTHONPATH"] = python_path(path)
     replica.program = ("-Bu", str(path / "deploy" / "manager"))  # -I would ignore PYTHONPATH
@@ -155,7 +155,7 @@ async def grow(space: CheckedNamespace, pods: int) -> None:
 
 
 async def clear(space: CheckedNamespace) -> None:
-    """Delete everything and wait until the pods are deleted."""
+    """Delete all objects, and wait until the pods are deleted."""
     for index in range(SETS):
         key = ObjectKey(space.namespace, f"web-{index}")
         await space.client.delete(LEADERWORKERSETS, key, propagation="Background")

@@ -1,4 +1,4 @@
-"""Measure `lws manager` on a real control plane: memory next to pods of others, and writes at rest.
+"""Measure the memory and idle writes of `lws manager` on a real control plane, with pods of other owners.
 
 Prints the facts of the machine and one JSON line per measurement; needs the binaries of `tests/controlplane`.
 
@@ -62,7 +62,7 @@ async def measure(plane: Plane, directory: Path, pods: int, seconds: float) -> N
 
 
 async def resident(world: InstalledCluster, name: str) -> float:
-    """Start a manager, let it lead, and return its memory once it is idle."""
+    """Start a manager, wait until it is the leader, and return its memory when it is idle."""
     for replica in world.replicas:
         replica.end()
     world.replicas.clear()
@@ -110,7 +110,7 @@ async def create_strangers(client: Client, count: int) -> None:
 
 
 def stranger(index: int) -> JSONObject:
-    """Return a pod of another owner, with a page of annotations, as real pods have."""
+    """Return a pod of another owner, with many annotations, as real pods have."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,4 +1,4 @@
-"""Alerts on the metrics of the manager, as a PrometheusRule; each names its runbook (`docs/how-to/alerts.md`)."""
+"""Builds a PrometheusRule with alerts on the manager metrics, each with its runbook (`docs/how-to/alerts.md`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from leaderworkerset.install.installsettings import PROMETHEUS_RULES
 NAME: Final = "lws-controller-manager"
 RUNBOOKS: Final = "docs/how-to/alerts.md"
 JOB: Final = f'job="{METRICS_SERVICE}"'
-"""The label that a ServiceMonitor gives to the metrics of the service."""
+"""The label that a ServiceMonitor adds to the metrics of the Service."""
 
 EXPIRING_DAYS: Final = 7
-"""Certificates are renewed months before they expire, so this remaining time shows that renewals fail."""
+"""The remaining validity that indicates failed renewals. Certificates are renewed months before they expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert: its expression, how long it must hold, its severity and its meaning."""
+    """One alert, with its expression, its minimum duration, its severity and its meaning."""
 
     name: str
     expression: str
@@ -29,7 +29,7 @@ class Alert:
 
 
 FAILOVER: Final = "5m"
-"""How long the last value of a leader counts after it: a lease, the start of caches, and some scrapes."""
+"""The time for which the last value of a leader counts: a lease, the start of caches, and some scrapes."""
 
 STATE_DESIRED: Final = 'state="desired"'
 STATE_READY: Final = 'state="ready"'
@@ -37,7 +37,7 @@ STATE_EXHAUSTED: Final = 'state="exhausted"'
 
 
 def of_set(metric: str, *labels: str) -> str:
-    """Return the metric by LeaderWorkerSet, whichever replica leads, also while none does.
+    """Return the metric by LeaderWorkerSet, regardless of the leading replica, even if there is no leader.
 
     The labels `pod` and `instance` change with the leader, and between two leaders the metric is absent. Either of
     these would restart the time of an alert.
@@ -138,11 +138,11 @@ OPERATOR_ALERTS: Final = (
         "The operator has failed for half an hour to make the manager what its object specifies.",
     ),
 )
-"""The alerts of packages that install the operator."""
+"""The alerts in packages that install the operator."""
 
 
 def prometheus_rule(namespace: str, runbooks: str = "") -> JSONObject:
-    """Build the rule with all alerts; `runbooks` is the URL of their published page."""
+    """Build the rule with all alerts. `runbooks` is the URL of their published page."""
     return build(PROMETHEUS_RULES, NAME, namespace, spec=groups("lws", ALERTS, runbooks))
 
 
@@ -152,7 +152,7 @@ def groups(name: str, alerts: Sequence[Alert], runbooks: str = "") -> JSONObject
 
 
 def _rule(alert: Alert, runbooks: str) -> JSONObject:
-    """Return the rule of an alert: `runbook` is its section in the repository, `runbook_url` is always a URL."""
+    """Return the rule of an alert. `runbook` is its section in the repository, and `runbook_url` is always a URL."""
     anchor = f"#{alert.name.lower()}"
     return {
         "alert": alert.name,

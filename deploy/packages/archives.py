@@ -1,4 +1,4 @@
-"""Archives that depend only on their contents: sorted, without owners, with one time.
+"""Builds archives that depend only on their content: sorted, without owners, and with one timestamp.
 
 In: files by their name in the archive. Out: a `.tar.gz` whose bytes are the same on every machine with the same zlib.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def pack(members: Mapping[str, Path], folder: str, moment: int) -> bytes:
-    """Return a `.tar.gz` of files by their names in its single folder; `moment` is their time in seconds since 1970."""
+    """Return a `.tar.gz` archive of files in a single directory. `moment` is their time in seconds since 1970."""
     packed = BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=moment) as squeezed,
@@ -27,7 +27,7 @@ def pack(members: Mapping[str, Path], folder: str, moment: int) -> bytes:
 
 
 def below(root: Path, *places: str) -> dict[str, Path]:
-    """Return the files of `root` at or below some places, by their place in it, without caches of Python."""
+    """Return the files of `root` at or below the given paths, without Python caches."""
     starts = [root / place for place in places]
     files = [path for start in starts for path in ([start] if start.is_file() else start.rglob("*")) if path.is_file()]
     return {path.relative_to(root).as_posix(): path for path in files if "__pycache__" not in path.parts}

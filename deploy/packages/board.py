@@ -1,4 +1,4 @@
-"""A Grafana dashboard of the manager's metrics, as JSON to import or to provision: groups, reconciles, admission, process.
+"""Builds a Grafana dashboard of the manager metrics as JSON: groups, reconciliations, admission and process.
 
 The data source is a variable of the dashboard. Every panel selects the manager's own metrics, as the alerts do.
 """
@@ -15,7 +15,7 @@ from leaderworkerset.api.metadata import LEASE
 TITLE: Final = "LeaderWorkerSet"
 IDENTITY: Final = "leaderworkerset"
 SCHEMA: Final = 39
-"""The version of the dashboard's format, which Grafana 10.4 and newer read; newer ones upgrade it themselves."""
+"""The version of the dashboard format, which Grafana 10.4 and later read, and upgrade if required."""
 
 COLUMNS: Final = 24
 HEIGHT: Final = 8
@@ -25,7 +25,7 @@ SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a panel and the name of its series."""
+    """One query of a panel, and the name of its series."""
 
     expression: str
     legend: str
@@ -33,7 +33,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel; `unit` is the name of its unit in Grafana."""
+    """One panel. `unit` is the name of its unit in Grafana."""
 
     title: str
     queries: tuple[Query, ...]
@@ -236,7 +236,7 @@ def _variable(label: str) -> JSONObject:
 
 
 def _placed(rows: Sequence[Row]) -> list[JSONObject]:
-    """Place rows below each other, with up to three panels side by side."""
+    """Place rows below each other, with up to three panels per row."""
     panels: list[JSONObject] = []
     top = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""The operator's bundle for the Operator Lifecycle Manager: ClusterServiceVersion, definition, annotations (R-OP-36, R-OP-37).
+"""Builds the operator bundle for the Operator Lifecycle Manager (R-OP-36, R-OP-37).
 
 There are two packages of the same operator: `leader-worker-set`, which is installed into its own namespace, and
 `lws-operator`, which serves the whole cluster from any namespace, so that the published recipe works as printed (D2).
@@ -32,10 +32,10 @@ API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
 """The project that defines the API."""
 
 ARCHITECTURES: Final = ("amd64", "arm64")
-"""The architectures for which all dependencies are published as wheels, which the image installs."""
+"""The architectures for which all dependencies are published as wheels."""
 MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
 OPENSHIFT: Final = "v4.14"
-"""The first OpenShift version with that Kubernetes."""
+"""The first OpenShift version with this Kubernetes version."""
 
 FEATURES: Final = {
     "disconnected": True,
@@ -49,7 +49,7 @@ FEATURES: Final = {
     "cni": False,
     "csi": False,
 }
-"""The features by which consoles filter; each is implemented."""
+"""The features by which consoles filter. All of them are implemented."""
 
 _SELECT: Final = "urn:alm:descriptor:com.tectonic.ui:select:"
 _LEVELS: Final = [f"{_SELECT}{level}" for level in ("Normal", "Debug", "Trace", "TraceAll")]
@@ -62,10 +62,10 @@ WIDGETS: Final[dict[str, list[str]]] = {
     "conditions": ["urn:alm:descriptor:io.kubernetes.conditions"],
     "readyReplicas": ["urn:alm:descriptor:text"],
 }
-"""How consoles display a field that is not plain text."""
+"""The display hints of consoles for fields other than plain text."""
 
 OPTIONAL: Final = (SERVICE_MONITORS, PROMETHEUS_RULES)
-"""Kinds of the bundle that a cluster may not serve; the installation continues without their objects."""
+"""The kinds of the bundle that a cluster might not serve. The installation continues without their objects."""
 
 DESCRIPTION: Final = """\
 Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
@@ -84,7 +84,7 @@ ICON: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A release: its version, its day, and the addresses of its sources and docs/how-to/alerts.md, if published."""
+    """A release, with its version, its date, and the URLs of its sources and of docs/how-to/alerts.md."""
 
     version: str = leaderworkerset.__version__
     created: str = "1970-01-01T00:00:00Z"
@@ -94,14 +94,14 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of the catalog: its name, its install modes and its channels."""
+    """A package of the catalog, with its name, its install modes and its channels."""
 
     name: str
     modes: tuple[str, ...]
     channels: tuple[str, ...]
 
     def version_name(self, version: str) -> str:
-        """Return the name of its ClusterServiceVersion in a release."""
+        """Return the ClusterServiceVersion name of a release."""
         return f"{self.name}.v{version}"
 
 
@@ -145,7 +145,7 @@ def version(
 
 
 def annotations(settings: OperatorSettings, publication: Publication) -> dict[str, str]:
-    """Return the annotations that consoles and catalogs read."""
+    """Return the annotations for consoles and catalogs."""
     infra = {
         "nodeSelector": {"node-role.kubernetes.io/infra": ""},
         "tolerations": [{"key": "node-role.kubernetes.io/infra", "operator": "Exists", "effect": "NoSchedule"}],
@@ -171,7 +171,7 @@ def annotations(settings: OperatorSettings, publication: Publication) -> dict[st
 
 
 def related_images(settings: OperatorSettings) -> list[JSONObject]:
-    """Return the images that a mirror must contain."""
+    """Return the images that a registry mirror must contain."""
     images = {"lws": settings.operand_image, "lws-command": settings.command_image, "lws-operator": settings.image}
     return [{"name": name, "image": image} for name, image in images.items() if image]
 
@@ -198,14 +198,14 @@ def properties() -> JSONObject:
 
 
 def containerfile(package: Package) -> str:
-    """Return the Containerfile of a bundle's image, which repeats the annotations as labels."""
+    """Return the Containerfile of a bundle image, which repeats the annotations as labels."""
     labels: dict[str, str] = metadata(package)["annotations"]
     lines = [f"LABEL {name}={value}" for name, value in labels.items()]
     return "\n".join(["FROM scratch", *lines, "COPY manifests /manifests/", "COPY metadata /metadata/", ""])
 
 
 def beside(publication: Publication) -> Sequence[JSONObject]:
-    """Return the objects of `manifests/` besides the version, such as the operand's definitions (R-OP-36)."""
+    """Return the objects of `manifests/` without the version, such as the CRDs of the operand (R-OP-36)."""
     scraped = objects.service_monitor("", verified=False)["spec"] | {"selector": {"matchLabels": {"name": OPERATOR}}}
     return [
         operator_crd(),

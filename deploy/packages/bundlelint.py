@@ -1,4 +1,4 @@
-"""Finds errors of a bundle for the Operator Lifecycle Manager, offline (R-OP-69, R-OP-70).
+"""Finds errors in a bundle for the Operator Lifecycle Manager, offline (R-OP-69, R-OP-70).
 
 In: the manifests and annotations of a bundle as values. Out: one line for each error; a valid bundle has none.
 The validators of the operator framework check the same facts and more, if they are available.
@@ -42,12 +42,12 @@ SEMVER: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?")
 DIGEST: Final = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 LEFT_OVER: Final = re.compile(r"\$\{\w+\}|SERVICE_NAMESPACE|CERTIFICATE_NAMESPACE")
 LIMIT: Final = 1_000_000
-"""The maximum bytes of a bundle as JSON: it is unpacked into a ConfigMap."""
+"""The maximum size of a bundle as JSON in bytes, because it is unpacked into a ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle: its ClusterServiceVersion, its definitions, its annotations."""
+    """A bundle, with its ClusterServiceVersion, its CRDs and its annotations."""
 
     version: JSONObject
     definitions: Sequence[JSONObject]
@@ -55,7 +55,7 @@ class Bundle:
 
 
 def errors(bundle: Bundle, *, released: bool = False) -> list[str]:
-    """Return the errors; a released bundle must name all images by digest."""
+    """Return the errors. A released bundle must specify all images by digest."""
     spec = meta.spec(bundle.version)
     return [
         *_identity(bundle),

@@ -1,4 +1,4 @@
-"""The file-based catalog of both packages (R-OP-38, R-OP-71, D2): packages, channels, bundles."""
+"""Builds the file-based catalog of both packages (R-OP-38, R-OP-71, D2), with packages, channels and bundles."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,22 +12,22 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.operatornames import OPERATORS
 
 IMAGE: Final = f"localhost/leaderworkerset-catalog:v{leaderworkerset.__version__}"
-"""The name of the catalog's image."""
+"""The name of the catalog image."""
 
 
 def bundle_image(package: Package) -> str:
-    """Return the name of the image of an unreleased bundle."""
+    """Return the image name of an unreleased bundle."""
     return f"localhost/{package.name}-bundle:v{leaderworkerset.__version__}"
 
 
 def edges(package: Package, version: str) -> JSONObject:
-    """Return the entry of a channel for the only version of its catalog: every older version upgrades directly."""
+    """Return the channel entry of the only version in its catalog. Every older version upgrades directly."""
     before = {} if version == bundle.FORMER else {"skips": [package.version_name(bundle.FORMER)]}
     return {"name": package.version_name(version), "skipRange": f">=0.0.1 <{version}"} | before
 
 
 def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObject]:
-    """Return the blobs of one package, whose bundle is in an image; the first channel is the default."""
+    """Return the blobs of one package, whose bundle is in an image. The first channel is the default."""
     spec = meta.spec(version)
     own = {
         "annotations": meta.annotations(version),

@@ -1,4 +1,4 @@
-"""Reads CHANGELOG.md: the notes and the day of a release, and unreleased changes.
+"""Reads the notes and the date of a release, and unreleased changes, from CHANGELOG.md.
 
 In: the text of CHANGELOG.md, and the names of the files in changelog.d. Out: values, or SystemExit with what to do.
 """
@@ -9,14 +9,17 @@ from datetime import UTC, datetime
 from typing import Final
 
 HEADING: Final = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) - (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
-"""The heading of the notes of a release."""
+"""The heading of release notes."""
 
 UNRELEASED: Final = re.compile(r"^## Unreleased$", re.MULTILINE)
 NEXT: Final = re.compile(r"^## ", re.MULTILINE)
 
 
 def released(changelog: str, version: str) -> tuple[str, int]:
-    """Return the notes of a version and its time, midnight in UTC as seconds since 1970; SystemExit if it has none."""
+    """Return the notes of a version and its time (midnight UTC, in seconds since 1970).
+
+    SystemExit if they do not exist.
+    """
     for heading in HEADING.finditer(changelog):
         if heading["version"] == version:
             day = datetime.fromisoformat(heading["day"]).replace(tzinfo=UTC)
@@ -25,7 +28,7 @@ def released(changelog: str, version: str) -> tuple[str, int]:
 
 
 def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) -> None:
-    """Raise SystemExit if the tree has unreleased changes: its files would have the wrong version."""
+    """Raise SystemExit if the tree has unreleased changes, because its files would have an incorrect version."""
     heading = UNRELEASED.search(changelog)
     unreleased = ['CHANGELOG.md, heading "## Unreleased"'] if heading and _section(changelog, heading.end()) else []
     unreleased += [f"changelog.d/{name}" for name in sorted(fragments)]

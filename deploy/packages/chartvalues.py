@@ -1,4 +1,4 @@
-"""The values of the chart (R-OP-52), each with its default, its schema and its description."""
+"""The chart values (R-OP-52), each with its default, its schema and its description."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 
 TEXT: Final[JSONObject] = {"type": "string"}
 ADDRESS: Final[JSONObject] = TEXT | {"pattern": "^(https?://.+)?$"}
-"""A URL, or nothing."""
+"""A URL, or an empty string."""
 SWITCH: Final[JSONObject] = {"type": "boolean"}
 MAP: Final[JSONObject] = {"type": "object"}
 LIST: Final[JSONObject] = {"type": "array"}
@@ -36,7 +36,7 @@ TYPES: Final[dict[type, JSONObject]] = {
     int: {"type": "integer", "minimum": 0, "maximum": MOST_RESTARTS},
     Duration: TEXT | {"pattern": r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"},
 }
-"""The schema of a field of the manager's configuration, by its type."""
+"""The schema of a configuration field, by type."""
 
 HEAD: Final = """\
 # lws
@@ -56,7 +56,7 @@ One release per cluster: the webhooks' service, secret and configurations have f
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value; dots in its name separate levels."""
+    """One value. Dots in its name separate levels."""
 
     name: str
     default: JSON
@@ -200,7 +200,7 @@ def _short(default: object) -> str:
 
 
 def schema() -> str:
-    """Return `values.schema.json`; unknown values are refused."""
+    """Return `values.schema.json`, which rejects unknown values."""
     root: JSONObject = {"$schema": "http://json-schema.org/draft-07/schema#", **_closed()}
     for value in values():
         *above, last = value.name.split(".")
@@ -208,19 +208,19 @@ def schema() -> str:
         for level in above:
             place = place["properties"].setdefault(level, _closed())
         place["properties"][last] = value.schema | {"description": value.about}
-    # What a chart of charts passes on: values for all of them, and the condition by which it has this one.
+    # The values that an umbrella chart passes: the global values, and the condition that includes this chart.
     root["properties"] |= {"global": MAP, "enabled": SWITCH}
     return json.dumps(root, indent=2) + "\n"
 
 
 def section(of: type[msgspec.Struct]) -> JSONObject:
-    """Return the schema of a section of the manager's configuration; unknown fields are refused."""
+    """Return the schema of a configuration section, which rejects unknown fields."""
     fields = {field.encode_name: dict(TYPES[field.type]) for field in msgspec.structs.fields(of)}
     return _closed() | {"properties": fields}
 
 
 def _gang() -> JSONObject:
-    """Return the schema of the section of gang scheduling: the manager would exit with an unknown provider."""
+    """Return the schema of the gang scheduling section, because the manager exits if the provider is unknown."""
     return _closed() | {"properties": {"schedulerProvider": TEXT | {"enum": list(GANG_PROVIDERS)}}}
 
 

@@ -1,4 +1,4 @@
-"""The dashboard on a cluster: a Deployment, a Service, and an account that only reads; an option of every installation.
+"""Builds the dashboard on a cluster, an option of every installation: Deployment, Service and read-only account.
 
 The dashboard reads objects with its own account. Each user logs in with a token of the cluster, and must be allowed to
 read the same objects; actions use that token. The account has no permission to write, and none to read Secrets.
@@ -17,13 +17,13 @@ from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from lwsctl.cli.shell import hostplatform
 
 IMAGE: Final = hostplatform.IMAGE
-"""The image of the command `lws`: the manager's image does not have the dashboard."""
+"""The CLI image, because the manager image does not contain the dashboard."""
 
 NAME: Final = "lws-dashboard"
 ROLE: Final = "lws-dashboard-role"
 PORT: Final = 8080
 SELECTOR: Final = {**LABELS, "app.kubernetes.io/component": "dashboard"}
-"""No selector of the manager selects these pods, as theirs has another label."""
+"""The labels of the pods, which no selector of the manager matches."""
 
 FOLLOWED: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS, resources.PODS, resources.CORE_EVENTS)
 LISTED: Final = (
@@ -39,7 +39,7 @@ LISTED: Final = (
     resources.STORAGE_CLASSES,
     resources.CUSTOM_RESOURCE_DEFINITIONS,
 )
-"""The kinds that pages and diagnoses read. The dashboard reports kinds that it may not read."""
+"""The kinds that pages and diagnoses read. The dashboard reports kinds that it is not permitted to read."""
 
 READING: Final = (
     *(Permission(kind, ("get", "list", "watch")) for kind in FOLLOWED),
@@ -53,7 +53,7 @@ ARGUMENTS: Final = ("--all-namespaces", "--listen=0.0.0.0", f"--port={PORT}", "-
 
 
 def build_dashboard(namespace: str, image: str) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build every object, in the order in which they are applied."""
+    """Build every object, in the order of application."""
     subject = {"kind": resources.SERVICE_ACCOUNTS.kind, "name": NAME, "namespace": namespace}
     reference = {"apiGroup": resources.CLUSTER_ROLES.group, "kind": resources.CLUSTER_ROLES.kind, "name": ROLE}
     binding = build(resources.CLUSTER_ROLE_BINDINGS, f"{NAME}-rolebinding", roleRef=reference, subjects=[subject])
@@ -70,7 +70,7 @@ def build_dashboard(namespace: str, image: str) -> Sequence[tuple[Resource, JSON
 
 
 def _network_policy(namespace: str) -> JSONObject:
-    """Build the policy that closes its port to other pods; `kubectl port-forward` and probes come from the node."""
+    """Build the policy that blocks other pods. `kubectl port-forward` and probes use the node."""
     spec = {"podSelector": {"matchLabels": SELECTOR}, "policyTypes": ["Ingress"], "ingress": []}
     return build(resources.NETWORK_POLICIES, NAME, namespace, spec=spec)
 
@@ -83,7 +83,7 @@ def _deployment(namespace: str, image: str) -> JSONObject:
         "containers": [_container(image)],
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
     }
-    # Sessions are kept in memory, so there is one pod; a new one asks its users to log in again.
+    # Sessions are in memory, so there is one pod. After a restart, users log in to the new pod.
     spec = {
         "replicas": 1,
         "selector": {"matchLabels": SELECTOR},

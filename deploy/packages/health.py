@@ -1,4 +1,4 @@
-"""The meaning of conditions for tools that wait for objects: health checks for Argo CD (Lua) and Flux (CEL).
+"""Defines the meaning of conditions for health checks in Argo CD (Lua) and Flux (CEL).
 
 kstatus, which `kubectl` plugins and Flux use by default, only knows the conditions Reconciling, Stalled and Ready.
 Without these conditions, it treats every object as current. So Flux needs expressions.
@@ -19,14 +19,14 @@ from leaderworkerset.operator.operatorstatus import OperatorCondition
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """The conditions of a kind with their meaning, the most specific ones last."""
+    """The conditions of a kind with their meaning, from general to specific."""
 
     conditions: dict[str, ObjectHealth]
     unmanaged: tuple[str, ...] = ()
-    """Values of `spec.managementState` for which tools need not wait."""
+    """The values of `spec.managementState` with which tools do not wait."""
 
     def types(self, health: ObjectHealth) -> list[str]:
-        """Return the types of the conditions with this meaning, the most specific one first."""
+        """Return the types of the conditions with this meaning, most specific first."""
         return [kind for kind, meaning in reversed(self.conditions.items()) if meaning is health]
 
 
@@ -38,7 +38,7 @@ HEALTH: Final[Mapping[Resource, HealthCheck]] = {
         {kind.value: kind.health for kind in OperatorCondition}, unmanaged=("Unmanaged", "Force", "Removed")
     ),
 }
-"""Every kind with its own definition."""
+"""All kinds with a separate CRD."""
 
 SEEN: Final = "has(status.conditions)"
 
@@ -73,7 +73,7 @@ return result("Progressing", found["KIND"] and text(found["KIND"]) or "waiting f
 
 
 def lua(check: HealthCheck) -> str:
-    """Return the health check of Argo CD: a Lua 5.1 program that reads `obj`."""
+    """Return the health check for Argo CD, a Lua 5.1 script that reads `obj`."""
     steps = [BEGIN, UNMANAGED.replace("UNMANAGED", quoted(check.unmanaged)) if check.unmanaged else "", OBSERVE]
     for health, status, state in (
         (ObjectHealth.DEGRADED, "True", "Degraded"),
@@ -88,7 +88,7 @@ def lua(check: HealthCheck) -> str:
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Return names as the items of a list, in both languages."""
+    """Return names as list items, in both languages."""
     return ", ".join(f'"{name}"' for name in names)
 
 
@@ -116,7 +116,7 @@ def flux() -> list[JSONObject]:
 
 
 def current(check: HealthCheck) -> str:
-    """Return the expression that is true if the newest generation is healthy, or unmanaged."""
+    """Return the expression that is true if the latest generation is healthy or unmanaged."""
     newest = "(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)"
     healthy = any_true(check, ObjectHealth.HEALTHY, f" && {newest}")
     well = [

@@ -1,4 +1,4 @@
-"""The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): templates of the objects that `lws install` applies.
+"""Builds the Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56) from the objects that `lws install` applies.
 
 The templates without an object of an installation are written by hand: names, notes, refusals and the test.
 
@@ -58,7 +58,7 @@ SECTIONS: Final = (
     "disruptionBudgets",
     "maintenance",
 )
-"""Values that are sections of the manager's configuration; empty ones are omitted."""
+"""The values that are sections of the manager configuration. Empty sections are omitted."""
 
 _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
 WORDS: Final[Mapping[str, str]] = {
@@ -89,7 +89,7 @@ TOGGLES: Final[Mapping[Resource, str]] = {
     NETWORK_POLICIES: ".Values.networkPolicy.enable",
 }
 FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
-"""Kinds with fixed names, besides the webhooks' service and configurations."""
+"""The kinds with fixed names, in addition to the Service and configurations of the webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,17 @@ class Served:
     gang: KindDeclarations
     gate: KindDeclarations
     recording: Sequence[JSONObject]
-    """The additional rules of the manager's role if failures are recorded."""
+    """The additional rules of the manager role if failures are recorded."""
     disruption: Sequence[JSONObject]
     """The additional rules if groups have disruption budgets."""
     maintaining: Sequence[JSONObject]
-    """The additional rules if groups are moved off closed nodes."""
+    """The additional rules if groups are moved from closed nodes."""
     admitting: Sequence[JSONObject]
-    """The additional rules if kube-apiserver may admit pods by a policy."""
+    """The additional rules if kube-apiserver admits pods with a policy."""
 
 
 def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
-    """Return every generated file of the chart with its text; `definitions` are the texts of `crds/` by file name."""
+    """Return every generated file of the chart with its content. `definitions` contains the files of `crds/`."""
     chart = {
         "apiVersion": "v2",
         "name": "lws",
@@ -146,7 +146,7 @@ def templates(served: Served) -> dict[str, str]:
 
 
 def _switched(gated: str, otherwise: str) -> str:
-    """Return one text for the built-in gate, and another one, with its own conditions, for other settings."""
+    """Return one template for the built-in gate, and a second one with separate conditions for other settings."""
     return f"{{{{- if {GATED} }}}}\n{gated}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
 
 
@@ -157,7 +157,7 @@ def _user_roles(declared: KindDeclarations) -> dict[str, str]:
 
 
 def _dashboard() -> dict[str, str]:
-    """Return the dashboard; a NetworkPolicy as for the manager."""
+    """Return the dashboard templates, with a NetworkPolicy like the manager."""
     objects = dashboarddeployment.build_dashboard(NAMESPACE, COMMAND_IMAGE)
     names = _released(objects)
     texts = {_file(kind, meta.name(obj)): _text(kind, obj, names) for kind, obj in objects}
@@ -167,7 +167,7 @@ def _dashboard() -> dict[str, str]:
 
 
 def _alerts() -> dict[str, str]:
-    """Return the rule with the alerts; expressions of Prometheus are not expressions of Helm."""
+    """Return the rule with the alerts, in which Prometheus expressions are escaped for Helm."""
     rule = alerts.prometheus_rule(NAMESPACE, value("prometheus.runbooks"))
     text = _text(PROMETHEUS_RULES, rule, [alerts.NAME, metadata.METRICS_SERVICE])
     escaped = re.sub(r"\{\{ \$labels\.\w+ }}", r'{{ "\g<0>" }}', text)
@@ -185,7 +185,7 @@ def _file(kind: Resource, name: str) -> str:
 
 
 def _conditional(declared: KindDeclarations) -> dict[str, str]:
-    """Return the texts of all objects, conditional on the issuer of certificates and the enabled options."""
+    """Return the templates of all objects, with conditions for the certificate issuer and the enabled options."""
     internal, external = _rendered(declared, "internal"), _rendered(declared, "cert-manager")
     unmonitored = {(kind, meta.name(obj)) for kind, obj in build_all(declared, _settings("cert-manager", ""))}
     texts: dict[str, str] = {}
@@ -218,7 +218,7 @@ def _settings(certificates: Certificates, prometheus: str) -> InstallSettings:
 
 
 def _rendered(declared: KindDeclarations, certificates: Certificates) -> dict[tuple[Resource, str], str]:
-    """Return the text of every object, by kind and name."""
+    """Return the template of every object, by kind and name."""
     settings = _settings(certificates, value("prometheus.namespace"))
     objects = [
         (kind, obj)
@@ -230,7 +230,7 @@ def _rendered(declared: KindDeclarations, certificates: Certificates) -> dict[tu
 
 
 def _released(objects: Iterable[tuple[Resource, JSONObject]]) -> Sequence[str]:
-    """Return the names that begin with the release's name, longest first."""
+    """Return the names that start with the release name, longest first."""
     names = {
         meta.name(obj)
         for kind, obj in objects
@@ -249,7 +249,7 @@ def _text(kind: Resource, obj: JSONObject, names: Sequence[str]) -> str:
 
 
 def _labeled(obj: JSONObject) -> JSONObject:
-    """Add the labels of a chart; the selectors of the Deployment and its services do not include them."""
+    """Add the chart labels. The selectors of the Deployment and its Services do not include them."""
     own = meta.metadata(obj)
     more = {
         "helm.sh/chart": "__CHART__",
@@ -262,19 +262,19 @@ def _labeled(obj: JSONObject) -> JSONObject:
 
 
 def _selected(text: str) -> str:
-    """Replace the instance label by the label of the release."""
+    """Replace the instance label by the release label."""
     return re.sub(r"(app\.kubernetes\.io/instance): lws$", r"\1: {{ .Release.Name }}", text, flags=re.MULTILINE)
 
 
 def _quoted(text: str) -> str:
-    """Quote names that users choose if they are a whole value: YAML would read the namespace 456 as a number."""
+    """Quote user-defined names that are complete values, because YAML would parse the namespace 456 as a number."""
     return re.sub(
         r"(?<=[:-] )\{\{ \.Release\.(Name|Namespace) \}\}$", r"{{ .Release.\1 | quote }}", text, flags=re.MULTILINE
     )
 
 
 def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Replace fields of an object by values of the chart."""
+    """Replace fields of an object by chart values."""
     if kind == DEPLOYMENTS:
         is_manager = meta.name(obj) == metadata.MANAGER
         return _valued_deployment(obj) if is_manager else _valued_dashboard(obj)
@@ -300,7 +300,7 @@ def _with_sections(text: str) -> str:
 
 
 def _valued_dashboard(obj: JSONObject) -> JSONObject:
-    """Replace the fields of the dashboard's pod that the managers' pods also have, and its resources."""
+    """Replace the resources of the dashboard pod, and the fields that it shares with manager pods."""
     spec: dict[str, Any] = meta.spec(obj)
     pod = spec["template"]["spec"]
     (container,) = pod["containers"]

@@ -1,4 +1,4 @@
-"""Files of k9s: columns of the kinds from their definitions, and keys that run `lws` for the selected object."""
+"""Builds k9s files with columns of the kinds from their CRDs, and keys that run `lws` for the selected object."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Key:
     words: str
     description: str
     is_followed: bool = False
-    """The command runs until the user or a time limit ends it: its output is not paged."""
+    """The command runs until the user or a timeout stops it, so that its output is not paged."""
     asks: bool = False
 
 
@@ -52,7 +52,7 @@ def _plugin(key: Key) -> JSONObject:
 
 
 def views(definitions: Sequence[JSONObject]) -> JSONObject:
-    """Return `views.yaml`: for each kind the columns of its definition."""
+    """Return `views.yaml`, with the CRD columns of each kind."""
     by_kind: JSONObject = {}
     for spec in (definition["spec"] for definition in definitions):
         (version,) = spec["versions"]

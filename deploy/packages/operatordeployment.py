@@ -1,4 +1,4 @@
-"""The objects of the operator's own installation: kind, namespace, permissions, Deployment (R-OP-32 to R-OP-35).
+"""Builds the objects of the operator installation: kind, namespace, permissions, Deployment (R-OP-32 to R-OP-35).
 
 The operator has the permissions that its controllers declare, and the permissions that it grants: an API server allows
 no client to create a role with more permissions than the client has (R-OP-29).
@@ -38,7 +38,7 @@ from leaderworkerset.operator.operatorcrd import operator_crd
 
 PORT: Final = 8443
 LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}
-"""The label of the Go operator's pods, and the label by which the published recipe selects them (R-OP-58)."""
+"""The label of the Go operator's pods, which the published recipe also uses as selector (R-OP-58)."""
 
 HANDED_ON: Final = f"{OPERATOR}-operand"
 METRICS_SERVICE: Final = f"{OPERATOR}-metrics"
@@ -46,18 +46,18 @@ METRICS_SERVICE: Final = f"{OPERATOR}-metrics"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSettings:
-    """The namespace and images of the operator's installation."""
+    """The namespace and images of the operator installation."""
 
     namespace: str = OPERATOR
     image: str = installsettings.IMAGE
     operand_image: str = installsettings.IMAGE
     command_image: str = ""
-    """The image of the command `lws`, with must-gather; empty if none was pushed."""
+    """The CLI image with must-gather, or an empty string if it was not pushed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The rules of the operator's account: for the whole cluster, and for its namespace."""
+    """The rules of the operator account, for the whole cluster and for its namespace."""
 
     cluster: Sequence[JSONObject]
     namespace: Sequence[JSONObject]
@@ -66,7 +66,7 @@ class Rights:
 def build_operator(
     kinds: Registry, declared: KindDeclarations, settings: OperatorSettings
 ) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build every object, in the order of applying; the object `cluster` comes last."""
+    """Build every object in the order of application. The object `cluster` is last."""
     own, handed = own_rights(kinds), handed_rights(declared)
     namespace = settings.namespace
     return [
@@ -83,7 +83,7 @@ def build_operator(
 
 
 def own_rights(kinds: Registry) -> Rights:
-    """Return the operator's own permissions: for its controllers, its lease, its metrics, the topology of the cluster."""
+    """Return the operator's own permissions, for its controllers, lease, metrics and the cluster topology."""
     namespaced = [
         permission
         for permission in kinds.permissions
@@ -104,7 +104,7 @@ def _lease() -> tuple[Permission, ...]:
 
 
 def handed_rights(declared: KindDeclarations) -> Rights:
-    """Return the permissions of the operand's roles, whoever issues its certificates (R-OP-29)."""
+    """Return the permissions of the operand roles, for any certificate issuer (R-OP-29)."""
     cluster: list[JSONObject] = []
     namespace: list[JSONObject] = []
     for install_settings in (InstallSettings(), InstallSettings(certificates="cert-manager", prometheus=PROMETHEUS)):
@@ -117,7 +117,7 @@ def handed_rights(declared: KindDeclarations) -> Rights:
 
 
 def deployment(settings: OperatorSettings) -> JSONObject:
-    """Build the Deployment of the operator (R-OP-35), with probes and requests, which the Go operator lacks."""
+    """Build the operator Deployment (R-OP-35), with probes and requests, which the Go operator does not have."""
     pod = {
         "serviceAccountName": OPERATOR,
         "securityContext": POD_SECURITY,
@@ -135,30 +135,30 @@ def deployment(settings: OperatorSettings) -> JSONObject:
 
 
 def cluster(**spec: object) -> JSONObject:
-    """Build the object `cluster` that consoles offer as an example (R-OP-64)."""
+    """Build the object `cluster` that consoles show as an example (R-OP-64)."""
     values = {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal", **spec}
     return build(OPERATORS, SINGLETON.name, spec=values)
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the service through which scrapers find the operator."""
+    """Build the Service for metrics scrapers."""
     port = {"name": "https", "port": PORT, "targetPort": PORT, "protocol": "TCP"}
     return build(SERVICES, METRICS_SERVICE, namespace, spec={"selector": {"name": OPERATOR}, "ports": [port]})
 
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: object) -> JSONObject:
-    """Build an object of the operator's installation."""
+    """Build an object of the operator installation."""
     own: JSONObject = {"name": name} | ({"namespace": namespace} if namespace else {})
     return labeled({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": own, **fields})
 
 
 def labeled(obj: JSONObject) -> JSONObject:
-    """Return an object with the labels of the operator's installation."""
+    """Return an object with the labels of the operator installation."""
     return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
 
 
 def _namespace(name: str) -> JSONObject:
-    """Build the namespace, without our labels: it may belong to the installation that the operator takes over."""
+    """Build the namespace without labels, because it can belong to an existing installation."""
     own = {"name": name, "labels": {POD_SECURITY_LABEL: "restricted", "openshift.io/cluster-monitoring": "true"}}
     return {"apiVersion": NAMESPACES.api_version, "kind": NAMESPACES.kind, "metadata": own}
 

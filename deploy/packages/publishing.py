@@ -1,4 +1,4 @@
-"""The addresses of a published release, the options of commands for them, and writing the generated files."""
+"""The addresses of a published release, their command-line options, and writing of the generated files."""
 
 import argparse
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ CHANGELOG: Final = Path(__file__).parents[2] / "CHANGELOG.md"
 
 
 def published(repository: str = "", runbooks: str = "") -> Publication:
-    """Return the publication of the tree's version: the page of the alerts is in its repository by default."""
+    """Return the publication of the current version. By default, the alerts page is in its repository."""
     version = leaderworkerset.__version__
     _, moment = changelog.released(CHANGELOG.read_text("utf-8"), version)
     page = f"{repository}/blob/v{version}/{alerts.RUNBOOKS}" if repository else ""
@@ -32,14 +32,14 @@ def add_addresses(parser: argparse.ArgumentParser) -> None:
 
 
 def url(text: str) -> str:
-    """Return an address without a slash at its end; raise an error if it is empty or not a URL."""
+    """Return an address without a trailing slash. Raise an error if it is empty or not a URL."""
     if text and not text.startswith(("https://", "http://")):
         raise argparse.ArgumentTypeError(f"{text!r} is not a URL: write it with https://")
     return text.rstrip("/")
 
 
 def write(directory: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by their place below a directory; return the files."""
+    """Write files by their path in a directory, and return them."""
     for name, text in texts.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The software bill of materials of the image, as CycloneDX JSON: locked packages, their dependents, their hashes.
+"""Builds the software bill of materials of the image as CycloneDX JSON, from locked packages and their hashes.
 
 In: the text of a lock file from `uv pip compile --generate-hashes`. Out: a document without times or random
 identifiers, so that the same lock gives the same file. The base image of a build has its own bill.
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 
 SPECIFICATION: Final = "1.6"
 OWN: Final = ("kuberuntime", "leaderworkerset")
-"""The packages of this repository in the image; the last one depends on the first."""
+"""The packages of this repository in the image. The last one depends on the first."""
 
 LICENSE: Final = "Apache-2.0"
 PINNED: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+?))? \\$")
@@ -23,12 +23,12 @@ ALONE: Final = "    # via"
 
 
 class LockError(ValueError):
-    """A line of the lock that cannot be parsed; the text names it."""
+    """A line of the lock file cannot be parsed. The message contains the line."""
 
 
 @dataclass(slots=True)
 class Pin:
-    """One package of the lock: its version, the hashes of its files, its dependents, its platform marker."""
+    """One package of the lock file, with its version, its file hashes, its dependents and its platform marker."""
 
     name: str
     version: str
@@ -43,7 +43,7 @@ class Pin:
 
 
 def read(lock: str) -> Sequence[Pin]:
-    """Read a lock; every line must be known, except empty ones and comments at the start of a line."""
+    """Parse a lock file. Every line must be known, except empty lines and comments at the start of a line."""
     pins: list[Pin] = []
     for number, line in enumerate(lock.splitlines(), start=1):
         if line in {"", ALONE} or line.startswith("#"):
@@ -102,7 +102,7 @@ def _pinned(pin: Pin) -> JSONObject:
         "name": pin.name,
         "version": pin.version,
         "purl": pin.reference,
-        # A marker excludes a package on some platforms, or on newer Pythons.
+        # A marker excludes a package on some platforms, or on later Python versions.
         "scope": "optional" if pin.marker else "required",
         "hashes": [{"alg": "SHA-256", "content": digest} for digest in pin.hashes],
     }

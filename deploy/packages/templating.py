@@ -1,4 +1,4 @@
-"""Objects as Helm templates: marks in values become expressions, two variants of an object one conditional text.
+"""Renders objects as Helm templates. Marks in values become expressions, and variants become conditions.
 
 An object is built with marks in place of values of the chart, and rendered to YAML; then the marks are replaced:
 
@@ -33,12 +33,12 @@ def block(path: str) -> str:
 
 
 def inline(path: str) -> dict[str, str]:
-    """Return the mark of further entries in an object."""
+    """Return the mark of additional entries in an object."""
     return {f"__INLINE__{path}__": ""}
 
 
 def items(path: str) -> str:
-    """Return the mark of further items in a list."""
+    """Return the mark of additional items in a list."""
     return f"__ITEMS__{path}__"
 
 
@@ -59,7 +59,7 @@ def expressions(text: str) -> str:
 
 
 def either(condition: str, holds: str, otherwise: str) -> str:
-    r"""Return a template that renders `holds` if a condition is true, and `otherwise` if it is not.
+    r"""Return a template that renders `holds` if a condition is true, and `otherwise` if it is false.
 
     >>> print(either(".Values.a", "x\ny\n", "x\nz\n"), end="")
     x
@@ -80,7 +80,7 @@ def either(condition: str, holds: str, otherwise: str) -> str:
 
 
 def only_if(condition: str, text: str) -> str:
-    """Return a template that renders the text only if a condition is true."""
+    """Return a template that renders the content only if a condition is true."""
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
 
 

@@ -1,4 +1,4 @@
-"""Roles for users who may view or edit a namespace: they may do the same with the manager's kinds there.
+"""Builds roles for users with view or edit permissions in a namespace, for the kinds of the manager.
 
 Kubernetes adds the rules to its own roles `view`, `edit` and `admin` by the label of each role. They need no binding,
 and the manager needs none of them.
@@ -20,7 +20,7 @@ SCALE: Final = ("patch", "update")
 
 
 def build(declared: KindDeclarations) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build two roles for each kind: for editors, and for viewers."""
+    """Build two roles for each kind, for editors and viewers."""
     return [
         (CLUSTER_ROLES, role)
         for definition in declared.definitions()

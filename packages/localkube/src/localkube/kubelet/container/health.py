@@ -87,7 +87,7 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
 
 
 async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
-    """Await work for `seconds`, excluding delays of timers in this process.
+    """Await work for `timeout` seconds, excluding delays of timers in this process.
 
     While many pods start, an answer waits for this process, not this process for the answer.
     """
