@@ -1,4 +1,4 @@
-"""Ring all-reduce over TCP, standard library only: the smallest program that needs a whole group to be right.
+"""Ring all-reduce over TCP with the standard library, a small program that requires a complete and correct group.
 
 Each rank of a group knows three things from its environment: the leader's address, the size of the group and its own
 index. From these it finds its neighbors, and the ranks add up their vectors around the ring. Every rank then checks
@@ -21,11 +21,11 @@ from typing import TypeAlias
 
 PORT = int(os.environ.get("ALLREDUCE_PORT", "29500"))
 Vector: TypeAlias = "array.array[int]"
-START_UP = 60.0  # seconds that a rank waits for its neighbors to come up
+START_UP = 60.0  # the seconds that a rank waits until its neighbors are running
 
 
 class Ring:
-    """The two connections of a rank: to the next rank and from the previous one."""
+    """The two connections of a rank, to the next rank and from the previous rank."""
 
     def __init__(self, leader: str, size: int, rank: int) -> None:
         self.leader, self.size, self.rank = leader, size, rank
@@ -42,7 +42,7 @@ class Ring:
             sys.exit(f"the neighbor is {found!r}, not {expected!r}")
 
     def exchange(self, data: bytes) -> bytes:
-        """Send to the next rank, receive as much from the previous one; small pieces, so that no buffer fills up."""
+        """Send to the next rank, and receive the same amount from the previous rank, in small chunks."""
         answer = bytearray()
         for start in range(0, len(data), 16384):
             piece = data[start : start + 16384]
@@ -52,18 +52,18 @@ class Ring:
 
 
 def address_of(leader: str, rank: int) -> str:
-    """Return the DNS name of a rank: the leader is `<lws>-<group>.…`, a worker `<lws>-<group>-<rank>.…`."""
+    """Return the DNS name of a rank: `<lws>-<group>.…` for a leader, and `<lws>-<group>-<rank>.…` for a worker."""
     host, _, domain = leader.partition(".")
     return f"{host}.{domain}" if rank == 0 else f"{host}-{rank}.{domain}"
 
 
 def introduce(leader: str, rank: int) -> bytes:
-    """Build the fixed-size greeting that tells group and rank."""
+    """Build the fixed-size greeting with the group and the rank."""
     return struct.pack("!II", zlib.crc32(leader.encode()), rank)
 
 
 def connect(host: str) -> socket.socket:
-    """Connect to a neighbor that may not be up yet."""
+    """Connect to a neighbor that might not be running yet."""
     deadline = time.monotonic() + START_UP
     while True:
         try:
@@ -86,13 +86,13 @@ def receive(connection: socket.socket, count: int) -> bytes:
 
 
 def vector(leader: str, rank: int, round_: int, length: int) -> Vector:
-    """Return the vector of a rank: any other rank, group or round has another one."""
+    """Return the vector of a rank, which differs for every rank, group and round."""
     seed = zlib.crc32(f"{leader}/{rank}/{round_}".encode())
     return array.array("q", ((seed + index * 2654435761) % 1_000_003 for index in range(length)))
 
 
 def all_reduce(ring: Ring, own: Vector) -> Vector:
-    """Add up the vectors of all ranks: reduce-scatter, then all-gather, 2 x (size - 1) steps."""
+    """Add up the vectors of all ranks with reduce-scatter and all-gather, in 2 x (size - 1) steps."""
     size, rank = ring.size, ring.rank
     chunks = [own[index * len(own) // size : (index + 1) * len(own) // size] for index in range(size)]
     width = -(-len(own) // size)
@@ -107,13 +107,13 @@ def all_reduce(ring: Ring, own: Vector) -> Vector:
 
 
 def pass_on(ring: Ring, outgoing: Vector, expected: int, width: int) -> Vector:
-    """Pass one chunk on and return the one received; on the wire every chunk is padded to `width` elements."""
+    """Send one chunk, and return the received chunk. Every chunk is padded to `width` elements."""
     padded = outgoing.tobytes().ljust(width * outgoing.itemsize, b"\0")
     return array.array("q", ring.exchange(padded)[: expected * outgoing.itemsize])
 
 
 def main() -> None:
-    """Run the rounds and check each."""
+    """Run the rounds, and verify each of them."""
     parser = argparse.ArgumentParser(description="Ring all-reduce over the ranks of a group.")
     parser.add_argument("--rounds", type=int, default=3, help="how many rounds; 0: until stopped")
     parser.add_argument("--length", type=int, default=4096, help="elements of each vector")

@@ -1,4 +1,4 @@
-"""A small model over bytes: every token changes a state, and the next token follows from the state.
+"""A small byte-level model, in which every token changes a state that determines the next token.
 
 Reading a prompt into a state is prefill, going on from a state is decode. All numbers are whole, so that a state of
 another prompt, or of another version of the model, cannot end in the right tokens.
@@ -13,7 +13,7 @@ SIZE, PRIME = 24, 2_147_483_647
 
 
 class Model:
-    """One version of the model: its parameters are made from the version alone."""
+    """One version of the model, whose parameters are derived from the version."""
 
     def __init__(self, version: str) -> None:
         source = random.Random(version)
@@ -35,7 +35,7 @@ class Model:
         return state
 
     def decode(self, state: State, count: int) -> list[int]:
-        """Return so many tokens after a state: small letters, one by one."""
+        """Return `count` tokens after a state, which are lowercase letters."""
         tokens = []
         for _ in range(count):
             token = ord("a") + sum(map(int.__mul__, self.output, state)) % PRIME % 26

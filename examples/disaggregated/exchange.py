@@ -1,4 +1,4 @@
-"""JSON over HTTP: a request, and a server of functions."""
+"""JSON over HTTP, with a client function and a server of functions."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 Answer: TypeAlias = tuple[int, Any]
 Serve: TypeAlias = Callable[[Any], Answer]
 
-PATIENCE = 60.0  # seconds that an answer may take
+PATIENCE = 60.0  # the timeout of a response in seconds
 
 
 def ask(address: str, method: str, path: str, body: object = None) -> Answer:
-    """Send a request to `host:port`; return status and body of the answer."""
+    """Send a request to `host:port`. Return the status and body of the response."""
     connection = HTTPConnection(address, timeout=PATIENCE)
     try:
         connection.request(method, path, json.dumps(body))
@@ -24,12 +24,12 @@ def ask(address: str, method: str, path: str, body: object = None) -> Answer:
 
 
 def no_such_path(_: Any) -> Answer:
-    """Answer requests that are not served."""
+    """Respond to unknown requests."""
     return 404, {"error": "no such path"}
 
 
 def server(host: str, port: int, routes: Mapping[str, Serve]) -> ThreadingHTTPServer:
-    """Return a server; each route is named as in `POST /generate`."""
+    """Return a server. The names of routes have the form `POST /generate`."""
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
@@ -52,7 +52,7 @@ def server(host: str, port: int, routes: Mapping[str, Serve]) -> ThreadingHTTPSe
             self.answer()
 
         def log_message(self, *_: Any) -> None:
-            """Log no requests: there are many."""
+            """Do not log requests, because there are many."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 128

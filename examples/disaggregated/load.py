@@ -1,4 +1,4 @@
-"""Ask the router, and compare each answer with the whole model's.
+"""Send requests to the router, and compare each response with the whole model.
 
 python3 load.py http://127.0.0.1:8080 [COMMAND ...]
 
@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from bytemodel import Model
 from exchange import ask
 
-PATIENCE = 10.0  # seconds that whoever forwards the port may take to listen
+PATIENCE = 10.0  # the seconds until the port must be available
 CLIENTS = 4
-PAUSE = 0.05  # seconds between an answer and the next request of a client: a steady load, not as much as there can be
+PAUSE = 0.05  # the seconds between a response and the next request of a client, for a steady load
 
 
 class Load:
-    """Asks, checks and counts."""
+    """Sends requests, checks the responses, and counts them."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -30,7 +30,7 @@ class Load:
         self.lock = threading.Lock()
 
     def ask(self, prompt: str) -> None:
-        """Ask once: the tokens must be those of the version that the answer names."""
+        """Send one request. The tokens must match the version in the response."""
         try:
             status, answer = ask(self.address, "POST", "/generate", {"prompt": prompt, "tokens": 8})
         except OSError as error:
@@ -48,14 +48,14 @@ class Load:
                 self.errors.append(f"{prompt!r}: wrong tokens by {answer['prefill']} and {answer['decode']}")
 
     def ask_until(self, end: threading.Event, client: int) -> None:
-        """Ask again and again, at least once."""
+        """Send requests repeatedly, at least once."""
         number = 0
         while not (number and end.wait(PAUSE)):
             self.ask(f"client {client} asks for the {number}. time")
             number += 1
 
     def wait_for_port(self) -> None:
-        """Return once somebody listens."""
+        """Wait until the server listens."""
         deadline = time.monotonic() + PATIENCE
         while not self.has_listener():
             if time.monotonic() > deadline:
@@ -63,7 +63,7 @@ class Load:
             time.sleep(0.1)
 
     def has_listener(self) -> bool:
-        """Return whether somebody listens."""
+        """Return whether the server listens."""
         try:
             ask(self.address, "GET", "/healthz")
         except ConnectionRefusedError:
@@ -72,7 +72,7 @@ class Load:
 
 
 def main() -> None:
-    """Ask while the command runs, or once from each client."""
+    """Send requests while the command runs, or once from each client."""
     load, end = Load(urlsplit(sys.argv[1]).netloc), threading.Event()
     load.wait_for_port()
     clients = [threading.Thread(target=load.ask_until, args=(end, number)) for number in range(CLIENTS)]

@@ -1,4 +1,4 @@
-"""A prefill or a decode server, as the label of its pod says.
+"""A prefill or a decode server, depending on the label of its pod.
 
     POST /prefill  {"prompt": "text", "tokens": 8, "decode": "host:port"}  reads the prompt, and passes the state on
     POST /decode   {"state": [...], "tokens": 8, "version": "1"}           ->  {"tokens": [...]}
@@ -25,12 +25,12 @@ known = threading.Event()
 
 
 def health(_: Any) -> Answer:
-    """Return whether requests come here."""
+    """Return whether this server receives requests."""
     return (200 if known.is_set() else 503), {"known": known.is_set()}
 
 
 def prefill(request: Any) -> Answer:
-    """Read the prompt, hand the state to the decode server, and return its answer."""
+    """Process the prompt, pass the state to the decode server, and return its response."""
     state = model.prefill(request["prompt"].encode())
     told = {"state": state, "tokens": request["tokens"], "version": model.version}
     try:
@@ -41,7 +41,7 @@ def prefill(request: Any) -> Answer:
 
 
 def decode(request: Any) -> Answer:
-    """Go on from a state; one of another version has no meaning here."""
+    """Continue from a state, which must have the same version."""
     if request["version"] != model.version:
         return 409, {"error": f"a state of version {request['version']} came to {POD} of version {model.version}"}
     tokens = model.decode(request["state"], request["tokens"])
@@ -49,7 +49,7 @@ def decode(request: Any) -> Answer:
 
 
 def make_known() -> None:
-    """Tell the router of this server; it may not be there yet, or have forgotten."""
+    """Register this server with the router, which might not be running yet or have restarted."""
     me = {"address": f"{HOST}:{PORT}", "role": ROLE, "revision": REVISION}
     try:
         status, _ = ask(ROUTER, "POST", "/servers", me)
@@ -62,8 +62,8 @@ def make_known() -> None:
 
 
 def main() -> None:
-    """Serve until SIGTERM, and then until the router has let go."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # it is waited for
+    """Serve until SIGTERM, and then until the router has removed this server."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # it is awaited
     routes = {"GET /healthz": health, "POST /prefill": prefill, "POST /decode": decode}
     threading.Thread(target=server(HOST, PORT, routes).serve_forever, daemon=True).start()
     make_known()

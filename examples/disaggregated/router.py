@@ -1,4 +1,4 @@
-"""The router: gives each request to a prefill and a decode server of the same revision.
+"""A router that sends each request to a prefill and a decode server of the same revision.
 
     POST   /generate  {"prompt": "text", "tokens": 8}  ->  {"tokens": [...], "version": "1", "prefill": ..., "decode": ...}
     POST   /servers   {"address": ..., "role": ..., "revision": ...}  a server is there
@@ -20,12 +20,12 @@ from typing import Any
 
 from exchange import Answer, ask, server
 
-PATIENCE = 20.0  # seconds that a request waits for a pair of servers
+PATIENCE = 20.0  # the seconds that a request waits for a pair of servers
 
 
 @dataclass(eq=False)
 class Server:
-    """A server, and how many requests are under way there."""
+    """A server, with its number of current requests."""
 
     address: str
     role: str
@@ -34,34 +34,34 @@ class Server:
 
 
 class Fleet:
-    """The servers that are there."""
+    """The registered servers."""
 
     def __init__(self) -> None:
         self.servers: dict[str, Server] = {}
         self.changed = threading.Condition()
 
     def enter(self, address: str, role: str, revision: str) -> None:
-        """Take up a server."""
+        """Register a server."""
         with self.changed:
             if address not in self.servers:
                 self.servers[address] = Server(address, role, revision)
                 self.changed.notify_all()
 
     def leave(self, address: str) -> None:
-        """Send nothing more to a server, and return when nothing is under way there."""
+        """Remove a server, and wait until it has no more requests."""
         with self.changed:
             found = self.servers.pop(address, None)
             self.changed.wait_for(lambda: found is None or found.active == 0)
 
     def forget(self, lost: Server) -> None:
-        """Strike a server off that cannot be reached."""
+        """Remove a server that is not reachable."""
         with self.changed:
             if self.servers.get(lost.address) is lost:
                 del self.servers[lost.address]
 
     @contextmanager
     def pair(self) -> Iterator[tuple[Server, Server] | None]:
-        """Hold a prefill and a decode server of one revision, None where there are none in time."""
+        """Reserve a prefill and a decode server of one revision, or return None after a timeout."""
         with self.changed:
             pair = self.choose() if self.changed.wait_for(lambda: self.choose() is not None, PATIENCE) else None
             for one in pair or ():
@@ -75,7 +75,7 @@ class Fleet:
                 self.changed.notify_all()
 
     def choose(self) -> tuple[Server, Server] | None:
-        """Return the pair with the least to do."""
+        """Return the pair with the fewest requests."""
         servers = random.sample(list(self.servers.values()), len(self.servers))
         pairs = [
             (one, other)

@@ -1,4 +1,4 @@
-"""Train a small network by data parallelism with jax.distributed, on CPUs, and check it against one process.
+"""Train a small network with data parallelism and jax.distributed on CPUs, and compare it with one process.
 
 Every rank holds an equal share of each batch. The coordinator is the leader of the group; gradients are averaged over
 all ranks by gloo. After the last step the leader trains the same network alone on whole batches: the losses agree.
@@ -22,14 +22,14 @@ Parameters = dict[str, jax.Array]
 
 
 def batch(step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs and targets of a step: the same on every rank."""
+    """Return the inputs and targets of a step, which are the same on every rank."""
     random = np.random.default_rng(step)
     inputs = random.normal(size=(BATCH, FEATURES)).astype("float32")
     return inputs, np.sin(inputs.sum(axis=1)).astype("float32")
 
 
 def initial() -> Parameters:
-    """Return the same first parameters everywhere."""
+    """Return the initial parameters, which are the same on every rank."""
     random = np.random.default_rng(0)
     return {
         "first": jnp.asarray(random.normal(0, 0.2, (FEATURES, HIDDEN)), "float32"),
@@ -38,20 +38,20 @@ def initial() -> Parameters:
 
 
 def loss(parameters: Parameters, inputs: jax.Array, targets: jax.Array) -> jax.Array:
-    """Mean squared error of a network with one hidden layer."""
+    """Return the mean squared error of a network with one hidden layer."""
     predictions = jnp.tanh(inputs @ parameters["first"]) @ parameters["second"]
     return jnp.mean((predictions - targets) ** 2)
 
 
 @jax.jit
 def update(parameters: Parameters, inputs: jax.Array, targets: jax.Array) -> tuple[Parameters, jax.Array]:
-    """Take one step of gradient descent; over sharded inputs the compiler inserts the sums between ranks."""
+    """Perform one step of gradient descent. For sharded inputs, the compiler inserts the sums over ranks."""
     value, gradients = jax.value_and_grad(loss)(parameters, inputs, targets)
     return jax.tree.map(lambda parameter, gradient: parameter - RATE * gradient, parameters, gradients), value
 
 
 def train_together(steps: int) -> float:
-    """Train with every rank on its share of each batch; return the last loss."""
+    """Train with a share of each batch on every rank, and return the last loss."""
     mesh = Mesh(np.array(jax.devices()), ("ranks",))
     everywhere, shared = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("ranks"))
     parameters = {
@@ -72,7 +72,7 @@ def train_together(steps: int) -> float:
 
 
 def train_alone(steps: int) -> float:
-    """Train on whole batches in this process; return the last loss."""
+    """Train on complete batches in this process, and return the last loss."""
     parameters, value = initial(), jnp.zeros(())
     for step in range(steps):
         parameters, value = update(parameters, *map(jnp.asarray, batch(step)))
@@ -80,7 +80,7 @@ def train_alone(steps: int) -> float:
 
 
 def main() -> None:
-    """Join the group, train, compare."""
+    """Join the group, train, and compare the results."""
     parser = argparse.ArgumentParser(description="Data parallelism over the ranks of a group.")
     parser.add_argument("--steps", type=int, default=20)
     steps = parser.parse_args().steps

@@ -1,4 +1,4 @@
-"""A controller: every namespace with the label `team` gets a ConfigMap `defaults` that names the team.
+"""A controller that creates a ConfigMap `defaults` with the team name in every namespace with the label `team`.
 
 python examples/kuberuntime/defaults.py [KUBECONFIG]
 """
@@ -31,7 +31,7 @@ async def run(client: Client) -> None:
     copies = Informer(client, Selection(CONFIG_MAPS, field_selector=f"metadata.name={NAME}"))
 
     async def plan(key: ObjectKey) -> Plan:
-        """Return what is to be written for one namespace; nothing where it is as it should be."""
+        """Return the writes for one namespace, or no writes if it is up to date."""
         namespace = namespaces.store.get(key)
         if namespace is None:
             return Plan()

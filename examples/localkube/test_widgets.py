@@ -1,4 +1,4 @@
-"""Tests on a real API server, without a cluster: a kind of one's own is defined, checked and served.
+"""Tests a custom resource on a real API server, without a cluster: its CRD, its validation, and requests.
 
 pytest examples/localkube
 """

@@ -1,4 +1,4 @@
-"""Two groups of three ranks, from Python: apply, wait, read logs, scale, delete; and what a failure looks like."""
+"""Manages two groups of three ranks from Python: apply, wait, read logs, scale, delete, and handle a failure."""
 
 from lwsctl.client import Client, Container, LogOptions, Manifest, WaitTimeoutError
 

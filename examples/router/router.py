@@ -1,4 +1,4 @@
-"""Give each request to the next group: the leaders are the addresses of one name, and each takes its turn.
+"""Sends each request to the next group. The leaders are the addresses of one name, and are used in turn.
 
     POST /generate  passed on to a leader; the answer names this router's version in X-Router
     GET  /healthz   200
@@ -15,7 +15,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = 8080
-PATIENCE = 60.0  # seconds for an answer
+PATIENCE = 60.0  # the timeout of a response in seconds
 TURNS = itertools.count()
 
 
@@ -27,7 +27,7 @@ def leaders() -> list[str]:
 
 
 def ask(address: str, path: str, body: bytes) -> tuple[int, bytes]:
-    """Pass a request on and return the answer."""
+    """Forward a request, and return the response."""
     connection = http.client.HTTPConnection(address, PORT, timeout=PATIENCE)
     try:
         connection.request("POST", path, body)
@@ -38,14 +38,14 @@ def ask(address: str, path: str, body: bytes) -> tuple[int, bytes]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one client."""
+    """Serves one client."""
 
     def do_GET(self) -> None:
-        """Say that the router is there."""
+        """Report that the router is running."""
         self.answer(200, b"{}")
 
     def do_POST(self) -> None:
-        """Ask the leaders until one of them answers."""
+        """Try the leaders until one of them responds."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             for address in leaders():
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(503, b'{"error": "no leader can be reached"}')
 
     def answer(self, status: int, body: bytes) -> None:
-        """Send an answer."""
+        """Send a response."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until told to end; requests under way are answered."""
+    """Serve until stopped, and complete current requests."""
     server = ThreadingHTTPServer((os.environ.get("POD_IP", "0.0.0.0"), PORT), Handler)
     server.daemon_threads = False
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())

@@ -1,4 +1,4 @@
-"""Ask a running group and compare its answer with the unsplit model's.
+"""Send a request to a running group, and compare its response with the unsplit model.
 
 python3 check.py http://127.0.0.1:8080 [prompt]
 """
@@ -15,11 +15,11 @@ import numpy as np
 from model import Shard, generate
 
 PATIENCE = 10.0
-"""Seconds that whoever forwards the port, or has the name, may take to listen."""
+"""The number of seconds until the port or the name must be available."""
 
 
 def ask(url: str, question: dict[str, Any]) -> Any:
-    """Post a question and return the answer."""
+    """Send a request, and return the response."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -32,7 +32,7 @@ def ask(url: str, question: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Exit 0 only if every token is the same and every score within rounding."""
+    """Exit with code 0 only if every token is the same, and every score is equal except for rounding."""
     url, prompt = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "one leader, its workers"
     answer = ask(f"{url}/generate", {"prompt": prompt, "tokens": 8})
     tokens, scores = generate(prompt.encode(), 8, Shard(0, 1).part)

@@ -1,4 +1,4 @@
-"""A small byte-level transformer whose matrices split over ranks, and the same model unsplit.
+"""A small byte-level transformer whose matrices are split over ranks, and the same model without splitting.
 
 Attention is split by heads, the feed-forward network by hidden units. Each rank computes its part of every layer from
 the whole input; the sum of the parts is the layer's output. That is the whole of tensor parallelism: two sums a layer.
@@ -16,13 +16,13 @@ VOCABULARY, WIDTH, HEADS, HIDDEN, LAYERS = 256, 64, 8, 256, 3
 
 
 def parameters(name: str, *shape: int) -> Matrix:
-    """Return the parameters of that name: the same on every rank, made from the name alone."""
+    """Return the parameters with this name, which are the same on every rank and derived from the name."""
     seed = int.from_bytes(name.encode(), "little") % 2**63
     return np.random.default_rng(seed).normal(0, shape[0] ** -0.5, shape)
 
 
 class Shard:
-    """The columns and rows of every layer that one of `size` ranks holds."""
+    """The columns and rows of every layer that one of `size` ranks stores."""
 
     def __init__(self, rank: int, size: int) -> None:
         if HEADS % size or HIDDEN % size:
@@ -39,12 +39,12 @@ class Shard:
         self.down = [parameters(f"d{layer}", HIDDEN, WIDTH)[units] for layer in layers]
 
     def part(self, step: int, state: Matrix) -> Matrix:
-        """Compute this rank's part of a step: even steps are attention, odd ones feed-forward."""
+        """Compute the part of this rank in a step. Even steps are attention, and odd steps are feed-forward."""
         layer, is_feed_forward = divmod(step, 2)
         return self.feed_forward(layer, state) if is_feed_forward else self.attention(layer, state)
 
     def attention(self, layer: int, state: Matrix) -> Matrix:
-        """Causal attention over this rank's heads; `state` is (positions, width)."""
+        """Compute causal attention with the heads of this rank. `state` has the shape (positions, width)."""
         positions = len(state)
         queries, keys, values = (
             (state @ weights[layer]).reshape(positions, self.heads, -1).transpose(1, 0, 2)
@@ -58,7 +58,7 @@ class Shard:
         return output
 
     def feed_forward(self, layer: int, state: Matrix) -> Matrix:
-        """Two matrices with a ReLU between, over this rank's hidden units."""
+        """Apply two matrices with a ReLU in between, with the hidden units of this rank."""
         output: Matrix = np.maximum(state @ self.up[layer], 0) @ self.down[layer]
         return output
 
@@ -70,7 +70,7 @@ def normalize(state: Matrix) -> Matrix:
 
 
 def logits(tokens: list[int], compute: Callable[[int, Matrix], Matrix]) -> Matrix:
-    """Return the scores of the next token; `compute(step, state)` is a whole step, however many ranks share it."""
+    """Return the scores of the next token. `compute(step, state)` performs a complete step on all ranks."""
     embedding = parameters("embedding", VOCABULARY, WIDTH)
     state = embedding[tokens] + parameters("positions", 512, WIDTH)[: len(tokens)]
     for step in range(2 * LAYERS):
@@ -80,7 +80,7 @@ def logits(tokens: list[int], compute: Callable[[int, Matrix], Matrix]) -> Matri
 
 
 def generate(prompt: bytes, count: int, compute: Callable[[int, Matrix], Matrix]) -> tuple[list[int], Matrix]:
-    """Append the `count` most likely tokens one by one; return them and the last scores."""
+    """Append the `count` most likely tokens one by one. Return them and the last scores."""
     tokens, scores = list(prompt), np.zeros(VOCABULARY)
     for _ in range(count):
         scores = logits(tokens, compute)

@@ -1,4 +1,4 @@
-"""Serve the split model: the leader answers HTTP and shares every step with its workers.
+"""Serves the split model. The leader serves HTTP, and distributes every step to its workers.
 
     POST /generate  {"prompt": "text", "tokens": 8}  ->  {"tokens": [...], "scores": [...], "ranks": 4}
     GET  /healthz   200 once every rank of the group is connected
@@ -19,7 +19,7 @@ import numpy as np
 from model import Matrix, Shard, generate
 
 HTTP_PORT, RANKS_PORT = 8080, 29600
-START_UP = 60.0  # seconds that the ranks wait for each other
+START_UP = 60.0  # the seconds that the ranks wait for each other
 BIND = os.environ.get("POD_IP", "0.0.0.0")
 
 
@@ -29,13 +29,13 @@ def send(connection: socket.socket, step: int, state: Matrix) -> None:
 
 
 def receive(connection: socket.socket) -> tuple[int, Matrix]:
-    """Receive what `send` sent."""
+    """Receive data from `send`."""
     rows, columns, step = struct.unpack("!IIi", exactly(connection, 12))
     return step, np.frombuffer(exactly(connection, rows * columns * 8)).reshape(rows, columns)
 
 
 def exactly(connection: socket.socket, count: int) -> bytes:
-    """Receive `count` bytes or end: a rank that lost another is of no use, and its exit recreates the group."""
+    """Receive `count` bytes, or exit, because a lost rank requires the recreation of the group."""
     data = bytearray()
     while len(data) < count:
         piece = connection.recv(count - len(data))
@@ -46,7 +46,7 @@ def exactly(connection: socket.socket, count: int) -> bytes:
 
 
 class Group:
-    """The leader's view: its own shard and a connection to every worker."""
+    """The state of the leader: its shard, and a connection to every worker."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -55,7 +55,7 @@ class Group:
         self.lock = threading.Lock()
 
     def gather_workers(self) -> None:
-        """Accept the workers; each introduces itself by its rank."""
+        """Accept the workers, each of which sends its rank."""
         with socket.create_server((BIND, RANKS_PORT)) as server:
             while len(self.workers) < self.size - 1:
                 connection, _ = server.accept()
@@ -64,11 +64,11 @@ class Group:
                 print(f"rank {rank} is here, {len(self.workers) + 1} of {self.size}", flush=True)
 
     def is_whole(self) -> bool:
-        """Return whether every worker is connected: without one of them every answer would be wrong."""
+        """Return whether every worker is connected, which is required for correct responses."""
         return len(self.workers) == self.size - 1
 
     def compute(self, step: int, state: Matrix) -> Matrix:
-        """Scatter the state, compute the own part, add up the others'."""
+        """Distribute the state, compute the own part, and add the parts of the workers."""
         for connection in self.workers.values():
             send(connection, step, state)
         total = self.shard.part(step, state)
@@ -78,7 +78,7 @@ class Group:
 
 
 def serve_http(group: Group) -> None:
-    """Answer requests until the process ends."""
+    """Serve requests until the process exits."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -104,7 +104,7 @@ def serve_http(group: Group) -> None:
 
 
 def work(leader: str, rank: int, size: int) -> None:
-    """Compute this rank's parts for the leader."""
+    """Compute the parts of this rank for the leader."""
     shard = Shard(rank, size)
     connection = connect(leader)
     connection.sendall(struct.pack("!I", rank))
@@ -115,7 +115,7 @@ def work(leader: str, rank: int, size: int) -> None:
 
 
 def connect(leader: str) -> socket.socket:
-    """Connect to a leader that may not be up yet."""
+    """Connect to a leader that might not be running yet."""
     deadline = time.monotonic() + START_UP
     while True:
         try:
@@ -127,7 +127,7 @@ def connect(leader: str) -> socket.socket:
 
 
 def main() -> None:
-    """Be the leader or a worker, as the environment says."""
+    """Run as leader or worker, depending on the environment."""
     rank, size = int(os.environ["LWS_WORKER_INDEX"]), int(os.environ["LWS_GROUP_SIZE"])
     if rank:
         work(os.environ["LWS_LEADER_ADDRESS"], rank, size)

@@ -1,4 +1,4 @@
-"""Data-parallel training in a group: every rank has its own data, and the ranks add up their gradients in each step.
+"""Data-parallel training in a group. Every rank has its own data, and the ranks sum their gradients in each step.
 
 With torch the sum is an all-reduce, over NCCL where each rank has a GPU, else over gloo. Without torch the leader adds
 up over TCP, with the standard library. Each rank checks what it learned: a rank that is missing, or one that is counted
@@ -17,14 +17,14 @@ from importlib.util import find_spec
 PORT = 29500
 STEPS = 60
 RATE = 0.3
-START_UP = 60.0  # seconds that a worker waits for the leader
+START_UP = 60.0  # the seconds that a worker waits for the leader
 SLOPE, OFFSET = 3.0, -1.0
 
 Sum = Callable[[list[float]], list[float]]
 
 
 def main() -> None:
-    """Train, check, and print what was used."""
+    """Train, verify the result, and print the used backend."""
     leader, size = os.environ["LWS_LEADER_ADDRESS"], int(os.environ["LWS_GROUP_SIZE"])
     rank = int(os.environ["LWS_WORKER_INDEX"])
     total, how = over_torch(leader, size, rank) if find_spec("torch") else over_tcp(leader, size, rank)
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def train(total: Sum, size: int, chance: random.Random) -> tuple[float, float]:
-    """Learn a line from this rank's points and the gradients of all ranks."""
+    """Fit a line with the points of this rank and the gradients of all ranks."""
     points = [chance.uniform(-1, 1) for _ in range(200)]
     slope = offset = 0.0
     for _ in range(STEPS):
@@ -52,7 +52,7 @@ def train(total: Sum, size: int, chance: random.Random) -> tuple[float, float]:
 
 
 def over_torch(leader: str, size: int, rank: int) -> tuple[Sum, str]:
-    """Return the all-reduce of torch."""
+    """Return the all-reduce function of torch."""
     import torch
     from torch import distributed
 
@@ -70,7 +70,7 @@ def over_torch(leader: str, size: int, rank: int) -> tuple[Sum, str]:
 
 
 def over_tcp(leader: str, size: int, rank: int) -> tuple[Sum, str]:
-    """Return a sum that the leader makes of one line of numbers per rank."""
+    """Return a sum function in which the leader adds one line of numbers per rank."""
     if rank == 0:
         server = socket.create_server((os.environ.get("POD_IP", "0.0.0.0"), PORT))
         links = [server.accept()[0].makefile("rw") for _ in range(1, size)]
@@ -90,7 +90,7 @@ def over_tcp(leader: str, size: int, rank: int) -> tuple[Sum, str]:
 
 
 def connect(host: str) -> socket.socket:
-    """Connect to the leader, which may not be up yet."""
+    """Connect to the leader, which might not be running yet."""
     deadline = time.monotonic() + START_UP
     while True:
         try:
