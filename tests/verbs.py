@@ -85,7 +85,7 @@ def script(directory: Path) -> Iterator[Step]:
     yield Step(("get", "web/9"), r"^error: web/9 does not exist; web has 2 groups of 2 ranks$", code=1)
     yield Step(("wait", "web/0"), r"^error: lws wait supports LeaderWorkerSets, not groups; use web$", code=2)
     yield Step(("get", "web", "-o", "name"), r"^leaderworkerset.leaderworkerset.x-k8s.io/web$")
-    yield Step(("get", "web", "--not-ready"), r"^Every rank is ready\.$")
+    yield Step(("get", "web", "--not-ready"), r"^All ranks are ready\.$")
     yield Step(("tree", "web"), r"^└─ group 1 +2/2 +ready")
     yield Step(("describe", "web"), r"^Groups: +2 desired, 2 ready, 2 up to date$")
     yield Step(("describe", "web/0/1"), r"^Pod: +web-0-1$")
