@@ -264,10 +264,12 @@ class SimulatedCluster(Scenario):
 
 
 @asynccontextmanager
-async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[SimulatedCluster]:
+async def running(
+    settings: Settings, trace: Trace, directory: Path, kind: type[SimulatedCluster] = SimulatedCluster
+) -> AsyncIterator[Any]:
     """Run a cluster around the body."""
     async with asyncio.TaskGroup() as group:
-        world = SimulatedCluster(settings, trace, directory, group)
+        world = kind(settings, trace, directory, group)
         await world.start()
         try:
             yield world

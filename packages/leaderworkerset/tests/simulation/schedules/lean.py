@@ -7,13 +7,13 @@ process; branches (`forking.py`) continue from there, each with its own randomne
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
-from tests.simulation import product
+from tests.simulation import cluster, product
 from tests.simulation.checks.wire import Wire
 from tests.simulation.cluster import Settings, SimulatedCluster
 from tests.simulation.faults import FaultyTransport, Schedule
@@ -144,13 +144,5 @@ def _statefulsets(client: Client, informers: Informers, clock: Clock) -> Statefu
     )
 
 
-@asynccontextmanager
-async def running(settings: Settings, trace: Trace, directory: Path) -> AsyncIterator[LeanCluster]:
-    """Run a cluster without managers around the body."""
-    async with asyncio.TaskGroup() as group:
-        world = LeanCluster(settings, trace, directory, group)
-        await world.start()
-        try:
-            yield world
-        finally:
-            await world.stop()
+running = partial(cluster.running, kind=LeanCluster)
+"""Runs a cluster without managers around the body."""
