@@ -86,7 +86,7 @@ def alone_stored(shape: str) -> LargeSet:
 def largest_of(world: LargeSet) -> int:
     """Return the bytes of the largest object of an idle world."""
     settled = at_rest(world)
-    return max(map(_bytes, (settled.leaderworkerset, settled.keeper, *settled.revisions)))
+    return max(map(_bytes, (settled.leaderworkerset, settled.leader_workload, *settled.revisions)))
 
 
 def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
@@ -123,7 +123,7 @@ def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
     return replace(
         observed,
         leaderworkerset=_copy(observed.leaderworkerset),
-        keeper=_copy(observed.keeper),
+        keeper=_copy(observed.leader_workload),
         revisions=[_copy(revision) for revision in observed.revisions],
     )
 

@@ -19,16 +19,16 @@ from leaderworkerset.core.leaderworkerset.outline import Read, outline
 
 def reads_of(observed: ObservedLeaderWorkerSet, action: Action) -> Iterator[Read]:
     """Yield what must be read before an action."""
-    keeper = observed.keeper
+    workload = observed.leader_workload
     match action:
         case Create(resource=resource) | Delete(resource=resource) | Patch(resource=resource) if (
-            resource == CONTROLLER_REVISIONS and keeper is not None
+            resource == CONTROLLER_REVISIONS and workload is not None
         ):
             yield Read.HISTORY
         case Delete(resource=resource, on_success=events) if resource == PODS:
             yield from (Read.LEADERS for event in events if event.reason == "MovingGroup")
-        case Apply(object=desired) if keeper is not None:
-            now, new = position(keeper), position(desired)
+        case Apply(object=desired) if workload is not None:
+            now, new = position(workload), position(desired)
             if new.partition < now.partition and now.partition >= now.replicas:
                 yield Read.LEADERS
             if observed.known.applied is None:

@@ -21,7 +21,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.policies.policy import HeadlessService
 from localkube.apiserver.patch import merge
 
@@ -63,7 +63,7 @@ class ModeledCluster:
         leaders = self.all(PODS, name=name, worker_index="0")
         observed = ObservedLeaderWorkerSet(
             leaderworkerset=self.get(LEADERWORKERSETS, name),
-            keeper=self.get(STATEFULSETS, name),
+            leader_workload=self.get(STATEFULSETS, name),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             service=HeadlessService(is_settled=self.get(SERVICES, name) is not None),
             groups=builders.by_leader(
@@ -73,7 +73,11 @@ class ModeledCluster:
         )
         anew = kept.checked(deciding.decide)(observed, self.now)
         self.remembered = deciding.decide(
-            replace(observed, known=Known(edition=self.remembered.edition, applied=self.applied)), self.now
+            replace(
+                observed,
+                known=PreviousResults(revision_generation=self.remembered.revision_generation, applied=self.applied),
+            ),
+            self.now,
         )
         self.check_memory(anew.plan, self.remembered.plan)
         return self.remembered.plan

@@ -30,7 +30,7 @@ from leaderworkerset.api.recreationrecord import RECORDED
 from leaderworkerset.core.restarts import failure
 from lwsctl.cli.reading import fieldlocations, templateplaceholders
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.patterns import Told
+from lwsctl.diagnosis.patterns import StageMessage
 from lwsctl.model.groups import rank_of
 
 LENGTH = 32 * 1024
@@ -171,7 +171,7 @@ def patterns() -> Iterator[tuple[str, "re.Pattern[str]"]]:
                 module = importlib.import_module(info.name)
                 source = inspect.getsource(module)
                 for name, value in vars(module).items():
-                    if isinstance(find := getattr(value, "find", value), Told):
+                    if isinstance(find := getattr(value, "find", value), StageMessage):
                         yield f"told {info.name}.{name}", re.compile(find.pattern)
                     is_text = isinstance(value, re.Pattern) and isinstance(value.pattern, str)
                     if is_text and re.search(rf"\b{name}\.(?:search|sub|find|split)", source):

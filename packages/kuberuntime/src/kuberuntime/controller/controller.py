@@ -93,7 +93,7 @@ class Controller:
             share=max(options.workers - 1, 1),
         )
         self._waiting: set[ObjectKey] = set()
-        self._barrier = Expectations({watch.informer for watch in watches}, self._released)
+        self._expectations = Expectations({watch.informer for watch in watches}, self._released)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
         """Enqueue `key` after a delay in seconds, for a reason that is independent of watches."""
@@ -110,7 +110,7 @@ class Controller:
                 self._queue, self._process, name=self.name, workers=self._options.workers, is_held=self._is_held
             )
         finally:
-            self._barrier.close()
+            self._expectations.close()
 
     async def stop(self) -> None:
         """Stop processing new keys. `run` returns when the current plans have been executed."""
@@ -128,7 +128,7 @@ class Controller:
 
     def _is_held(self, key: ObjectKey) -> bool:
         """Return whether the caches lack the last writes of the key. If so, the key is enqueued later."""
-        if not self._barrier.holds(key):
+        if not self._expectations.holds(key):
             return False
         self._waiting.add(key)
         return True
@@ -148,7 +148,7 @@ class Controller:
             writes = failure.writes
             raise
         finally:
-            self._barrier.expect(key, writes)
+            self._expectations.expect(key, writes)
             self._options.written(key, writes)
         report = self._log.info if plan.actions and not self._options.quiet else self._log.debug
         report(
@@ -168,5 +168,5 @@ class Controller:
             raise
         except Exception:
             with suppress(ExecutionError):
-                self._barrier.expect(key, await self._executor.execute(Plan(self._options.failed(key))))
+                self._expectations.expect(key, await self._executor.execute(Plan(self._options.failed(key))))
             raise

@@ -35,7 +35,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, NAM
 from kuberuntime.plan import Plan
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities.history import revisionhistory
-from leaderworkerset.core.leaderworkerset.decision import Known
+from leaderworkerset.core.leaderworkerset.decision import PreviousResults
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.outline import Outline, Read
 from leaderworkerset.core.restarts import retention
@@ -48,7 +48,7 @@ BEHIND: Final = 1.0
 """The seconds until the next decision if the caches were behind the API server."""
 
 
-async def read(client: Client, outlined: Outline) -> Known | Plan:
+async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
     """Return what is known for the decision with the objects that it needs, or the plan if nothing can be decided.
 
     Raise `KubeError` if the API server does not respond.

@@ -43,8 +43,8 @@ from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import (
     NOTHING_KNOWN,
     Decision,
-    Known,
     ObservedLeaderWorkerSet,
+    PreviousResults,
 )
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers, describe_workers
@@ -81,7 +81,7 @@ TICK: Final = 0.001
 class Memory(Struct):
     """Results of earlier reconciliations of one LeaderWorkerSet, and the source of the current plan."""
 
-    known: Known = NOTHING_KNOWN
+    known: PreviousResults = NOTHING_KNOWN
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
@@ -142,7 +142,9 @@ class LeaderWorkerSetDriver(Driver):
     async def plan(self, key: ObjectKey) -> Plan:
         """Observe, read what the caches lack, then decide. Large LeaderWorkerSets are decided in a thread, in turn."""
         observed = self.observe(key)
-        if not is_large((observed.leaderworkerset, observed.keeper, *observed.revisions), len(observed.groups)):
+        if not is_large(
+            (observed.leaderworkerset, observed.leader_workload, *observed.revisions), len(observed.groups)
+        ):
             return await self._plan(key, observed)
         async with self._turn:
             return await self._plan(key, self.observe(key), in_thread=True)
@@ -165,7 +167,9 @@ class LeaderWorkerSetDriver(Driver):
             return decision.plan
         memory = self._memories.setdefault(key, Memory())
         memory.source, memory.surplus = decision.source, decision.surplus
-        memory.known = Known(edition=decision.edition, applied=decision.applied or memory.known.applied)
+        memory.known = PreviousResults(
+            revision_generation=decision.revision_generation, applied=decision.applied or memory.known.applied
+        )
         if not decision.plan.actions:
             return decision.plan
         stored = meta.status(self._sets.get(key) or {})
@@ -214,7 +218,7 @@ class LeaderWorkerSetDriver(Driver):
         unused = self._unused_pod_groups(key) if spec.get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
-            keeper=self._workloads[is_hash].get(key),
+            leader_workload=self._workloads[is_hash].get(key),
             revisions=self._revisions.by_index(indexes.BY_LWS, str(key)),
             records=self._revisions.by_index(indexes.RECORDS, str(key)),
             service=services.observe(self._services.get(key), lws),

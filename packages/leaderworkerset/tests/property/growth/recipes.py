@@ -26,7 +26,7 @@ from leaderworkerset.capabilities.lostnodes import forcedeletion
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
-from leaderworkerset.core.leaderworkerset.decision import Known
+from leaderworkerset.core.leaderworkerset.decision import PreviousResults
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, describe
 from leaderworkerset.core.policies.podedits import with_annotations
 from leaderworkerset.core.policies.policy import DeniedError
@@ -74,15 +74,15 @@ def _sets(world: LargeSet) -> object:
     updated = [_updated(world, index) for index in world.many("groups")]
     observed = (
         seen,
-        replace(seen, leaderworkerset=world.edited, known=Known(history=world.revisions)),
-        replace(seen, keeper=None, revisions=(), groups={}),
-        replace(seen, keeper=helpless),
+        replace(seen, leaderworkerset=world.edited, known=PreviousResults(history=world.revisions)),
+        replace(seen, leader_workload=None, revisions=(), groups={}),
+        replace(seen, leader_workload=helpless),
         replace(seen, records=records),
         replace(
             seen,
-            keeper=rolled,
+            leader_workload=rolled,
             groups=builders.by_leader(updated),
-            known=Known(history=world.revisions),
+            known=PreviousResults(history=world.revisions),
             records=records,
         ),
     )

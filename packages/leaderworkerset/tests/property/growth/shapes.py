@@ -250,7 +250,7 @@ class LargeSet:
     def observed(self) -> ObservedLeaderWorkerSet:
         return ObservedLeaderWorkerSet(
             leaderworkerset=self.posted,
-            keeper=self.statefulset,
+            leader_workload=self.statefulset,
             revisions=self.revisions,
             groups=builders.by_leader(self.groups),
         )

@@ -10,7 +10,7 @@ from tests.property.growth.shapes import LargeSet
 
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 
 SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 
@@ -26,9 +26,11 @@ def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
     live = world.statefulset | {"metadata": metadata, "spec": spec}
     return replace(
         world.observed,
-        keeper=live,
+        leader_workload=live,
         service=builders.SETTLED,
-        known=Known(edition=decision.edition, applied=LastApply(source, Identity.of(live))),
+        known=PreviousResults(
+            revision_generation=decision.revision_generation, applied=LastApply(source, Identity.of(live))
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
+"""The HTTP server of the dashboard: every request passes the gate, pages come from the subscriptions, streams are bounded.
 
 Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`browserstreams.py`) and `stream/NUMBER/KEY`
 for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/sets/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.

@@ -28,7 +28,7 @@ READ: Final = 4096
 """The maximum number of characters in a message that are matched with a pattern."""
 
 
-class Told(Struct, frozen=True):
+class StageMessage(Struct, frozen=True):
     """Finds the first rank at a stage that has a matching message."""
 
     stage: Stage

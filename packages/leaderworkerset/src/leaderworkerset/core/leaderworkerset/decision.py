@@ -24,27 +24,27 @@ from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, HeadlessService, SchedulingObjects
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class PreviousResults(Struct, frozen=True, kw_only=True):
     """The results of earlier reconciliations, and the objects that were read from the API server.
 
     `applied` is the source of the last apply of the leader workload, and `whole` is the leader workload with all
     fields. `history` are the retired revisions. Each value is None if it is unknown.
     """
 
-    edition: RevisionGeneration | None = None
+    revision_generation: RevisionGeneration | None = None
     applied: LastApply | None = None
     whole: JSONObject | None = None
     history: Sequence[JSONObject] | None = None
 
 
-NOTHING_KNOWN: Final = Known()
+NOTHING_KNOWN: Final = PreviousResults()
 """No previous results and no objects from the API server."""
 
 
 class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet and the objects with its name label.
 
-    `keeper` is the leader workload: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated
+    `leader_workload` is the leader workload: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated
     leaders of such groups. `groups` maps leader names to groups. `folded` is their summary if the caller keeps it up to
     date. Otherwise, it is computed. `records` are the recreation records. All groups share the `service`. `evidence`
     are the pods that the finalizer for exhausted groups keeps, also if the LeaderWorkerSet is deleted. `unreachable`
@@ -53,7 +53,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     """
 
     leaderworkerset: JSONObject | None
-    keeper: JSONObject | None = None
+    leader_workload: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
     service: HeadlessService = NO_SERVICE
@@ -63,7 +63,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
     unreachable: frozenset[str] = frozenset()
-    known: Known = NOTHING_KNOWN
+    known: PreviousResults = NOTHING_KNOWN
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -119,12 +119,12 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 class Decision(Struct, frozen=True):
     """A plan, and the values to remember for the next decision.
 
-    The values are the edition, the source of the leader StatefulSet or Deployment if the plan applies it, and the
+    The values are the generation of the revision, the source of the leader StatefulSet or Deployment if the plan applies it, and the
     groups that terminate without a replacement. `applied` is set if the leader workload was compared and is as desired.
     """
 
     plan: Plan
-    edition: RevisionGeneration | None = None
+    revision_generation: RevisionGeneration | None = None
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     applied: LastApply | None = None

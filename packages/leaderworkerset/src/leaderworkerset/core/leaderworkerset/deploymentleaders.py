@@ -149,11 +149,11 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     last_replicas = observed.known.applied.source.replicas if observed.known.applied else None
     size = replicas(lws, facts.living, observed.groups.values(), last_replicas, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
-    keeper = None
+    workload = None
     if applies:
-        keeper = build(obj, lws, key=key, size=size)
+        workload = build(obj, lws, key=key, size=size)
         applies = not (
-            facts.living and observed.known.whole and is_as_applied(keeper, facts.living, observed.known.whole)
+            facts.living and observed.known.whole and is_as_applied(workload, facts.living, observed.known.whole)
         )
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
@@ -163,7 +163,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     return LeaderDecision(
         source=source,
         actions=turn.actions,
-        applied=keeper if applies else None,
+        applied=workload if applies else None,
         assessment=assess(lws, leaders_of(facts, facts.living), now) if facts.living is not None else None,
         turn=turn,
     )

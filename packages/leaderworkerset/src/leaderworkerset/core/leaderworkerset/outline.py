@@ -20,7 +20,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
 from leaderworkerset.core.leaderworkerset import deploymentleaders, outdatedleaders, revisions, status, statuswrites
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, SetFacts
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, index_groups
 from leaderworkerset.core.leaderworkerset.rollingupdate import may_create_older
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -49,12 +49,14 @@ class Outline(NamedTuple):
     facts: SetFacts
     reads: frozenset[Read]
 
-    def complete(self, known: Known) -> SetFacts:
+    def complete(self, known: PreviousResults) -> SetFacts:
         """Return the input with the objects that were read. The history may contain the revision."""
         facts = self.facts
         observed, revision = replace(facts.observed, known=known), facts.revision
         if known.history is not None:
-            revision = revisions.resolve(facts.obj, facts.living, observed.revisions, known.edition, known.history)
+            revision = revisions.resolve(
+                facts.obj, facts.living, observed.revisions, known.revision_generation, known.history
+            )
         return replace(facts, observed=observed, revision=revision)
 
 
@@ -62,7 +64,7 @@ def outline(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Outline | Plan:
     """Prepare the decision about the leaders, or return a plan that does not change leaders."""
-    obj, living = observed.leaderworkerset, observed.keeper
+    obj, living = observed.leaderworkerset, observed.leader_workload
     if obj is None or meta.is_deleting(obj):
         return Plan(retention.release(observed.evidence) if observed.evidence else ())
     try:
@@ -70,7 +72,7 @@ def outline(
         if living is not None and (instead := _set_aside(observed, obj, lws, living, now)) is not None:
             return instead
         known = observed.known
-        revision = revisions.resolve(obj, living, observed.revisions, known.edition, known.history)
+        revision = revisions.resolve(obj, living, observed.revisions, known.revision_generation, known.history)
         facts = SetFacts(observed, obj, lws, revision, gang, living, _fold(observed, lws))
         return Outline(facts, _reads(facts, now, extensions))
     except ValueError as error:

@@ -4,9 +4,9 @@ Input: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Out
 contract:
 
 1. Record a revision. With `spec.scheduling`, create shared objects of groups; without them, leaders are not changed.
-2. Release evidence of groups that used up their restarts (`failedgroups.py`). Apply the keeper of the leaders.
+2. Release evidence of groups that used up their restarts (`failedgroups.py`). Apply the leader workload.
 3. Create the shared service. Write the status.
-4. If the keeper does not change, replace outdated leaders, or admit waiting leaders (`statefulsetleaders.py`,
+4. If the leader workload does not change, replace outdated leaders, or admit waiting leaders (`statefulsetleaders.py`,
    `deploymentleaders.py`), even if step 3 fails. These may be many writes, so the status is written before them.
 5. Delete revisions that no group needs.
 
@@ -52,9 +52,9 @@ from leaderworkerset.core.leaderworkerset import (
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import (
     Decision,
-    Known,
     LeaderDecision,
     ObservedLeaderWorkerSet,
+    PreviousResults,
     SetFacts,
 )
 from leaderworkerset.core.leaderworkerset.failedgroups import FailedGroups
@@ -96,7 +96,9 @@ def decide(
     return decide_outlined(outlined, observed.known, now, extensions)
 
 
-def decide_outlined(outlined: Outline, known: Known, now: datetime, extensions: Extensions = UPSTREAM) -> Decision:
+def decide_outlined(
+    outlined: Outline, known: PreviousResults, now: datetime, extensions: Extensions = UPSTREAM
+) -> Decision:
     """Decide about a LeaderWorkerSet from its outline, and the objects that were read."""
     try:
         return _decide(outlined.complete(known) if outlined.reads else outlined.facts, now, extensions)
@@ -168,7 +170,7 @@ def _compose(parts: Parts, now: datetime) -> Decision:
     events = _error_events(facts, conflict, leaders.error)
     return Decision(
         Plan((*writes, *events), _requeue_after(facts, leaders), error, _on_failure(parts, writes, now)),
-        edition=facts.revision.edition,
+        revision_generation=facts.revision.revision_generation,
         source=leaders.source,
         surplus=leaders.turn.surplus,
         applied=_compared(facts, leaders),

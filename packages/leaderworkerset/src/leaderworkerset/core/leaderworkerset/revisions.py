@@ -66,7 +66,7 @@ class Resolution:
 
     `inherited` is true if its key was given.
 
-    `correction` is the merge patch that the revision `corrected` needs for its number or change cause. `edition` is
+    `correction` is the merge patch that the revision `corrected` needs for its number or change cause. `revision_generation` is
     known if the revision exists.
     """
 
@@ -76,7 +76,7 @@ class Resolution:
     inherited: bool = False
     corrected: JSONObject | None = None
     correction: JSONObject | None = None
-    edition: RevisionGeneration | None = field(default=None, compare=False)
+    revision_generation: RevisionGeneration | None = field(default=None, compare=False)
     body: bytes = field(default=b"", compare=False, repr=False)
 
     @classmethod
@@ -84,8 +84,14 @@ class Resolution:
         """Return a `Resolution` that reuses `revision` and renumbers it."""
         change = correction(revision, obj, number)
         corrected = None if change is None else revision
-        edition = RevisionGeneration.of(obj, revision)
-        return cls(groupname.revision(revision), is_new, corrected=corrected, correction=change, edition=edition)
+        generation = RevisionGeneration.of(obj, revision)
+        return cls(
+            groupname.revision(revision),
+            is_new,
+            corrected=corrected,
+            correction=change,
+            revision_generation=generation,
+        )
 
     @classmethod
     def restored(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":

@@ -33,11 +33,11 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
-    keeper = None
+    workload = None
     if applies:
         marks = extensions.sets.leader_annotations(lws, _template_of(living, key))
-        keeper = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
-        applies = not (living and observed.known.whole and is_as_applied(keeper, living, observed.known.whole))
+        workload = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
+        applies = not (living and observed.known.whole and is_as_applied(workload, living, observed.known.whole))
     assessment, error = None, None
     if living is not None:
         try:
@@ -47,7 +47,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) ->
     return LeaderDecision(
         source=source,
         actions=() if applies else (*_renew(facts, rollout.renewal), *_replace(facts, rollout.replaced)),
-        applied=keeper if applies else None,
+        applied=workload if applies else None,
         updating=_update_events(facts, rollout),
         assessment=assessment,
         error=error,

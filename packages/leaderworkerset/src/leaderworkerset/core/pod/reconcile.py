@@ -224,9 +224,9 @@ def _has_earlier_workers(group: LiveGroup) -> bool:
     The StatefulSet controller would fail to create the new pods, and retry with increasing delays. The deletion of the
     last pod enqueues this group.
     """
-    keeper = (STATEFULSETS.kind, groupname.host(group.leader))
+    workload = (STATEFULSETS.kind, groupname.host(group.leader))
     owners = (meta.controller_of(pod) for pod in group.objects.pods)
-    return any(owner is not None and (owner["kind"], owner["name"]) == keeper for owner in owners)
+    return any(owner is not None and (owner["kind"], owner["name"]) == workload for owner in owners)
 
 
 def _report_ready(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Action, ...]:

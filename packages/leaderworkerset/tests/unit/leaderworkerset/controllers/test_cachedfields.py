@@ -119,7 +119,7 @@ def decide_the_rest() -> None:
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
     conditions = [{"type": "Progressing", "status": "True"}, failure]
     deployment = builders.as_applied(built, status={"conditions": conditions})
-    shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, keeper=deployment)
+    shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_workload=deployment)
     checked(deciding.reconcile_set)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
@@ -229,7 +229,7 @@ def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
     """A StatefulSet of another owner with the same name is not changed, and is reported (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
-    observed = ObservedLeaderWorkerSet(leaderworkerset=other, keeper=workers)
+    observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_workload=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
     plan = checked(deciding.reconcile_set)(observed, builders.NOW)
     assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)

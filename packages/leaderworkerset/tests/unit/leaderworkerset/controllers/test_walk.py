@@ -17,7 +17,7 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.leaderworkerset import LeaderWorkerSetDriver
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.policies.gang import NO_GANG
 
@@ -43,7 +43,9 @@ def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: W
     A plan with writes also has the status for the case that one fails.
     """
     groups = index_groups(observed.groups.values(), "web")  # as the controller keeps it
-    known = Known(edition=decide(observed, builders.NOW).edition, applied=observed.known.applied)
+    known = PreviousResults(
+        revision_generation=decide(observed, builders.NOW).revision_generation, applied=observed.known.applied
+    )
     observed = cases.replace(observed, folded=groups, known=known)
     decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
 

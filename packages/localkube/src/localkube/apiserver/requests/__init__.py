@@ -1,1 +1,1 @@
-"""The parts of a request (calls, selections, options, bodies, representations), and the watch hub."""
+"""The parts of a request (calls, selections, options, bodies, representations), and the watch broadcaster."""

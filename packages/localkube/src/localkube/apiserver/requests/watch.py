@@ -1,11 +1,11 @@
-"""The watch hub: converts committed changes to lines for watchers.
+"""The watch broadcaster: converts committed changes to lines for watchers.
 
 ```
-store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers
+store ──changes of a commit──► broadcaster ──► feed (one per resource, selection and representation) ──► watchers
 ```
 
 Watchers of the same lines share a feed, so that a change is matched and encoded once per feed. A feed joins its
-collected lines once and delivers them to all its watchers. If the hub was idle, it delivers immediately. Otherwise it
+collected lines once and delivers them to all its watchers. If the broadcaster was idle, it delivers immediately. Otherwise it
 delivers at most every `PACE` seconds (and a little more per watcher), so that many writes resume each watcher only once
 per interval.
 

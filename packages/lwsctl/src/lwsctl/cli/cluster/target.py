@@ -94,7 +94,7 @@ def say_warning(text: str) -> None:
 class Session(msgspec.Struct, frozen=True):
     """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
 
-    The lifeline reports to waiting commands that the cluster has stopped. `lws` and `kubectl` are the commands in
+    The keepalive reports to waiting commands that the cluster has stopped. `lws` and `kubectl` are the commands in
     hints, with the options that select this cluster. `kubectl` is empty for a local cluster. If `until_done` is set,
     the command or the run waits until all ranks complete. `images` are the images that a local cluster maps to
     directories, or None if unknown. `cluster`, `context` and `user` are names in the kubeconfig, for users. A session

@@ -12,7 +12,7 @@ from lwsctl.diagnosis.causes.components import nodetaints
 from lwsctl.diagnosis.causes.components.autoscalers import noted
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.patterns import READ, Told
+from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
@@ -21,7 +21,7 @@ from lwsctl.views.wording import listed
 TAINTS_NAMED: Final = 5
 NODES_NAMED: Final = 5
 
-NO_LABELS: Final = Told(
+NO_LABELS: Final = StageMessage(
     is_unscheduled,
     r"didn't match Pod's node affinity/selector|didn't match node selector",
     "no free node has the labels that pod {pod} requires{others}",
@@ -70,7 +70,7 @@ def no_labels(observed: Observed) -> Finding | None:
     return replace(finding, sentence=f"{finding.sentence}: {label_text}", steps=(step, *finding.steps))
 
 
-NO_NODES_OPEN: Final = Told(
+NO_NODES_OPEN: Final = StageMessage(
     is_unscheduled,
     r"were unschedulable|no nodes available",
     "no suitable node is schedulable for {pod}{others}",

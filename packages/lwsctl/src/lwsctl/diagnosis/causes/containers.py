@@ -17,7 +17,7 @@ from lwsctl.diagnosis.causes.kubelets import probekills
 from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.patterns import Told
+from lwsctl.diagnosis.patterns import StageMessage
 from lwsctl.diagnosis.ranks import is_placed
 from lwsctl.model.diagnosis import FailedContainer, Person
 from lwsctl.model.groups import Group, Rank
@@ -181,7 +181,7 @@ def gate_is_closed(observed: Observed) -> Finding | None:
     return None
 
 
-PROBE: Final = Told(
+PROBE: Final = StageMessage(
     is_placed,
     r"Readiness probe (?:failed|errored)",
     "the readiness probe of pod {pod} fails{others}",
@@ -212,7 +212,7 @@ NO_SANDBOX: Final = Cause(
     meaning="The kubelet cannot create the pod sandbox, because the network plugin or the container runtime fails.",
     person=Person.ADMINISTRATOR,
     remedy="Check the network plugin on the node.",
-    find=Told(
+    find=StageMessage(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",
         "the network of pod {pod} cannot be set up on node {node}{others}",

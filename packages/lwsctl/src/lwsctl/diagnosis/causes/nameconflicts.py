@@ -70,8 +70,8 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
         return service is not None and meta.is_controlled(service, owner or view.object)
     if what == "worker statefulset":
         return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
-    keeper = observed.leader_deployment if what == "leader deployment" else observed.leader_statefulset
-    return keeper is not None and not groupname.is_foreign_leader_workload(keeper, view.object)
+    workload = observed.leader_deployment if what == "leader deployment" else observed.leader_statefulset
+    return workload is not None and not groupname.is_foreign_leader_workload(workload, view.object)
 
 
 @cause(

@@ -14,11 +14,11 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl.diagnosis.causes.managers import unadmitted
 from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.patterns import Told
+from lwsctl.diagnosis.patterns import StageMessage
 from lwsctl.diagnosis.ranks import is_missing
 from lwsctl.model.diagnosis import Person
 
-Refused: Final = partial(Told, is_missing)
+Refused: Final = partial(StageMessage, is_missing)
 """Finds the first rank without a pod that has a matching message."""
 
 NAMESPACE_ENDS: Final = Cause(

@@ -20,7 +20,7 @@ from lwsctl.diagnosis.causes.components import nodetaints
 from lwsctl.diagnosis.causes.components.autoscalers import noted
 from lwsctl.diagnosis.finding import Cause, Find, Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.patterns import READ, Told
+from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
@@ -330,7 +330,7 @@ TOO_MANY_PODS: Final = Cause(
     person=Person.ADMINISTRATOR,
     remedy="Add nodes, or remove pods.",
     find=noted(
-        Told(
+        StageMessage(
             is_unscheduled,
             r"Too many pods",
             "no node accepts more pods, so {pod} is pending{others}",
@@ -338,7 +338,7 @@ TOO_MANY_PODS: Final = Cause(
         )
     ),
 )
-SPREAD_TEXT: Final = Told(
+SPREAD_TEXT: Final = StageMessage(
     is_unscheduled,
     r"(?P<rule>pod topology spread constraints|pod anti-affinity rules|pod affinity rules|existing pods anti-affinity rules)",
     "no node satisfies the {rule} of pod {pod}{others}",
@@ -369,7 +369,7 @@ PORTS: Final = Cause(
     meaning="The pod template requests a host port, and other pods use this port on all suitable nodes.",
     remedy="Remove hostPort, or add nodes.",
     find=noted(
-        Told(
+        StageMessage(
             is_unscheduled,
             r"free ports",
             "the requested host port is in use on all nodes that could run pod {pod}{others}",
@@ -384,7 +384,7 @@ UNSCHEDULABLE: Final = Cause(
     person=Person.AUTHOR,
     remedy="Follow the instructions in the message.",
     find=noted(
-        Told(
+        StageMessage(
             is_unscheduled,
             r"\S",
             "no node is suitable for pod {pod}{others}",

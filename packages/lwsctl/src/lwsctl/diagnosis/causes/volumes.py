@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLAS
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.patterns import READ, Told
+from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_placed, is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
@@ -107,7 +107,7 @@ VOLUME_ELSEWHERE: Final = Cause(
     meaning="The volume of a claim can only be used on certain nodes, and these nodes do not accept the pod.",
     person=Person.ADMINISTRATOR,
     remedy="Free resources on the nodes with the volume, or delete the claim if its data can be lost.",
-    find=Told(
+    find=StageMessage(
         is_unscheduled,
         r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
         "the volumes of pod {pod} are bound to nodes that do not accept it{others}",
@@ -123,7 +123,7 @@ NO_CLAIM: Final = Cause(
     title="a volume claim does not exist",
     meaning="The PersistentVolumeClaim in the pod template does not exist in the namespace, or is being deleted.",
     remedy="Create the claim, or correct claimName.",
-    find=Told(
+    find=StageMessage(
         is_unscheduled,
         r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" (?P<state>not found|is being deleted|bound to non-existent)",
         "claim {claim} of pod {pod} {state}{others}",
@@ -152,7 +152,7 @@ PASSING: Final = re.compile(
 )
 """Temporary failures of a kubelet that is busy, or reads objects before it is authorized. It retries immediately."""
 
-CANNOT_MOUNT: Final = Told(
+CANNOT_MOUNT: Final = StageMessage(
     is_placed,
     r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
     r"(?P<absent>: (?:(?:secret|configmap) \S+ not found|hostPath.*))?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",

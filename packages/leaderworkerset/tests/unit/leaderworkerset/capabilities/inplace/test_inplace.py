@@ -16,7 +16,7 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset import groupstate
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.outline import Read
@@ -61,12 +61,12 @@ def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed
     }  # fmt: skip
     return ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        keeper=statefulset,
+        leader_workload=statefulset,
         revisions=[builders.revision(one, number=number) for number, one in enumerate((OLD, NEW, OTHER))]
         + ([] if key in map(builders.key_of, (OLD, NEW, OTHER)) else [builders.revision(obj, number=9)]),
         service=builders.SETTLED,
         groups=builders.by_leader(facts(index, letter, key) for index, letter in enumerate(letters)),
-        known=Known(applied=builders.applied(obj, statefulset)),
+        known=PreviousResults(applied=builders.applied(obj, statefulset)),
     )
 
 
@@ -113,7 +113,7 @@ def test_rollout_marks_groups_in_order_before_the_partition(
 def test_partition_waits_until_the_leader_is_counted() -> None:
     """With the partition before the leader's label in its caches, the StatefulSet controller would delete the leader."""
     observed = rolling("OOON")
-    (observed.keeper or {})["status"]["updatedReplicas"] = 0
+    (observed.leader_workload or {})["status"]["updatedReplicas"] = 0
     assert (marked(observed), partitions(observed)) == (["web-2"], [])
 
 
@@ -270,5 +270,5 @@ def test_gang_objects_of_the_revision_are_an_obstacle() -> None:
 
 def test_invalid_in_place_value_means_off() -> None:
     assert inplace.read({WAY: "Always"}) is InPlace.OFF
-    assert groupname.revision(rolling("O").keeper or {}) == KEY
+    assert groupname.revision(rolling("O").leader_workload or {}) == KEY
     assert meta.name(NEW) == "web"

@@ -12,7 +12,7 @@ from leaderworkerset.api import leaderworkerset
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset import budget, groupstate, statefulsets
-from leaderworkerset.core.leaderworkerset.decision import Decision, Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.outline import Read
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
@@ -60,11 +60,11 @@ def observe(
         groups.append(groupstate.describe(leader, builders.worker_statefulset(leader)))
     return ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        keeper=living,
+        leader_workload=living,
         revisions=[builders.revision(obj)],
         service=builders.SETTLED,
         groups=builders.by_leader(groups),
-        known=Known(applied=builders.applied(obj, living) if count == typed.spec.replicas else None),
+        known=PreviousResults(applied=builders.applied(obj, living) if count == typed.spec.replicas else None),
         facts={names.MOVES: {f"web-{index}": {"node-7"} for index in leaving}},
     )
 
@@ -153,11 +153,11 @@ def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
     names = [meta.name(leader) for leader in leaders if meta.name(leader)[-1] in leaving]
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        keeper=living,
+        leader_workload=living,
         revisions=[builders.revision(obj)],
         service=builders.SETTLED,
         groups=builders.by_leader(groups),
-        known=Known(applied=builders.applied(obj, living)),
+        known=PreviousResults(applied=builders.applied(obj, living)),
         facts={"moves": {name: {"node-7"} for name in names}},
     )
     return [name[-1] for name in moved(decide(observed, builders.NOW))]

@@ -119,7 +119,7 @@ def test_owners_workload_is_not_read_when_pod_groups_exist() -> None:
         deploymentleaders.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3)
     )
     (made,) = created(plan_for(obj, parent()))
-    plan = plan_for(obj, parent(), scheduled.stored(made), keeper=living)
+    plan = plan_for(obj, parent(), scheduled.stored(made), leader_workload=living)
     (write,) = (one for one in plan.actions if isinstance(one, PutStatus))
     done = obj | {"status": write.object["status"]}
 

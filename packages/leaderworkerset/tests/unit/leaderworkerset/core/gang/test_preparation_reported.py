@@ -27,7 +27,7 @@ def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JS
     """Return the condition that is written when the leaders' object is observed."""
     decoded = leaderworkerset.decode(obj)
     living = builders.as_applied(deploymentleaders.build(obj, decoded, key=builders.key_of(obj), size=3))
-    return condition(plan_for(obj, *objects, gang=gang, keeper=living))
+    return condition(plan_for(obj, *objects, gang=gang, leader_workload=living))
 
 
 def test_condition_is_true_when_everything_exists() -> None:

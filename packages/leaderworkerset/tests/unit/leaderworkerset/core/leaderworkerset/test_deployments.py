@@ -16,7 +16,7 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import deploymentleaders, groupstate
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.outline import RECHECK_DELETION, Read
 from leaderworkerset.core.policies.policy import NO_SERVICE
@@ -43,10 +43,10 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
     if live is not None and "known" not in known:
         source = Source(Identity.of(lws), key, meta.spec(lws)["replicas"], 0)
-        known["known"] = Known(applied=LastApply(source, Identity.of(live)))
+        known["known"] = PreviousResults(applied=LastApply(source, Identity.of(live)))
     return ObservedLeaderWorkerSet(
         leaderworkerset=lws,
-        keeper=live,
+        leader_workload=live,
         groups=builders.by_leader(groupstate.describe(pod, None) for pod in pods),
         **known,
     )

@@ -17,7 +17,7 @@ from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import deploymentleaders, failedgroups, groupstate, revisions
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet, SetFacts
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex
 from leaderworkerset.core.leaderworkerset.outline import RECHECK_DELETION
@@ -261,7 +261,7 @@ def test_waiting_counts_are_limited_to_the_places() -> None:
 
 def observe(obj: JSONObject | None, living: JSONObject | None = None, **fields: Any) -> ObservedLeaderWorkerSet:
     known: dict[str, Any] = {"revisions": [builders.revision(LWS)], "service": builders.SETTLED} | fields
-    return ObservedLeaderWorkerSet(leaderworkerset=obj, keeper=living, **known)
+    return ObservedLeaderWorkerSet(leaderworkerset=obj, leader_workload=living, **known)
 
 
 @pytest.mark.parametrize(
@@ -335,12 +335,12 @@ def test_leader_is_admitted_after_it_has_its_count() -> None:
         source = Source(Identity.of(found), builders.key_of(HASH), 3, 0)
         return ObservedLeaderWorkerSet(
             leaderworkerset=found,
-            keeper=living,
+            leader_workload=living,
             revisions=[builders.revision(HASH)],
             service=builders.SETTLED,
             groups=builders.by_leader([groupstate.describe(new, None)]),
             gated=GatedLeaders(leaders=[new]),
-            known=Known(applied=LastApply(source, Identity.of(living))),
+            known=PreviousResults(applied=LastApply(source, Identity.of(living))),
         )
 
     (claim,) = decide(observed(obj), builders.NOW).plan.actions

@@ -74,27 +74,27 @@ def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str,
     """Return the LeaderWorkerSet with the status that follows from `observed`."""
     lws = leaderworkerset.decode(obj)
     counts = status.count(lws, index_groups(observed.groups.values(), lws.name), builders.key_of(obj))
-    built = status.build(lws, observed.keeper or {}, counts, builders.NOW)
+    built = status.build(lws, observed.leader_workload or {}, counts, builders.NOW)
     return obj | {"status": leaderworkerset.encode_status(built)}
 
 
 def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorkerSet:
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        keeper=live(obj),
+        leader_workload=live(obj),
         revisions=[builders.revision(obj)],
         service=builders.SETTLED,
         groups=ready_groups(obj, count),
     )
-    return replace(observed, leaderworkerset=settled(obj, observed), keeper=live(obj))
+    return replace(observed, leaderworkerset=settled(obj, observed), leader_workload=live(obj))
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
     """Return the observation with other fields; the manager applied its StatefulSet."""
-    names = ("leaderworkerset", "keeper", "revisions", "service", "groups", "known")
+    names = ("leaderworkerset", "leader_workload", "revisions", "service", "groups", "known")
     found = {name: getattr(observed, name) for name in names} | fields
-    if fields.get("keeper"):
-        applied = builders.applied(found["leaderworkerset"], found["keeper"])
+    if fields.get("leader_workload"):
+        applied = builders.applied(found["leaderworkerset"], found["leader_workload"])
         found["known"] = structs.replace(found["known"], applied=applied)
     return ObservedLeaderWorkerSet(**found)
 
@@ -209,7 +209,7 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
     """A terminating leader StatefulSet is awaited (R-LSTS-6)."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
-    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=going), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=going), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -218,7 +218,7 @@ def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
     """If a set is deleted and recreated quickly, the revision of the old spec is not adopted (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
-    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=old), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=old), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -228,7 +228,7 @@ def test_statefulset_without_an_owner_is_adopted() -> None:
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
 
-    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, keeper=orphan), builders.NOW).actions
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=orphan), builders.NOW).actions
 
     assert any(isinstance(action, Apply) for action in actions)
 
@@ -272,7 +272,7 @@ def test_inherited_key_is_recorded_without_a_rollout() -> None:
     """The groups belong to a controller without revisions (R-REV-10, R-REV-17)."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
-    observed = replace(at_rest(), keeper=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
+    observed = replace(at_rest(), leader_workload=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
 
     (record,) = reconcile(observed, builders.NOW).actions
 
@@ -310,7 +310,7 @@ def test_status_is_written_on_the_observed_object() -> None:
 def test_changed_counts_record_no_event() -> None:
     """Changed counts record no event (R-STAT-10)."""
     three = builders.leaderworkerset_object(replicas=3)
-    before = replace(at_rest(three), keeper=live(three, replicas=3), groups=ready_groups(three, 1))
+    before = replace(at_rest(three), leader_workload=live(three, replicas=3), groups=ready_groups(three, 1))
     observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
 
     (put,) = reconcile(observed, builders.NOW).actions
@@ -355,7 +355,7 @@ def test_null_fields_count_as_absent() -> None:
 def test_invalid_leader_index_prevents_only_the_status() -> None:
     """An invalid leader index prevents only the status (R-STAT-5)."""
     stray = groupstate.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
-    observed = replace(at_rest(), keeper=live(LWS, replicas=1), groups=builders.by_leader([stray]))
+    observed = replace(at_rest(), leader_workload=live(LWS, replicas=1), groups=builders.by_leader([stray]))
 
     plan = reconcile(observed, builders.NOW)
 
@@ -372,7 +372,7 @@ def test_statefulset_is_applied_once_after_a_start() -> None:
     assert kinds(decision.plan) == [Apply]
     assert decision.plan.requeue_after == 0
     assert decision.source is not None
-    assert at_rest().known.applied == LastApply(decision.source, Identity.of(unknown.keeper or {}))
+    assert at_rest().known.applied == LastApply(decision.source, Identity.of(unknown.leader_workload or {}))
 
 
 @pytest.mark.parametrize(
@@ -389,9 +389,9 @@ def test_statefulset_is_applied_once_after_a_start() -> None:
 def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
     """An edited StatefulSet is corrected (R-LSTS-1, Q-26)."""
     observed = at_rest()
-    assert observed.keeper is not None
-    edited = observed.keeper["metadata"] | foreign
-    found = structs.replace(observed, keeper=observed.keeper | {"metadata": edited})
+    assert observed.leader_workload is not None
+    edited = observed.leader_workload["metadata"] | foreign
+    found = structs.replace(observed, leader_workload=observed.leader_workload | {"metadata": edited})
 
     assert Apply in kinds(reconcile(found, builders.NOW))
 
@@ -405,7 +405,7 @@ def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> Non
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
-    assert reconcile(replace(observed, keeper=live(obj)), builders.NOW) == Plan()
+    assert reconcile(replace(observed, leader_workload=live(obj)), builders.NOW) == Plan()
 
 
 def test_objects_are_created_in_the_namespace_of_the_set() -> None:

@@ -52,7 +52,9 @@ from leaderworkerset.core.policies.policy import HeadlessService
 def test_released_groups_are_reported(before: int, unavailable: int, note: str) -> None:
     """Released groups are reported (R-LSTS-7)."""
     obj = builders.leaderworkerset_object(rollout={"maxUnavailable": unavailable})
-    observed = replace(at_rest(obj), keeper=live(obj, partition=before), groups=ready_groups(obj, 2, key="old"))
+    observed = replace(
+        at_rest(obj), leader_workload=live(obj, partition=before), groups=ready_groups(obj, 2, key="old")
+    )
 
     apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
 
@@ -62,7 +64,7 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
     """The Go controller says "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
-    observed = replace(at_rest(obj), keeper=live(obj, partition=0))
+    observed = replace(at_rest(obj), leader_workload=live(obj, partition=0))
 
     apply = next(action for action in reconcile(observed, builders.NOW).actions if isinstance(action, Apply))
 
@@ -85,7 +87,7 @@ def test_unchanged_partition_reports_no_groups() -> None:
 )
 def test_surge_groups_are_reported_before_their_deletion(before: int, note: str) -> None:
     """Surge groups are reported before their deletion (R-ROLL-3)."""
-    observed = replace(at_rest(), keeper=live(LWS, partition=1, replicas=before))
+    observed = replace(at_rest(), leader_workload=live(LWS, partition=1, replicas=before))
 
     told, applied, *_ = reconcile(observed, builders.NOW).actions
 
@@ -119,7 +121,7 @@ def test_history_is_truncated_after_it_was_read() -> None:
 def test_reused_revision_gets_the_next_number() -> None:
     edited = builders.leaderworkerset_object(image="app:2")
     old, new = builders.revision(LWS, number=1), builders.revision(edited, number=2)
-    observed = replace(at_rest(), keeper=live(edited), revisions=[old, new])
+    observed = replace(at_rest(), leader_workload=live(edited), revisions=[old, new])
 
     first = reconcile(observed, builders.NOW).actions[0]
 
@@ -152,7 +154,7 @@ def test_outdated_revisions_are_kept_below_a_partition() -> None:
     """Outdated revisions are kept below a partition (R-STAT-17)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 1})
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
-    observed = replace(at_rest(obj), keeper=live(obj, partition=1))
+    observed = replace(at_rest(obj), leader_workload=live(obj, partition=1))
     observed = replace(observed, revisions=[old, builders.revision(obj, number=8)])
 
     assert not {Delete, Patch} & set(kinds(reconcile(observed, builders.NOW)))
@@ -169,12 +171,12 @@ def rolling(
     seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
-        keeper=builders.as_applied(built, status=seen),
+        leader_workload=builders.as_applied(built, status=seen),
         revisions=[builders.revision(obj)],
         service=builders.SETTLED,
         groups=groups_,
     )
-    return replace(observed, leaderworkerset=settled(obj, observed), keeper=observed.keeper)
+    return replace(observed, leaderworkerset=settled(obj, observed), leader_workload=observed.leader_workload)
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:

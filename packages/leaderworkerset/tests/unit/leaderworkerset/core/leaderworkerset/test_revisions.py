@@ -188,7 +188,7 @@ def test_equivalent_stored_bytes_create_no_revision() -> None:
 def test_known_edition_is_not_compared_again() -> None:
     """While the generation and the revision are the same, so is the content (R-REV-11)."""
     current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
-    known = revisions.resolve(LWS, statefulset, [current]).edition
+    known = revisions.resolve(LWS, statefulset, [current]).revision_generation
     unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
 
     assert known == RevisionGeneration.of(LWS, current)
@@ -208,7 +208,7 @@ def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
 
     found = revisions.resolve(edited, leader_statefulset(KEY), [current], known)
 
-    assert (found.key, found.is_new, found.edition) == (EDITED_KEY, True, None)
+    assert (found.key, found.is_new, found.revision_generation) == (EDITED_KEY, True, None)
 
 
 @pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])

@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.leaderworkerset.decision import Known, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
@@ -34,11 +34,11 @@ def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> Observ
     revisions = (builders.revision(before), builders.revision(obj, number=2))
     groups = [_group(index, key if index >= partition else builders.key_of(before)) for index in range(count)]
     observed = ObservedLeaderWorkerSet(leaderworkerset=obj, revisions=revisions, service=builders.SETTLED)
-    live = builders.as_applied(_applied(replace(observed, keeper=_set(key, count, partition, obj))))
+    live = builders.as_applied(_applied(replace(observed, leader_workload=_set(key, count, partition, obj))))
     if not honors_max_unavailable:
         del live["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
     return replace(
-        observed, keeper=live, groups=Counted(builders.by_leader(groups)), folded=index_groups(groups, "web")
+        observed, leader_workload=live, groups=Counted(builders.by_leader(groups)), folded=index_groups(groups, "web")
     )
 
 
@@ -116,11 +116,11 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
     groups[index] = replace(groups[0], leader=f"web-{index}", group_index=str(index), index=index)
     groups[index] = replace(groups[index], is_deleting=is_deleting)
     status = {"observedGeneration": 1, "updateRevision": "web-new"}
-    statefulset = {**(observed.keeper or {}), "status": status}
+    statefulset = {**(observed.leader_workload or {}), "status": status}
     statefulset["metadata"] = {**statefulset["metadata"], "generation": 1}
     found = replace(
         observed,
-        keeper=statefulset,
+        leader_workload=statefulset,
         groups=Counted(builders.by_leader(groups)),
         folded=index_groups(groups, "web"),
     )
@@ -130,7 +130,11 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
     moved = builders.as_applied(applied[0].object) | {"status": status}
     del moved["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
     moved["metadata"]["generation"] = 1
-    return replace(found, keeper=moved, known=Known(applied=builders.applied(observed.leaderworkerset or {}, moved)))
+    return replace(
+        found,
+        leader_workload=moved,
+        known=PreviousResults(applied=builders.applied(observed.leaderworkerset or {}, moved)),
+    )
 
 
 def deleted(plan: Plan) -> list[str]:

@@ -156,7 +156,7 @@ def test_unused_gang_objects_are_deleted_after_an_update() -> None:
     leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
     observed = ObservedLeaderWorkerSet(
         leaderworkerset=OBJECT,
-        keeper=builders.as_applied(builders.worker_statefulset(LEADER))
+        leader_workload=builders.as_applied(builders.worker_statefulset(LEADER))
         | {"metadata": {"name": "web"}, "spec": SELECTING},
         revisions=(REVISION,),
         groups=builders.by_leader(describe(leader, builders.worker_statefulset(leader)) for leader in leaders),

@@ -84,7 +84,7 @@ def check(call: Call) -> None:
 class WatchLines:
     """Yields the lines of a watch, which are the initial lines and then changes.
 
-    The caller must close it. Otherwise the hub keeps it.
+    The caller must close it. Otherwise the broadcaster keeps it.
     """
 
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, form: Representation) -> None:
@@ -107,7 +107,7 @@ class WatchLines:
         return await anext(self._chunks)
 
     async def aclose(self) -> None:
-        """Detach the watcher from the hub."""
+        """Detach the watcher from the broadcaster."""
         self._detach()
 
     def _detach(self) -> None:
@@ -121,7 +121,7 @@ class WatchLines:
 
 
 def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
-    """Return the lines before the first change from the hub."""
+    """Return the lines before the first change from the broadcaster."""
     served = feed.served
     if plan.initial:
         return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
