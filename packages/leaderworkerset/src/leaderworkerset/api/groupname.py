@@ -69,7 +69,7 @@ class GroupEnd(StrEnum):
 def end_of(leader: JSONObject) -> GroupEnd | None:
     """Return the result of the leader's group, or None if it has not completed."""
     text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
-    return GroupEnd(text) if text in tuple(GroupEnd) else None
+    return GroupEnd(text) if text and text in tuple(GroupEnd) else None
 
 
 def is_over(leader: JSONObject) -> bool:

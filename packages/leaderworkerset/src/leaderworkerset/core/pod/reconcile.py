@@ -24,7 +24,7 @@ from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.placement import Prefer
-from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
+from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
 AWAIT_REVISION: Final = 1.0
 """The requeue delay in seconds for a group with a missing revision (R-WSTS-1)."""
@@ -67,6 +67,8 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         return _decide_stray(group, extensions)
     decided: list[PolicyDecision] = []
     for decision in _before_building(group, extensions):
+        if decision is NOTHING:
+            continue
         decided.append(decision)
         if decision.holds:
             waits = decision.requeue_after is not None and not meta.is_deleting(group.leader)
