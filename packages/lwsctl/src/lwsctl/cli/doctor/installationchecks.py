@@ -15,6 +15,7 @@ from leaderworkerset.decisions.nodefit import KUBERNETES, NATIVE_GANG_NAME
 from lwsctl.cli.doctor import podadmissionchecks
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
+from lwsctl.diagnosis import installation
 from lwsctl.diagnosis.causes import featuregates
 from lwsctl.views.wording import listed
 
@@ -150,33 +151,16 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
 
 def skew(existing: JSONObject, definition: JSONObject) -> str | None:
     """Return how a CRD differs from this version, in API versions or spec fields. Return None if it does not differ."""
-    theirs = {version["name"]: version for version in meta.spec(existing).get("versions") or []}
     for version in meta.spec(definition)["versions"]:
-        other = theirs.get(version["name"])
-        if other is None or not other.get("served"):
+        other = installation.version_of(existing, version["name"])
+        if other is None:
             return f"it does not serve {version['name']}"
-        missing = sorted(_fields(version) - _fields(other))
-        more = sorted(_fields(other) - _fields(version))
-        if missing:
+        own, theirs = installation.fields(version), installation.fields(other)
+        if missing := sorted(own - theirs):
             return f"it does not have {listed(missing, 3)}"
-        if more:
+        if more := sorted(theirs - own):
             return f"it has {listed(more, 3)}, which this lws does not support"
     return None
-
-
-def _fields(version: JSONObject) -> set[str]:
-    """Return the field paths in the spec and status, except in pod templates, which Kubernetes defines."""
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    paths: set[str] = set()
-    queue = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
-    while queue:
-        path, node = queue.pop()
-        if path.endswith(("emplate.spec", "emplate.metadata")):
-            continue
-        paths.add(path)
-        inner = node.get("items") if node.get("type") == "array" else node
-        queue += [(f"{path}.{name}", value) for name, value in ((inner or {}).get("properties") or {}).items()]
-    return paths
 
 
 def _webhooks(facts: Facts) -> Iterator[CheckResult]:
@@ -254,8 +238,7 @@ def _deployment(facts: Facts) -> CheckResult:
     if deployment is None:
         text = f"{name} is missing, so nothing is reconciled unless a manager runs outside the cluster"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
-    ready = int(meta.status(deployment).get("readyReplicas") or 0)
-    desired = int(meta.spec(deployment).get("replicas", 1))
+    ready, desired = installation.replicas_of(deployment)
     text = f"{name} has {ready} of {desired} pods ready"
     if not desired:
         fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
@@ -279,16 +262,13 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
         text = f"{name} is missing, so no manager has been the leader"
         fix = "check the logs of the manager; this is expected if leader election is disabled"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
-    spec = meta.spec(lease)
-    holder = spec.get("holderIdentity") or ""
+    holder = installation.holder_of(lease)
     if not holder:
         text = f"{name} has no holder, so nothing is reconciled"
         fix = "check the pods and logs of the manager"
         return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
-    renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
-    silence = (now - renewed).total_seconds()
-    if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
-        text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s, so nothing is reconciled"
+    if (silence := installation.silence(lease, now, GRACE)) is not None:
+        text = f"{name} is held by {holder}, which has not renewed it for {silence.total_seconds():.0f} s, so nothing is reconciled"
         fix = "check the pods and logs of the manager; a running replica takes over"
         return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")

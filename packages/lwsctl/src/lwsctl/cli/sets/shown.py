@@ -24,10 +24,10 @@ class GetRequest(Struct, frozen=True):
     """The selected objects and the output format."""
 
     selections: tuple[Selection, ...]
-    form: str | None
-    everywhere: bool
-    selector: str
-    managed_fields: bool
+    form: str | None = None
+    everywhere: bool = False
+    selector: str = ""
+    managed_fields: bool = False
     not_ready: bool = False
     every_rank: bool = False
 

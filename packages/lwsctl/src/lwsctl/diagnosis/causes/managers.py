@@ -5,7 +5,7 @@ admit), its Deployment, and its Lease.
 """
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
+from lwsctl.diagnosis import installation
 from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, own
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
@@ -128,7 +129,7 @@ def manager_is_down(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
     undone = first_undone(observed)
     deployments = observed.get(resources.DEPLOYMENTS)
-    if undone is None or any(meta.status(deployment).get("readyReplicas") for deployment in deployments):
+    if undone is None or any(installation.replicas_of(deployment)[0] for deployment in deployments):
         return None
     return next((_down(observed, undone, deployment) for deployment in deployments), None)
 
@@ -144,15 +145,12 @@ def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> F
     return _silent(observed, undone, why, evidence, (step,))
 
 
-def lease_state(lease: JSONObject, observed: Observed) -> str:
+def lease_state(lease: JSONObject, now: datetime) -> str:
     """Return why a Lease has no leader, or an empty string if it is held."""
-    spec = meta.spec(lease)
-    holder = str(spec.get("holderIdentity") or "")
-    if not holder:
+    if not (holder := installation.holder_of(lease)):
         return f"Lease {meta.key(lease)} has no holder"
-    age = observed.since(spec.get("renewTime"))
-    if age is not None and age > timedelta(seconds=int(spec.get("leaseDurationSeconds") or 0)):
-        return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(age)}"
+    if (silence := installation.silence(lease, now)) is not None:
+        return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(silence)}"
     return ""
 
 
@@ -167,7 +165,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     """Find a Lease without a holder, which means that no replica of the manager is active."""
     undone = first_undone(observed)
     leases = observed.get(resources.LEASES)
-    states = [lease_state(lease, observed) for lease in leases]
+    states = [lease_state(lease, observed.now) for lease in leases]
     if undone is None or not leases or not all(states):
         return None
     return _silent(observed, undone, "no manager is the leader", tuple(states))

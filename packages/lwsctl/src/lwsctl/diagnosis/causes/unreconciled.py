@@ -11,6 +11,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from leaderworkerset.decisions.failureevents import unreadable_event
 from leaderworkerset.decisions.revisioncontent import owned_revisions
+from lwsctl.diagnosis import installation
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
@@ -114,7 +115,12 @@ def outdated_definition(observed: Observed) -> Finding | None:
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:
         return None
-    missing = sorted(_fields(leaderworkerset_crd()) - _fields(definition), key=lambda field: (field.count("."), field))
+    own, theirs = (
+        installation.fields(installation.version_of(crd, LEADERWORKERSETS.version))
+        for crd in (leaderworkerset_crd(), definition)
+    )
+    topmost = (field for field in own - theirs if field.startswith("spec.") and field.rpartition(".")[0] in theirs)
+    missing = sorted(topmost, key=lambda field: (field.count("."), field))
     if not missing:
         return None
     return Finding(
@@ -123,21 +129,6 @@ def outdated_definition(observed: Observed) -> Finding | None:
         evidence=(f"CustomResourceDefinition {name} has no {', '.join(missing[:5])}",),
         steps=(f"{observed.commands.lws} install",),
     )
-
-
-def _fields(crd: JSONObject) -> set[str]:
-    """Return the fields of the spec and of the group template in a CRD."""
-    for version in meta.spec(crd).get("versions") or []:
-        if version.get("name") == LEADERWORKERSETS.version:
-            schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-            spec = _properties(_properties(schema).get("spec") or {})
-            template = _properties(spec.get("leaderWorkerTemplate") or {})
-            return {f"spec.{field}" for field in spec} | {f"spec.leaderWorkerTemplate.{field}" for field in template}
-    return set()
-
-
-def _properties(schema: JSONObject) -> JSONObject:
-    return schema.get("properties") or {}
 
 
 @cause(

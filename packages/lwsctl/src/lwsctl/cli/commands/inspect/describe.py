@@ -9,16 +9,15 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.eventvalue import EventValue
-from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
+from lwsctl.cli.sets.shown import GetRequest, observe
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
 from lwsctl.cli.views.terminal import print_text
-from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets, set_view
-from lwsctl.observation import eventlog, lists
-from lwsctl.observation.lists import Lists
+from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets
+from lwsctl.observation import eventlog
 from lwsctl.observation.podlogs import last_lines
 from lwsctl.views.events import eventhistory
 from lwsctl.views.outcome import failures
@@ -50,19 +49,15 @@ def command(target: Target, names: tuple[str, ...]) -> None:
 
 async def describe(session: Session, selection: Selection) -> list[str]:
     """Return the lines of one description."""
-    resource, obj = await targets.find_either(session, selection.name)
-    is_set = resource == DISAGGREGATED_SETS
-    plain = await targets.views_of(session, await targets.parts_of(session, selection) if is_set else [obj])
-    explained = await lists.with_evidence(Lists(session.client), plain, session.namespace)
+    _, cluster = await observe(session, GetRequest((selection,)))
     view: Shown
-    if is_set:
-        view = set_view(obj, explained)
+    if cluster.sets:
+        view = cluster.sets[0]
         happened = await _permitted(set_happenings(session, view))
     else:
-        (whole,) = explained
-        targets.refuse_missing(whole, selection)
+        whole = cluster.views[0]
         view = narrow(whole, selection)
-        happened = await _permitted(eventlog.read(session.client, obj, whole.pods, selection))
+        happened = await _permitted(eventlog.read(session.client, whole.object, whole.pods, selection))
     failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"

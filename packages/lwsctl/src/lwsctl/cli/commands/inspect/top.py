@@ -44,7 +44,7 @@ def command(
     Usage is read from the metrics API (metrics-server). The value after "of" is the limit, or the request if no limit
     is set.
     """
-    request = GetRequest(tuple(targets.parse(name) for name in names), None, everywhere, selector, False)
+    request = GetRequest(tuple(map(targets.parse, names)), everywhere=everywhere, selector=selector)
     if request.selections and (everywhere or selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 

@@ -46,8 +46,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     If there are more than ten groups, groups in the same state share a line, and unready groups are listed first.
     Without a name, if more than ten sets are listed, each ready set is shown on a single line.
     """
-    selections = tuple(targets.parse(name) for name in names)
-    request = GetRequest(selections, None, managed_fields=False, **options)
+    request = GetRequest(tuple(map(targets.parse, names)), **options)
     if request.selections and (request.everywhere or request.selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
     asyncio.run(show(target, request))
