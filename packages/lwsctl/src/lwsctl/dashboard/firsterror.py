@@ -63,7 +63,7 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
 
 async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
     """Read the logs of ranks, which are given by place, concurrently, and return the first error, masked."""
-    places = sorted(ranks, key=lambda place: not (ranks[place].deaths or reasons.is_problem(ranks[place])))[:MOST_RANKS]
+    places = sorted(ranks, key=lambda place: not (ranks[place].deaths or ranks[place].is_problem))[:MOST_RANKS]
     async with asyncio.TaskGroup() as tasks:
         readers = {place: tasks.create_task(_lines(client, ranks[place])) for place in places}
     first = first_of({place: reader.result() for place, reader in readers.items()})

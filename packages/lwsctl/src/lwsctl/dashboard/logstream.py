@@ -27,7 +27,6 @@ from lwsctl.model.disaggregatedset import Owners, placed
 from lwsctl.model.groups import Rank, rank_of
 from lwsctl.observation.logfollower import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
-from lwsctl.views import reasons
 
 MOST_STREAMS: Final = 64
 """The maximum of ranks whose logs one page follows."""
@@ -61,7 +60,7 @@ class RankChoice(msgspec.Struct, frozen=True):
         >>> [rank.place for rank in ranks if RankChoice(frozenset({"1/*"})).covers(rank)]
         ['1/0', '1/1']
         """
-        has_failed = FAILED in self.choices and bool(rank.restarts or reasons.is_problem(rank))
+        has_failed = FAILED in self.choices and bool(rank.restarts or rank.is_problem)
         return has_failed or self.names(rank.group, rank.index, owners)
 
     def names(self, group: GroupName, index: int, owners: Sequence[str] = ()) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.picture import Picture, of_group, of_rank
+from lwsctl.dashboard.picture import Picture
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.groups import Group, Rank
@@ -107,7 +107,7 @@ def _set(item: Shown, kind: PageKind) -> Hit:
 def _groups(picture: Picture) -> Iterator[Hit]:
     for view, group in _all_groups(picture):
         title = f"{view.name}/{group.name}"
-        yield Hit(title, f"{view.namespace} · group · {of_group(group).value}", _place(view, f"{group.name}/0"))
+        yield Hit(title, f"{view.namespace} · group · {group.readiness.value}", _place(view, f"{group.name}/0"))
 
 
 def _ranks(picture: Picture) -> Iterator[Hit]:
@@ -117,7 +117,7 @@ def _ranks(picture: Picture) -> Iterator[Hit]:
 
 def _rank(view: View, rank: Rank) -> Hit:
     detail = " · ".join(filter(None, [view.namespace, rank.state, rank.node]))
-    return Hit(f"{view.name}/{rank.place}", detail, _place(view, rank.place), f"{rank.pod} {of_rank(rank).value}")
+    return Hit(f"{view.name}/{rank.place}", detail, _place(view, rank.place), f"{rank.pod} {rank.readiness.value}")
 
 
 def _nodes(picture: Picture) -> Iterator[Hit]:

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from functools import cached_property
 
 from msgspec import field
 from msgspec.structs import replace
 
-from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import ObjectKey
 from lwsctl.dashboard.setorder import Place, SetOrder
 from lwsctl.diagnosis import current
@@ -16,53 +14,7 @@ from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.cluster import Cluster
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
-from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import reasons
-
-
-class CellState(StrEnum):
-    """The condition of a rank or a group, which the color and glyph of its cell show."""
-
-    READY = "ready"
-    COMPLETED = "completed"
-    STARTING = "starting"
-    ENDING = "ending"
-    MISSING = "missing"
-    PROBLEM = "problem"
-
-
-def of_rank(rank: Rank) -> CellState:
-    """Return the condition of a rank."""
-    if rank.is_ready:
-        return CellState.READY
-    if rank.state == "Completed":
-        return CellState.COMPLETED
-    if ends_normally(rank):
-        return CellState.ENDING
-    if rank.startup is not None and rank.state == "Running" and not rank.deaths:
-        return CellState.STARTING  # a probe that fails before the first success is no problem yet
-    if reasons.is_problem(rank):
-        return CellState.PROBLEM
-    return CellState.MISSING if rank.state == MISSING else CellState.STARTING
-
-
-def ends_normally(rank: Rank) -> bool:
-    """Return whether a pod is being deleted, and its containers ended as a signal ends them, or still run."""
-    if rank.object is None or not meta.is_deleting(rank.object):
-        return False
-    ends = (
-        status.get("state", {}).get("terminated") for status in meta.status(rank.object).get("containerStatuses") or ()
-    )
-    return all(end.get("exitCode") in podstate.STOPPED for end in ends if end)
-
-
-def of_group(group: Group) -> CellState:
-    """Return the condition of a group: the common condition of its ranks, a problem if a rank has one, or starting."""
-    states = set(map(of_rank, group.ranks))
-    if len(states) == 1:
-        return states.pop()
-    return CellState.PROBLEM if CellState.PROBLEM in states else CellState.STARTING
 
 
 class Picture(Cluster, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ from lwsctl.observation.diagnosisinput import observe_view
 from lwsctl.observation.evidence import with_evidence
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions, read
-from lwsctl.views import changes, devices, reasons
+from lwsctl.views import changes, devices
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
@@ -80,7 +80,7 @@ def _action(view: View, group: Group, verb: Verb) -> Safe:
 
 async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> Safe | None:
     """Return the first error of the group, with a link to its rank; None if no rank has a problem."""
-    if not any(rank.deaths or reasons.is_problem(rank) for rank in ranks):
+    if not any(rank.deaths or rank.is_problem for rank in ranks):
         return None
     first = await firsterror.find(model.client, {rank.place: rank for rank in ranks})
     if first is None:

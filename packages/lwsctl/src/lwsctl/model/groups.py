@@ -3,6 +3,7 @@
 In: the pods of a group. Out: immutable values. Pure.
 """
 
+from enum import StrEnum
 from functools import partial
 from typing import Final
 
@@ -15,6 +16,7 @@ from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import masked
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
+from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.api.progressannotations import Hang, Progress, hang_of, of_annotation
 from lwsctl.model.admission import held_back
 from lwsctl.model.failurehistory import Crashes, Recreations, Startup
@@ -30,6 +32,24 @@ UNREADABLE: Final = "Unreadable"
 
 NOT_CREATED: Final = "not created yet"
 """The default reason if there is no pod."""
+
+
+PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", COMPLETED})
+"""States that occur in every normal start and stop. Any other state, or Pending with a reason, is a problem."""
+
+UNREADY: Final = "containers with "
+"""The prefix of the kubelet's message about unready containers, which is not a reason."""
+
+
+class Readiness(StrEnum):
+    """The readiness of a rank or a group, which pages show as a color and a glyph."""
+
+    READY = "ready"
+    COMPLETED = "completed"
+    STARTING = "starting"
+    ENDING = "ending"
+    MISSING = "missing"
+    PROBLEM = "problem"
 
 
 class Rank(Struct, frozen=True, kw_only=True):
@@ -58,6 +78,44 @@ class Rank(Struct, frozen=True, kw_only=True):
         """Return `group/rank`."""
         return f"{self.group}/{self.index}"
 
+    @property
+    def is_fine(self) -> bool:
+        """Return whether the rank is ready, or has completed its work."""
+        return self.is_ready or self.state == COMPLETED
+
+    @property
+    def is_problem(self) -> bool:
+        """Return whether the rank has a reason that does not occur in every normal start."""
+        if self.is_ready or self.why in {"", NOT_CREATED, podstate.ENDING}:
+            return False
+        if self.state == MISSING:
+            return self.why != AWAITS_LEADER
+        return self.state not in PASSING or not self.why.startswith(UNREADY)
+
+    @property
+    def ends_normally(self) -> bool:
+        """Return whether the pod is being deleted, and its containers are running or were stopped by a signal."""
+        if self.object is None or not meta.is_deleting(self.object):
+            return False
+        statuses = meta.status(self.object).get("containerStatuses") or ()
+        ends = (status.get("state", {}).get("terminated") for status in statuses)
+        return all(end.get("exitCode") in podstate.STOPPED for end in ends if end)
+
+    @property
+    def readiness(self) -> Readiness:
+        """Return the readiness of the rank."""
+        if self.is_ready:
+            return Readiness.READY
+        if self.state == COMPLETED:
+            return Readiness.COMPLETED
+        if self.ends_normally:
+            return Readiness.ENDING
+        if self.startup is not None and self.state == "Running" and not self.deaths:
+            return Readiness.STARTING  # a probe that fails before the first success is not a problem yet
+        if self.is_problem:
+            return Readiness.PROBLEM
+        return Readiness.MISSING if self.state == MISSING else Readiness.STARTING
+
 
 class Group(Struct, frozen=True, kw_only=True):
     """A leader and its workers. `ranks` has every rank up to the group size, with or without a pod.
@@ -82,6 +140,24 @@ class Group(Struct, frozen=True, kw_only=True):
     def is_ready(self) -> bool:
         """Return whether every rank is ready and no recreation is pending."""
         return not self.is_condemned and all(rank.is_ready for rank in self.ranks)
+
+    @property
+    def is_fine(self) -> bool:
+        """Return whether every rank is ready or has completed its work."""
+        return all(rank.is_fine for rank in self.ranks)
+
+    @property
+    def readiness(self) -> Readiness:
+        """Return the common readiness of all ranks, a problem if a rank has one, or starting."""
+        states = {rank.readiness for rank in self.ranks}
+        if len(states) == 1:
+            return states.pop()
+        return Readiness.PROBLEM if Readiness.PROBLEM in states else Readiness.STARTING
+
+    @property
+    def restarts(self) -> int:
+        """Return the total restarts of all ranks."""
+        return sum(rank.restarts for rank in self.ranks)
 
     @property
     def is_condemned(self) -> bool:

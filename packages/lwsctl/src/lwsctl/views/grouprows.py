@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuberuntime.objects.ordinals import ranges
 from lwsctl.model.groups import Group
 from lwsctl.views import recreations, wording
-from lwsctl.views.reasons import is_fine, others_than_ready, telling
+from lwsctl.views.reasons import others_than_ready, telling
 
 FEW_GROUPS: Final = 10
 """The maximum number of groups in a LeaderWorkerSet that are shown with a row for each rank."""
@@ -38,7 +38,7 @@ class GroupRow(Struct, frozen=True):
     @property
     def is_fine(self) -> bool:
         """Return whether the groups are ready."""
-        return all(is_fine(rank) for group in self.groups for rank in group.ranks)
+        return all(group.is_fine for group in self.groups)
 
     @property
     def places(self) -> str:
@@ -61,7 +61,7 @@ class GroupRow(Struct, frozen=True):
     @property
     def restarts(self) -> int:
         """Return the total restarts of all ranks."""
-        return sum(rank.restarts for group in self.groups for rank in group.ranks)
+        return sum(group.restarts for group in self.groups)
 
     @property
     def revision(self) -> str:

@@ -3,33 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
 
-from kuberuntime.objects import podstate, terminations
-from leaderworkerset.api.policytypes import AWAITS_LEADER
-from lwsctl.model.groups import MISSING, NOT_CREATED, Group, Rank
+from kuberuntime.objects import terminations
+from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
-
-PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
-"""States that occur in every normal start and stop. Any other state, or Pending with a reason, is a problem."""
-
-UNREADY: Final = "containers with "
-"""The prefix of the kubelet's message about unready containers, which is not a reason."""
-
-
-def is_fine(rank: Rank) -> bool:
-    """Return whether a rank is ready, or has completed its work."""
-    return rank.is_ready or rank.state == "Completed"
-
-
-def is_problem(rank: Rank) -> bool:
-    """Return whether a rank has a reason that does not occur in every normal start."""
-    if rank.is_ready or rank.why in {"", NOT_CREATED, podstate.ENDING}:
-        return False
-    if rank.state == MISSING:
-        return rank.why != AWAITS_LEADER
-    return rank.state not in PASSING or not rank.why.startswith(UNREADY)
 
 
 def telling(ranks: Iterable[Rank]) -> Rank | None:
@@ -38,7 +16,7 @@ def telling(ranks: Iterable[Rank]) -> Rank | None:
     A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
     a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
     """
-    problems = [rank for rank in ranks if is_problem(rank)]
+    problems = [rank for rank in ranks if rank.is_problem]
     crashes = terminations.in_order(run for rank in problems for run in rank.deaths)
     return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
 

@@ -9,7 +9,6 @@ from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, name_of, place_of
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.reasons import is_fine
 
 
 class Selection(Struct, frozen=True):
@@ -81,6 +80,6 @@ def narrow(view: View, selection: Selection) -> View:
 
 def not_ready(view: View) -> View | None:
     """Reduce a view to its unready ranks, or return None if the LeaderWorkerSet and all ranks are ready."""
-    groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
+    groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not rank.is_fine)) for group in view.groups)
     kept = tuple(group for group in groups if group.ranks)
     return replace(view, groups=kept) if kept or not view.is_ready else None

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import escaped
-from lwsctl.model.groups import Group, Rank
+from lwsctl.model.groups import UNREADY, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
-from lwsctl.views.reasons import UNREADY, first_waiting, is_fine, is_settled, others_than_ready, telling
+from lwsctl.views.reasons import first_waiting, is_settled, others_than_ready, telling
 
 FEW_REASONS: Final = 3
 """The maximum number of distinct reasons below a table."""
@@ -56,7 +56,7 @@ def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: b
     if len(views) > FEW_SETS:
         return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
-    ordered = sorted(views, key=lambda view: all(map(_is_fine, view.groups)))
+    ordered = sorted(views, key=lambda view: all(group.is_fine for group in view.groups))
     all_lines = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
     return [_cut(line, size.columns) for line in all_lines]
 
@@ -80,7 +80,7 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     head = output.sets([view], now, with_namespace=with_namespace)
     if view.is_updating:
         head.append(output.rollout(view))
-    ordered = sorted(view.groups, key=lambda group: (_is_fine(group), group.index))
+    ordered = sorted(view.groups, key=lambda group: (group.is_fine, group.index))
     if len(ordered) > FEW_GROUPS:
         header: tuple[str, ...] = ("GROUP", "READY", "STATE", "RESTARTS", "AGE")
         rows = [_of_group(group, now) for group in ordered]
@@ -94,10 +94,6 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     return [*head, *_table(header, rows, Size(size.columns, available)), *foot]
 
 
-def _is_fine(group: Group) -> bool:
-    return all(map(is_fine, group.ranks))
-
-
 def _of_rank(rank: Rank, now: datetime) -> _Row:
     return _Row(output.rank_row(rank, now), wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
 
@@ -109,7 +105,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
         str(group.name),
         f"{group.ready_ranks}/{len(group.ranks)}",
         others_than_ready(group) or "ready",
-        str(sum(rank.restarts for rank in group.ranks)),
+        str(group.restarts),
         wording.age(leader.created, now) if leader else "",
     )
     first = telling(group.ranks)

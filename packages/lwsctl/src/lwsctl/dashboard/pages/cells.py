@@ -12,23 +12,23 @@ from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRE
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
-from lwsctl.dashboard.picture import CellState, Picture, of_group, of_rank, place_of
+from lwsctl.dashboard.picture import Picture, place_of
 from lwsctl.diagnosis.document import headline, state
 from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import Shown
-from lwsctl.model.groups import Rank
+from lwsctl.model.groups import Rank, Readiness
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 from lwsctl.views import changes, reasons
 
-GLYPHS: Final[Mapping[CellState, str]] = {
-    CellState.READY: "●",
-    CellState.COMPLETED: "✓",
-    CellState.STARTING: "◐",
-    CellState.MISSING: "○",
-    CellState.ENDING: "◌",
-    CellState.PROBLEM: "✕",
+GLYPHS: Final[Mapping[Readiness, str]] = {
+    Readiness.READY: "●",
+    Readiness.COMPLETED: "✓",
+    Readiness.STARTING: "◐",
+    Readiness.MISSING: "○",
+    Readiness.ENDING: "◌",
+    Readiness.PROBLEM: "✕",
 }
 """The glyph of each condition, so that conditions do not differ in color only."""
 
@@ -50,9 +50,9 @@ def cell(rank: Rank) -> Fragment:
 
     A set may have 8,000 of them, so the style sheet contains what is the same in all: the glyphs, and the state ready.
     """
-    state, key = of_rank(rank), f"c/{rank.place}"
-    words = "ready" if state is CellState.READY and not rank.restarts else changes.describe(rank)
-    class_name = None if state is CellState.READY else state.value
+    state, key = rank.readiness, f"c/{rank.place}"
+    words = "ready" if state is Readiness.READY and not rank.restarts else changes.describe(rank)
+    class_name = None if state is Readiness.READY else state.value
     return Fragment(key, tag("td", id=key, class_=class_name, title=f"{rank.place} {words}"))
 
 
@@ -64,7 +64,7 @@ def failed_rank(view: View) -> str | None:
 
 def mark(rank: Rank, owner: str) -> Safe:
     """Return the mark of a rank in a line of marks."""
-    state = of_rank(rank)
+    state = rank.readiness
     return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
@@ -75,22 +75,22 @@ def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> 
 
 def bar(done: int, total: int, label: str) -> Safe:
     """Return a bar of progress."""
-    return _drawn([(CellState.READY, done)], total, aria_label=label, role="img")
+    return _drawn([(Readiness.READY, done)], total, aria_label=label, role="img")
 
 
 def meter(views: Iterable[View]) -> Safe:
     """Return a bar of the groups of sets by condition; the text next to it has the numbers."""
     own = list(views)
     running = [view for view in own if not view.is_complete]
-    counts = Counter(of_group(group) for view in running for group in view.groups)
-    counts[CellState.READY] += counts.pop(CellState.COMPLETED, 0) + sum(
+    counts = Counter(group.readiness for view in running for group in view.groups)
+    counts[Readiness.READY] += counts.pop(Readiness.COMPLETED, 0) + sum(
         view.desired for view in own if view.is_complete
     )
-    amounts = [(state, counts[state]) for state in (CellState.READY, CellState.STARTING, CellState.PROBLEM)]
+    amounts = [(state, counts[state]) for state in (Readiness.READY, Readiness.STARTING, Readiness.PROBLEM)]
     return _drawn(amounts, sum(counts.values()) + sum(view.more for view in running), aria_hidden="true")
 
 
-def _drawn(amounts: Iterable[tuple[CellState, int]], total: int, **attributes: Attribute) -> Safe:
+def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: Attribute) -> Safe:
     """Return amounts next to each other; an amount that is not zero is visible."""
     rects, at = [], 0
     for condition, amount in amounts:

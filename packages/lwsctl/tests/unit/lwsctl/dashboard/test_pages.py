@@ -21,11 +21,12 @@ from lwsctl.dashboard.address import Address, Arrangement, NoSuchPageError, Page
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.pages import cells, ranktable, totals
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import CellState, Picture, of_group
+from lwsctl.dashboard.picture import Picture
 from lwsctl.dashboard.staticfiles import files
 from lwsctl.dashboard.subscriptions import PAGES, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.groups import Readiness
 from lwsctl.model.leaderworkerset import View, view
 from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices
@@ -122,19 +123,19 @@ def test_set_without_a_diagnosis_is_in_progress() -> None:
 
 def test_group_state_follows_from_its_ranks() -> None:
     alike, mixed = web().groups[0], view(web().object, [builders.leader_pod(web().object)]).groups[0]
-    assert (of_group(alike), of_group(mixed)) == (CellState.READY, CellState.STARTING)
+    assert (alike.readiness, mixed.readiness) == (Readiness.READY, Readiness.STARTING)
 
 
 @pytest.mark.parametrize(
-    ("code", "condition"), [(143, CellState.ENDING), (0, CellState.ENDING), (3, CellState.PROBLEM)]
+    ("code", "condition"), [(143, Readiness.ENDING), (0, Readiness.ENDING), (3, Readiness.PROBLEM)]
 )
-def test_pod_terminated_on_request_is_not_a_problem(code: int, condition: CellState) -> None:
+def test_pod_terminated_on_request_is_not_a_problem(code: int, condition: Readiness) -> None:
     lws = builders.leaderworkerset_object(replicas=1, size=1)
     pod = builders.leader_pod(lws, 0, ready=False)
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     ended = {"exitCode": code, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}
     pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "state": {"terminated": ended}}]}
-    assert of_group(view(lws, [pod]).groups[0]) is condition
+    assert view(lws, [pod]).groups[0].readiness is condition
 
 
 def test_steps_with_commands_have_a_copy_button() -> None:
@@ -187,7 +188,7 @@ def test_matrix_marks_where_the_revision_changes() -> None:
 def test_the_style_has_the_glyph_of_every_state() -> None:
     style = files()["style.css"]
     for state, glyph in cells.GLYPHS.items():
-        selector = "[id]" if state is CellState.READY else f".{state.value}"
+        selector = "[id]" if state is Readiness.READY else f".{state.value}"
         assert f'.grid td{selector}::before {{ content: "{glyph}"; content: "{glyph}" / ""; }}' in style
 
 

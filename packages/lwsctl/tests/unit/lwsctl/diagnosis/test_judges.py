@@ -23,7 +23,7 @@ COMPARES = {"diagnosis/diagnose.py": 2, "diagnosis/current.py": 1, "dashboard/se
 
 SPELLS = {
     "model/disaggregatedset.py": {"progressing"},  # the rollout of a DisaggregatedSet
-    "dashboard/picture.py": {"starting"},  # the cell of a rank
+    "model/groups.py": {"starting"},  # the cell of a rank
     "dashboard/pages/rolloutpage.py": {"starting"},  # a step of a rollout
     "dashboard/address.py": {"healthy", "progressing"},  # the filters of the first page
     "dashboard/pages/revisionchart.py": {"starting"},  # a step of a rollout
