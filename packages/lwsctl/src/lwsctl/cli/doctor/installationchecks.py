@@ -15,7 +15,7 @@ from leaderworkerset.decisions.nodefit import KUBERNETES, NATIVE_GANG_NAME
 from lwsctl.cli.doctor import podadmissionchecks
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
-from lwsctl.diagnosis import installation
+from lwsctl.diagnosis import installationhealth
 from lwsctl.diagnosis.causes import featuregates
 from lwsctl.views.wording import listed
 
@@ -152,10 +152,10 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
 def skew(existing: JSONObject, definition: JSONObject) -> str | None:
     """Return how a CRD differs from this version, in API versions or spec fields. Return None if it does not differ."""
     for version in meta.spec(definition)["versions"]:
-        other = installation.version_of(existing, version["name"])
+        other = installationhealth.version_of(existing, version["name"])
         if other is None:
             return f"it does not serve {version['name']}"
-        own, theirs = installation.fields(version), installation.fields(other)
+        own, theirs = installationhealth.fields(version), installationhealth.fields(other)
         if missing := sorted(own - theirs):
             return f"it does not have {listed(missing, 3)}"
         if more := sorted(theirs - own):
@@ -238,7 +238,7 @@ def _deployment(facts: Facts) -> CheckResult:
     if deployment is None:
         text = f"{name} is missing, so nothing is reconciled unless a manager runs outside the cluster"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
-    ready, desired = installation.replicas_of(deployment)
+    ready, desired = installationhealth.replicas_of(deployment)
     text = f"{name} has {ready} of {desired} pods ready"
     if not desired:
         fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
@@ -262,12 +262,12 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
         text = f"{name} is missing, so no manager has been the leader"
         fix = "check the logs of the manager; this is expected if leader election is disabled"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
-    holder = installation.holder_of(lease)
+    holder = installationhealth.holder_of(lease)
     if not holder:
         text = f"{name} has no holder, so nothing is reconciled"
         fix = "check the pods and logs of the manager"
         return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
-    if (silence := installation.silence(lease, now, GRACE)) is not None:
+    if (silence := installationhealth.silence(lease, now, GRACE)) is not None:
         text = f"{name} is held by {holder}, which has not renewed it for {silence.total_seconds():.0f} s, so nothing is reconciled"
         fix = "check the pods and logs of the manager; a running replica takes over"
         return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)

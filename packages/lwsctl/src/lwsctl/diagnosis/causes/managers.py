@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
-from lwsctl.diagnosis import installation
+from lwsctl.diagnosis import installationhealth
 from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, own
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
@@ -129,7 +129,7 @@ def manager_is_down(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
     undone = first_undone(observed)
     deployments = observed.get(resources.DEPLOYMENTS)
-    if undone is None or any(installation.replicas_of(deployment)[0] for deployment in deployments):
+    if undone is None or any(installationhealth.replicas_of(deployment)[0] for deployment in deployments):
         return None
     return next((_down(observed, undone, deployment) for deployment in deployments), None)
 
@@ -147,9 +147,9 @@ def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> F
 
 def lease_state(lease: JSONObject, now: datetime) -> str:
     """Return why a Lease has no leader, or an empty string if it is held."""
-    if not (holder := installation.holder_of(lease)):
+    if not (holder := installationhealth.holder_of(lease)):
         return f"Lease {meta.key(lease)} has no holder"
-    if (silence := installation.silence(lease, now)) is not None:
+    if (silence := installationhealth.silence(lease, now)) is not None:
         return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(silence)}"
     return ""
 

@@ -11,7 +11,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from leaderworkerset.decisions.failureevents import unreadable_event
 from leaderworkerset.decisions.revisioncontent import owned_revisions
-from lwsctl.diagnosis import installation
+from lwsctl.diagnosis import installationhealth
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
@@ -116,7 +116,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
     if definition is None:
         return None
     own, theirs = (
-        installation.fields(installation.version_of(crd, LEADERWORKERSETS.version))
+        installationhealth.fields(installationhealth.version_of(crd, LEADERWORKERSETS.version))
         for crd in (leaderworkerset_crd(), definition)
     )
     topmost = (field for field in own - theirs if field.startswith("spec.") and field.rpartition(".")[0] in theirs)
