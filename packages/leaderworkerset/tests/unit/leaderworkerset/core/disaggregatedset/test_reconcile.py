@@ -259,7 +259,7 @@ class TestSlices:
 
 class TestFailures:
     def test_orphans_are_adopted_before_anything_else(self) -> None:
-        """The name of an orphan follows from its labels: a copy with another name is not adopted."""
+        """The name of an orphan follows from its labels, so a copy with another name is not adopted."""
         orphans = [obj | {"metadata": obj["metadata"] | {"ownerReferences": []}} for obj in both(SET, 4, 4)]
         copy = orphans[0] | {"metadata": orphans[0]["metadata"] | {"name": "copy"}}
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=[*orphans, copy]), NOW)
@@ -289,14 +289,14 @@ class TestFailures:
 
 
 def reason_of(actions: Actions) -> str:
-    """Return the reason of the condition Progressing that the write of a status sets."""
+    """Return the reason of the condition Progressing in a status write."""
     (write,) = [action for action in flat(actions) if isinstance(action, PutStatus)]
     return str((meta.find_condition(write.object, "Progressing") or {})["reason"])
 
 
 class TestLegacy:
     def test_single_slice_keeps_its_old_names(self) -> None:
-        """A single slice keeps its old names (R-DS-87)."""
+        """A single slice retains its old names (R-DS-87)."""
         assert decided(SET, *both(SET, 3, 4, ready=0, legacy=True)) == ["scale split-A-prefill 4"]
 
     def test_second_slice_converts_the_first(self) -> None:
@@ -320,7 +320,7 @@ class TestLegacy:
         assert {event.action for event in events} == {"Migrate"}
 
     def test_terminating_objects_are_not_deleted_again(self) -> None:
-        """Terminating objects are not deleted again (R-DS-89)."""
+        """Terminating objects are not deleted twice (R-DS-89)."""
         obj = SET | {"spec": SET["spec"] | {"slices": 2}}
         parts = both(SET, 4, 4, legacy=True)
         parts[0]["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
@@ -328,7 +328,7 @@ class TestLegacy:
         assert deleted == ["delete LeaderWorkerSet split-A-decode"]
 
     def test_revert_to_a_legacy_revision_uses_its_names(self) -> None:
-        """The Go controller requests a name that does not exist (Q-7)."""
+        """The Go controller requests a missing name (Q-7)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4, legacy=True), *both(NEXT, 1, 1))
         assert lines[:2] == ["scale split-A-prefill 4", "scale split-A-decode 4"]
         assert not any(line.startswith("create Leader") for line in lines)

@@ -28,7 +28,7 @@ def test_recorded_vectors_are_complete() -> None:
 
 
 ADDED = {"maxGroupRestarts"}
-"""Fields that were added after the recording, at the end of their struct: unset fields do not change a hash."""
+"""Fields that were added after the recording, at the end of their struct. Unset fields do not change a hash."""
 
 
 def test_field_order_equals_the_recorded_one() -> None:
@@ -49,7 +49,7 @@ def test_field_order_equals_the_recorded_one() -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) -> None:
-    """Changes outside of templates keep the revision (R-DS-21)."""
+    """Changes outside templates do not change the revision (R-DS-21)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     changed = [one | {"spec": one["spec"] | change, "metadata": {"labels": {"a": "b"}}} for one in plain]
     assert revision_of(changed) == revision_of(plain)
@@ -68,7 +68,7 @@ def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) 
     ids=str,
 )
 def test_defaults_and_replacement_policy_keep_the_revision(change: dict[str, Any]) -> None:
-    """A manager that knows the fields finds the revisions of a manager without them (N-DS-1, N-DS-2)."""
+    """A manager that supports the fields finds the revisions of a manager without them (N-DS-1, N-DS-2)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     assert revision_of([one | {"spec": one["spec"] | change} for one in plain]) == revision_of(plain)
 

@@ -40,7 +40,7 @@ def expressions(terms: JSONObject) -> list[list[tuple[str, str, str]]]:
 
 
 def test_role_set_copies_metadata_and_sets_own_labels() -> None:
-    """A role set copies metadata and sets own labels (R-DS-16, R-DS-17, Q-1, Q-11, Q-21)."""
+    """A role's LeaderWorkerSet copies metadata and sets its own labels (R-DS-16, R-DS-17, Q-1, Q-11, Q-21)."""
     own = {"labels": {"app": "mine", "team": "a"}, "annotations": {"note": "n", INITIAL_REPLICAS: "9"}, "name": "x"}
     entry = role("prefill", 4, rollout={"maxSurge": 1}, metadata=own)
     entry["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
@@ -58,7 +58,7 @@ def test_role_set_copies_metadata_and_sets_own_labels() -> None:
 
 
 def test_role_without_a_leader_template_gets_none() -> None:
-    """A role without a leader template gets none (R-DS-16)."""
+    """Without a leader template in the role, the LeaderWorkerSet has none (R-DS-16)."""
     found = built(role("prefill"))
     assert "leaderTemplate" not in found["spec"]["leaderWorkerTemplate"]
     assert "annotations" not in found["metadata"]
@@ -66,7 +66,7 @@ def test_role_without_a_leader_template_gets_none() -> None:
 
 @pytest.mark.parametrize("kind", [PlacementType.NONE, None])
 def test_placement_policy_none_adds_no_affinity(kind: PlacementType | None) -> None:
-    """The placement policy None adds no affinity (R-DS-90)."""
+    """The placement policy None does not add an affinity (R-DS-90)."""
     assert affinity(kind) == {}
 
 
@@ -86,7 +86,7 @@ def test_other_slices_avoid_all_others() -> None:
 
 
 def test_exclusive_topology_avoids_other_sets() -> None:
-    """Exclusive topology avoids other sets (R-DS-90)."""
+    """Exclusive topology avoids other DisaggregatedSets (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_TOPOLOGY, index=1)
     assert expressions(found["podAntiAffinity"])[1] == [
         (SET_NAME, "Exists", ""),
@@ -96,7 +96,7 @@ def test_exclusive_topology_avoids_other_sets() -> None:
 
 
 def test_affinity_of_the_user_is_kept() -> None:
-    """The affinity of the user is kept (R-DS-90)."""
+    """The user's affinity is preserved (R-DS-90)."""
     own: JSONObject = {
         "nodeAffinity": {"x": 1},
         "podAffinity": {REQUIRED: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": []}}]},

@@ -1,4 +1,4 @@
-"""The other objects of a DisaggregatedSet: services, scalers, and a status."""
+"""Tests the other objects of a DisaggregatedSet: Services, scalers, and a status."""
 
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -30,7 +30,7 @@ class TestServices:
         assert decided(SET, *ready) == ["create Service split-0-A-prefill-prv", "create Service split-0-A-decode-prv"]
 
     def test_service_has_a_selector_and_labels(self) -> None:
-        """A service has a selector and labels (R-DS-83)."""
+        """A Service has a selector and labels (R-DS-83)."""
         found = service(SET, "prefill")
         selector = {SET_NAME: "split", ROLE: "prefill", REVISION: revision_of(SET), SLICE: "0"}
         assert found["spec"] == {"clusterIP": "None", "selector": selector}
@@ -41,7 +41,7 @@ class TestServices:
         assert SLICE not in service(SET, "prefill", legacy=True)["spec"]["selector"]
 
     def test_services_of_the_old_revision_stay_while_it_serves(self) -> None:
-        """Services of the old revision stay while it serves (R-DS-82)."""
+        """Services of the old revision remain while it serves (R-DS-82)."""
         services = [service(one, name) for one in (SET, NEXT) for name in ("prefill", "decode")]
         new = both(NEXT, 1, 1)
         assert not any("Service" in line for line in decided(NEXT, *both(SET, 3, 3), *new, services=services))
@@ -49,7 +49,7 @@ class TestServices:
         assert "delete Service split-0-A-prefill-prv" in gone
 
     def test_added_role_keeps_services_of_the_old_revision(self) -> None:
-        """An added role keeps services of the old revision (Q-10)."""
+        """With an added role, Services of the old revision remain (Q-10)."""
         grown = disaggregatedset_object([*NEXT["spec"]["roles"], role("encode", 1, image="app:2")])
         new = [lws(grown, name, 1) for name in ("prefill", "decode", "encode")]
         services = [service(SET, "prefill"), *(service(grown, name) for name in ("prefill", "decode", "encode"))]
@@ -57,7 +57,7 @@ class TestServices:
         assert not any(line.startswith("delete Service") for line in lines)
 
     def test_services_of_others_are_never_deleted(self) -> None:
-        """A service of the user with the name of the set is an example (Q-9)."""
+        """For example, a user's Service with the name of the DisaggregatedSet (Q-9)."""
         front: JSONObject = {"metadata": {"name": "front", "namespace": "default", "labels": {SET_NAME: "split"}}}
         services = [front, service(SET, "prefill"), service(SET, "decode")]
         assert decided(SET, *both(SET, 4, 4), services=services) == []
@@ -81,7 +81,7 @@ def scaler(replicas: int, *, owner: JSONObject = EXTERNAL, name: str = "prefill"
 
 class TestScalers:
     def test_external_role_gets_a_scaler_of_one_group(self) -> None:
-        """The scaler has one group, because autoscalers do nothing at 0 (R-DS-96, R-DS-97)."""
+        """The scaler has one group, because autoscalers do not act at 0 (R-DS-96, R-DS-97)."""
         lines = decided(EXTERNAL)
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 1"
         assert lines[1].endswith("-prefill 1")
@@ -92,7 +92,7 @@ class TestScalers:
         assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
 
     def test_scaler_of_an_empty_role_starts_with_zero(self) -> None:
-        """A role that returns while its empty LeaderWorkerSet still exists waits for its autoscaler (R-DS-97)."""
+        """A role that is added again waits for its autoscaler while its empty LeaderWorkerSet exists (R-DS-97)."""
         after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
         lines = decided(after, lws(EXTERNAL, "decode", 4, initial=4), *both(after, 0, 0))
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 0"
@@ -104,12 +104,12 @@ class TestScalers:
         assert [line.split()[-1] for line in lines] == ["0"]
 
     def test_scaler_of_a_static_role_is_deleted(self) -> None:
-        """A scaler of a static role is deleted (R-DS-96, R-DS-99)."""
+        """The scaler of a static role is deleted (R-DS-96, R-DS-99)."""
         lines = decided(EXTERNAL, *both(EXTERNAL, 1, 4, ready=0), scalers=[scaler(1), scaler(1, name="decode")])
         assert lines == ["delete DisaggregatedSetRoleScaler split-decode"]
 
     def test_conflicting_scaler_keeps_the_groups_and_is_reported(self) -> None:
-        """A conflicting scaler keeps the groups and is reported (R-DS-74)."""
+        """With a conflicting scaler, the number of groups does not change, and the conflict is reported (R-DS-74)."""
         foreign = scaler(9, owner=disaggregatedset_object(name="other"))
         assert decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[foreign]) == ["ScalerConflict"]
 
@@ -168,14 +168,14 @@ class TestStatus:
         assert status["observedGeneration"] == 1
 
     def test_set_is_progressing_during_a_rollout(self) -> None:
-        """A set is progressing during a rollout (R-DS-94)."""
+        """During a rollout, the condition is Progressing (R-DS-94)."""
         status = status_of(SET)
         assert status is not None
         (one,) = status["conditions"]
         assert (one["type"], one["status"], one["reason"]) == ("Progressing", "True", "RolloutInProgress")
 
     def test_change_flips_both_conditions(self) -> None:
-        """The transition time of an unchanged condition is kept (R-DS-94)."""
+        """The transition time of an unchanged condition is preserved (R-DS-94)."""
         was = "2025-01-01T00:00:00Z"
         known = {"type": "Available", "status": "True", "reason": "AllRolesReady", "lastTransitionTime": was}
         status = status_of(SET | {"status": {"conditions": [known]}}, *both(SET, 4, 4, ready=3))
@@ -187,14 +187,14 @@ class TestStatus:
         assert same["conditions"][0]["lastTransitionTime"] == was
 
     def test_set_without_groups_is_available(self) -> None:
-        """A set without groups is available (R-DS-93)."""
+        """Without groups, the condition is Available (R-DS-93)."""
         paused = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         status = status_of(paused, *both(paused, 0, 0))
         assert status is not None
         assert status["conditions"][0]["type"] == "Available"
 
     def test_set_with_a_missing_scaler_is_progressing(self) -> None:
-        """A set with a missing scaler is progressing (R-DS-93)."""
+        """With a missing scaler, the condition is Progressing (R-DS-93)."""
         foreign = scaler(4, owner=disaggregatedset_object(name="other"))
         status = status_of(EXTERNAL, *both(EXTERNAL, 4, 4), scalers=[foreign])
         assert status is not None

@@ -1,4 +1,4 @@
-"""The conditions of a DisaggregatedSet (R-DS-94)."""
+"""Tests the conditions of a DisaggregatedSet (R-DS-94)."""
 
 import pytest
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""The conversion of a planner step to sizes of LeaderWorkerSets."""
+"""Tests the conversion of a planner step to LeaderWorkerSet sizes."""
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from leaderworkerset.api.disaggregatedset import Role, RoleRollingUpdate, RoleRolloutStrategy, RoleSpec
@@ -32,7 +32,7 @@ def role(name: str, replicas: int) -> Role:
 
 
 def test_next_batch_starts_when_no_revision_can_drain() -> None:
-    """Each old revision keeps its last groups, as neither role may become empty, and the rollout continues.
+    """Each old revision retains its last groups, because no role may become empty, and the rollout continues.
 
     Rule Q-4.
     """

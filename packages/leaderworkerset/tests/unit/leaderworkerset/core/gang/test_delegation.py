@@ -1,4 +1,4 @@
-"""Scheduling that is delegated to the Workload of an owner: no own Workload, PodGroups after the owner's templates."""
+"""Tests scheduling that is delegated to an owner's Workload, whose templates the PodGroups use."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def created(plan: Plan) -> list[JSONObject]:
 
 
 def test_pod_group_of_the_set_belongs_to_the_owners_workload() -> None:
-    """The PodGroup copies the template, and only the LeaderWorkerSet owns it (N-K8S-16)."""
+    """The PodGroup copies the template, and its only owner is the LeaderWorkerSet (N-K8S-16)."""
     obj = delegated(WHOLE)
 
     (made,) = created(plan_for(obj, parent()))
@@ -148,7 +148,7 @@ def test_group_needs_the_workload_until_its_pod_group_exists() -> None:
 
 
 def test_owners_workload_must_be_controlled_and_referenced() -> None:
-    """Two such Workloads are an error (N-K8S-16)."""
+    """Two such Workloads cause an error (N-K8S-16)."""
     owner = meta.controller_reference(OWNER)
     unnamed = parent() | {"spec": {}}
     orphan = parent(ownerReferences=[])

@@ -1,4 +1,4 @@
-"""The choice of a gang scheduler: by the leader at its admission, followed by its workers and the controllers."""
+"""Tests the selection of a gang scheduler at the admission of the leader, which workers and controllers follow."""
 
 from collections.abc import Collection, Mapping
 
@@ -133,7 +133,7 @@ def test_auto_selects_the_first_suitable_scheduler(served: Collection[str], sche
 
 
 def test_workers_use_the_scheduler_of_their_leader() -> None:
-    """A definition that is installed later does not change existing groups."""
+    """A CRD that is installed later does not affect existing groups."""
     before, since = Gangs(default=AUTO), Gangs(default=AUTO, served=list(PROVIDERS))
 
     alone = admit_pod(created(), before, "r1")
@@ -198,7 +198,7 @@ def test_stored_scheduler_choice_blocks_no_update() -> None:
 
 
 def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
-    """The leader owns its objects, so that they are deleted with it (N-K8S-19)."""
+    """The leader is the owner, so that its objects are deleted with it (N-K8S-19)."""
     gang, obj = Gangs(default="volcano", is_enabled=True), scheduled.lws(scheduled.REPLICA)
     leader = admit_pod(scheduled.leader(obj), gang, "r1")
     live = LiveGroup(obj=obj, leader=leader, now=builders.NOW)
@@ -215,7 +215,7 @@ def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
     [("volcano", "volcano"), ("kubernetes", "kubernetes"), ("native", "kubernetes"), (AUTO, "kubernetes")],
 )
 def test_scheduling_is_supported_by_its_providers_only(default: str, follower: str) -> None:
-    """`kubernetes` does nothing for other LeaderWorkerSets (N-K8S-1, N-K8S-2)."""
+    """`kubernetes` has no effect for other LeaderWorkerSets (N-K8S-1, N-K8S-2)."""
     gang = Gangs(default=default, is_enabled=True)
 
     assert gang.support.provider == follower
@@ -335,7 +335,7 @@ def test_choice_uses_kinds_of_its_provider_and_auto_all_kinds() -> None:
 
 
 def test_built_in_gate_is_selected_by_name_only() -> None:
-    """The controller of the gate watches all pods of the cluster, so `auto` does not select it."""
+    """The gate controller watches all pods in the cluster, so `auto` does not select it."""
     auto, built_in = Gangs(default=AUTO, served=list(PROVIDERS)), Gangs(default="built-in")
     chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "built-in"}})
 

@@ -1,4 +1,4 @@
-"""The gated groups that start, their order, and the resulting writes."""
+"""Tests which gated groups start, their order, and the writes."""
 
 from collections.abc import Sequence
 
@@ -115,7 +115,7 @@ def test_terminating_pod_is_not_a_member() -> None:
 
 
 def test_space_of_pending_pods_is_reserved() -> None:
-    """The gates of these pods are open, or they had none: the scheduler may bind them at any moment."""
+    """These pods have an open gate or none, so the scheduler may bind them at any time."""
     others = [member("x", index, gates=()) for index in range(3)]
 
     assert decide(group("a"), unbound=others) == Plan()
@@ -148,7 +148,7 @@ def test_higher_priority_precedes_age() -> None:
 
 
 def test_recreated_pod_of_a_started_group_comes_first() -> None:
-    """A manager may also have died between the gates of one group."""
+    """A manager may also have died while it opened the gates of one group."""
     begun = [member("b", 0, size=2, created=9, gates=()), member("b", 1, size=2, created=9)]
     begun[0]["spec"]["nodeName"] = "n"
     waiting = group("a", 3)

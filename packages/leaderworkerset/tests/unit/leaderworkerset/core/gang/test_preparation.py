@@ -53,7 +53,7 @@ def condition(plan: Plan) -> JSONObject | None:
 
 
 def pod_group(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Return the new PodGroup of the whole set."""
+    """Return the new PodGroup for the LeaderWorkerSet."""
     (made,) = created(plan_for(obj, scheduled.workload_of(obj), **fields)).values()
     return scheduled.stored(made)
 
@@ -119,7 +119,7 @@ def test_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObj
 
 
 def test_workload_has_the_priority_of_the_pods() -> None:
-    """A Workload has the priority of the pods (N-K8S-15)."""
+    """The Workload has the pod priority (N-K8S-15)."""
     worker = builders.pod_template()
     worker["spec"]["priorityClassName"] = "high"
 
@@ -129,7 +129,7 @@ def test_workload_has_the_priority_of_the_pods() -> None:
 
 
 def test_leaders_are_annotated_with_level_and_workload() -> None:
-    """The label is the only change of the template, and sets without the field have none (N-K8S-2, N-AT-18)."""
+    """The label is the only change to the template. Without the field, there is none (N-K8S-2, N-AT-18)."""
 
     def annotations(obj: JSONObject) -> JSONObject:
         (apply,) = (one for one in plan_for(obj).actions if isinstance(one, Apply))
@@ -151,7 +151,7 @@ def test_correct_workload_is_not_written(identity: str) -> None:
 
 
 def test_minimum_of_a_template_follows_the_size() -> None:
-    """The minimum of a template follows the size (N-K8S-7, N-K8S-8)."""
+    """The minimum in a template equals the size (N-K8S-7, N-K8S-8)."""
     workload = scheduled.workload_of(scheduled.lws(ROLES, size=3))
 
     (patch,) = writes(plan_for(scheduled.lws(ROLES, size=5), workload))
@@ -162,7 +162,7 @@ def test_minimum_of_a_template_follows_the_size() -> None:
 
 
 def test_set_level_has_one_pod_group() -> None:
-    """The set level has one PodGroup (N-K8S-4, N-K8S-8a)."""
+    """The LeaderWorkerSet level has one PodGroup (N-K8S-4, N-K8S-8a)."""
     obj = scheduled.lws(WHOLE | {"disruptionMode": {"all": {}}}, replicas=2, size=3)
     workload = scheduled.workload_of(obj)
 
@@ -189,7 +189,7 @@ def test_set_level_has_one_pod_group() -> None:
 
 @pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
 def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject) -> None:
-    """The PodGroup is created again with the first group (N-K8S-8)."""
+    """The PodGroup is recreated with the first group (N-K8S-8)."""
     obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
     workload, made = scheduled.workload_of(none), pod_group(obj)
     policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
@@ -219,7 +219,7 @@ def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject
 def test_minimum_of_the_set_is_limited_to_possible_pods(
     replicas: int, size: int, sizes: Sequence[int], minimum: int
 ) -> None:
-    """During a rollout to another size, old groups keep their number of pods (N-AT-10, N-K8S-8)."""
+    """During a rollout to another size, old groups retain their number of pods (N-AT-10, N-K8S-8)."""
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=replicas, size=size)
 
@@ -231,7 +231,7 @@ def test_minimum_of_the_set_is_limited_to_possible_pods(
 
 
 def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
-    """Old leaders stay gated, and a Deployment without budget keeps them until the new group is ready.
+    """Old leaders keep their gate. A Deployment without budget retains them until the new group is ready.
 
     Rules N-AT-10, N-AT-22.
     """
@@ -336,7 +336,7 @@ OTHER_TEMPLATE = [{"name": "lws", "schedulingPolicy": {"basic": {}}}]
 def test_immutable_drift_is_reported_before_leaders_change(
     objects: list[JSONObject], reason: str, message: str
 ) -> None:
-    """The plan has a condition, an event, and an error that causes a retry (N-K8S-9, N-K8S-10)."""
+    """The plan contains a condition, an event, and an error that causes a retry (N-K8S-9, N-K8S-10)."""
     plan = plan_for(OBJ, *objects)
 
     assert plan.error == message

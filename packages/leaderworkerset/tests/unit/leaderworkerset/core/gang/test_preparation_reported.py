@@ -31,7 +31,7 @@ def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JS
 
 
 def test_condition_is_true_when_everything_exists() -> None:
-    """The condition is true when everything exists (N-ST-14, N-API-5)."""
+    """The condition is True when all objects exist (N-ST-14, N-API-5)."""
     whole, replica = (scheduled.lws(one, spec={"groupIdentity": "Hash"}) for one in (WHOLE, REPLICA))
     workload, made = scheduled.workload_of(whole), pod_group(whole)
 
@@ -61,7 +61,7 @@ def test_unchanged_condition_keeps_its_time() -> None:
 
 
 def test_rejected_scheduling_object_is_reported_once() -> None:
-    """The rejection is reported once, although the write is repeated (N-K8S-10)."""
+    """The rejection is reported once, although the write is retried (N-K8S-10)."""
     (refused,) = (one for one in plan_for(OBJ).actions if isinstance(one, Finally))
 
     (patch,) = refused.on_failure
@@ -76,7 +76,7 @@ def test_rejected_scheduling_object_is_reported_once() -> None:
 
 
 def test_workloads_of_the_native_provider_are_not_deleted() -> None:
-    """Workloads belong to sets without the field, but a stored object may be older than the support of the field."""
+    """Workloads belong to LeaderWorkerSets without the field, but a stored object may be older than the field."""
     older = scheduled.stored(WORKLOAD, name="web-rev-2", labels={labels.TEMPLATE_REVISION_HASH: builders.key_of(OBJ)})
 
     assert created(plan_for(OBJ, older)).keys() == {f"Workload {NAME}"}

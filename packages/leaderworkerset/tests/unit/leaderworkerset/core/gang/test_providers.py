@@ -1,4 +1,4 @@
-"""The objects for each gang scheduler as values, and the links of pods to them."""
+"""Tests the objects for each gang scheduler, and the references from pods."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ LABELS = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.TEMPLATE_REVISION_
 
 
 def test_volcano_pod_group_equals_the_contract() -> None:
-    """The PodGroup of Volcano equals the contract (R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112)."""
+    """The Volcano PodGroup equals the contract (R-GANG-4, R-GANG-5, R-KQ-111, R-KQ-112)."""
     annotations = {"volcano.sh/task": "a", "scheduling.volcano.sh/queue-name": "q", "other": "b"}
 
     made = VOLCANO.build(group_of(lws_of(annotations=annotations)), "web-0-rev")
@@ -84,7 +84,7 @@ def test_volcano_minimum_and_resources_cover_existing_pods(
 
 
 def test_leader_template_counts_with_its_own_requests() -> None:
-    """A leader template counts with its own requests (R-GANG-5)."""
+    """A leader template counts with its requests (R-GANG-5)."""
     lws = builders.leaderworkerset_object(
         size=3, template={"leaderTemplate": requesting("2"), "workerTemplate": requesting("500m")}
     )
@@ -100,7 +100,7 @@ def test_older_group_has_the_minimum_of_its_revision() -> None:
 
 
 def test_coscheduling_pod_group_equals_the_contract() -> None:
-    """The PodGroup of coscheduling equals the contract (R-KQ-120)."""
+    """The coscheduling PodGroup equals the contract (R-KQ-120)."""
     assert COSCHEDULING.build(group_of(lws_of()), "web-0-a") == {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
@@ -110,7 +110,7 @@ def test_coscheduling_pod_group_equals_the_contract() -> None:
 
 
 def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
-    """The minimum of coscheduling is one when workers wait (R-KQ-121)."""
+    """The coscheduling minimum is one if workers wait (R-KQ-121)."""
     assert COSCHEDULING.build(group_of(lws_of(3, "LeaderReady")), "g")["spec"] == {"minMember": 1}
 
 
@@ -186,7 +186,7 @@ def test_pods_reference_their_group(provider: Provider, link: JSONObject) -> Non
 
 
 def test_link_of_the_user_is_kept() -> None:
-    """Volcano's annotation is always ours, as in the Go controller (R-KQ-148, R-GANG-2)."""
+    """The manager always sets Volcano's annotation, as the Go controller does (R-KQ-148, R-GANG-2)."""
     linked = [COSCHEDULING.link({}, "users"), NATIVE.link({}, "users"), VOLCANO.link({}, "users")]
 
     taken = [one.is_taken(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]

@@ -1,4 +1,4 @@
-"""PodGroups of replicas and roles: links by admission, objects of a group, and obstacles."""
+"""Tests the PodGroups of replicas and roles: references, group objects, and obstacles."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def hash_leader(**fields: Any) -> JSONObject:
 
 
 def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
-    """Each admission gives another incarnation.
+    """Each admission results in another incarnation.
 
     A second admission of one pod changes nothing (N-ADM-8, N-ADM-9, N-AT-12).
     """
@@ -68,7 +68,7 @@ def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
     ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
 )
 def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
-    """The PodGroup of these leaders is shared, or already has a random name (N-ADM-9, N-K8S-5)."""
+    """The PodGroup of these leaders is shared, or has a random name (N-ADM-9, N-K8S-5)."""
     leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
 
     assert meta.annotations(leader)[labels.WORKLOAD_NAME] == name
@@ -94,7 +94,7 @@ def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: lis
 
 
 def test_pod_of_an_earlier_version_names_no_workload() -> None:
-    """The PodGroup has the name of the LeaderWorkerSet, and the value of that version for replicas (N-ADM-8)."""
+    """The PodGroup has the LeaderWorkerSet name, and the value for replicas in that version (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
     worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}
@@ -147,7 +147,7 @@ def test_existing_pod_groups_are_not_changed() -> None:
 
 
 def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
-    """A leader that was created before the field was supported is unchanged (N-K8S-11)."""
+    """A leader that is older than the field is not changed (N-K8S-11)."""
     whole = scheduled.lws(WHOLE)
     unlinked = builders.leader_pod(OBJ, ready=False)
 
@@ -156,7 +156,7 @@ def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
 
 
 def test_group_of_an_older_revision_keeps_its_size() -> None:
-    """The PodGroup of the group is created and compared by its own revision (N-AT-25, N-K8S-8)."""
+    """The PodGroup of the group is created and compared with its own revision (N-AT-25, N-K8S-8)."""
     old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
     leader = scheduled.leader(old)
     revisions = [builders.revision(old), builders.revision(new, number=2)]
@@ -220,7 +220,7 @@ def test_missing_prerequisite_is_an_error(leader: JSONObject, objects: list[JSON
 
 
 def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
-    """An immutable drift of a PodGroup is an error (N-K8S-9)."""
+    """Drift in an immutable PodGroup field is an error (N-K8S-9)."""
     (made,) = created(plan_for())
     drifted = scheduled.stored(made | {"spec": made["spec"] | {"disruptionMode": {"all": {}}}})
 
@@ -232,7 +232,7 @@ def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
 
 
 def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
-    """A PodGroup of another owner is reported and retried (N-K8S-14)."""
+    """A PodGroup with another owner is reported and retried (N-K8S-14)."""
     (made,) = created(plan_for())
 
     plan = plan_for(OBJ, LEADER, WORKLOAD, other(made))
@@ -251,7 +251,7 @@ def deleted(plan: Plan) -> list[str]:
 
 @pytest.mark.parametrize("leader", [LEADER, opened(LEADER)], ids=["gated", "open"])
 def test_group_without_workers_is_recreated_with_its_pod_group(leader: JSONObject) -> None:
-    """Kubernetes keeps a PodGroup that a pod names (N-117-2), so waiting would not end."""
+    """Kubernetes does not delete a PodGroup while a pod refers to it (N-117-2), so waiting would never finish."""
     (made,) = created(plan_for())
 
     assert deleted(plan_for(OBJ, leader, WORKLOAD, scheduled.stored(made, **ENDS))) == ["web-0"]
@@ -272,7 +272,7 @@ def test_group_with_workers_keeps_a_terminating_pod_group() -> None:
 
 
 def test_rejected_pod_group_is_reported() -> None:
-    """The plan ends there, so the gate stays closed (N-K8S-10, R-GANG-7).
+    """The plan stops there, so the gate remains closed (N-K8S-10, R-GANG-7).
 
     A PodGroup that already belongs to the group is not an error.
     """
@@ -291,7 +291,7 @@ def linked(worker: JSONObject, name: str) -> JSONObject:
     [("theirs", "", True), ("", "", True), ("theirs", "n1", False), ("own", "", False)],
 )
 def test_group_with_workers_in_another_pod_group_is_recreated(link: str, node: str, is_recreated: bool) -> None:
-    """A worker with a node prevents the change (N-K8S-17)."""
+    """A scheduled worker prevents the change (N-K8S-17)."""
     leader = opened(LEADER)
     (made,) = created(plan_for(OBJ, leader))
     worker = linked(builders.worker_pod(leader, node=node), link_of(leader) if link == "own" else link)
@@ -326,7 +326,7 @@ def test_earlier_workers_do_not_end_the_leader_of_their_name() -> None:
 
 
 def test_leader_of_an_earlier_set_gets_no_pod_group() -> None:
-    """The leader's PodGroup has the name of another Workload.
+    """The leader's PodGroup refers to another Workload.
 
     A new PodGroup, which no pod names, would be deleted as unused again and again.
     """
@@ -342,7 +342,7 @@ def events(plan: Plan) -> list[Event]:
 
 
 def test_ordinal_leader_waits_for_the_previous_group() -> None:
-    """The wait is reported once, and other gates stay (N-GATE-10, N-AT-12)."""
+    """The wait is reported once, and other gates remain (N-GATE-10, N-AT-12)."""
     gates = [{"name": "other"}, *LEADER["spec"]["schedulingGates"]]
     leader = LEADER | {"spec": LEADER["spec"] | {"schedulingGates": gates}}
     earlier = builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w", deleting=True)
@@ -365,7 +365,7 @@ def test_ordinal_leader_waits_for_the_previous_group() -> None:
 
 
 def test_gate_of_a_random_key_is_not_opened_for_one_group() -> None:
-    """All gates of a LeaderWorkerSet are decided together (docs/adr/0017)."""
+    """All gates of a LeaderWorkerSet are evaluated together (docs/adr/0017)."""
     leader = hash_leader()
 
     assert [type(one) for one in plan_for(HASH, leader).actions] == [Create]

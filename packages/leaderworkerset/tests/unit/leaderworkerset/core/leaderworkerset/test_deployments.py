@@ -1,4 +1,4 @@
-"""The Deployment of leaders with random keys, and the status that follows from it."""
+"""Tests the Deployment of leaders with random keys, and the resulting status."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
-    """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
+    """Return the live Deployment of a LeaderWorkerSet. By default, all leaders are ready and updated."""
     desired = deploymentleaders.build(
         lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"]
     )
@@ -37,7 +37,7 @@ def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -
 
 
 def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return the observation of a set whose leaders, given by letters, have the Deployment's revision."""
+    """Return an observation in which the leaders, given as letters, have the Deployment's revision."""
     key = "" if live is None else groupname.revision(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
@@ -53,7 +53,7 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
 
 
 def conditions(plan: Plan) -> dict[str, str]:
-    """Return the conditions that a plan writes; `Degraded` only if it is True."""
+    """Return the conditions in a plan. `Degraded` is included only if it is True."""
     (written,) = [action for action in plan.actions if isinstance(action, PutStatus)]
     found = {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
     assert [*found][-1] == "Degraded"
@@ -61,7 +61,7 @@ def conditions(plan: Plan) -> dict[str, str]:
 
 
 def test_deployment_has_the_expected_fields() -> None:
-    """Surge and unavailability are copied, and groups with workers get a readiness gate (section 5.2)."""
+    """Surge and unavailability are copied, and groups with workers have a readiness gate (section 5.2)."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
     built = deploymentleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
@@ -95,7 +95,7 @@ def test_leaders_without_workers_have_no_readiness_gate() -> None:
 
 
 def test_new_set_gets_revision_deployment_and_service() -> None:
-    """A new set gets revision, Deployment and service (N-HASH-1, N-HASH-2)."""
+    """A new LeaderWorkerSet has a revision, a Deployment and a Service (N-HASH-1, N-HASH-2)."""
     plan = reconcile(observe(LWS, None, "", revisions=(), service=NO_SERVICE), builders.NOW)
 
     assert [type(action) for action in plan.actions] == [Create, Apply, Create]
@@ -119,7 +119,7 @@ def test_reconcile_writes_nothing_at_rest() -> None:
 
 
 def test_terminating_deployment_is_awaited() -> None:
-    """A terminating deployment is awaited (N-HASH-1)."""
+    """The manager waits for a terminating Deployment (N-HASH-1)."""
     live = deployment()
     going = live | {"metadata": live["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 
@@ -127,7 +127,7 @@ def test_terminating_deployment_is_awaited() -> None:
 
 
 def test_deleted_set_is_not_reconciled() -> None:
-    """The gated leaders of the set stay behind their gates (N-GATE-6)."""
+    """The gates of the LeaderWorkerSet's leaders remain closed (N-GATE-6)."""
     going = LWS | {"metadata": LWS["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
     gated = GatedLeaders(leaders=[builders.hash_leader(LWS, "d", gated=True)])
 
@@ -135,7 +135,7 @@ def test_deleted_set_is_not_reconciled() -> None:
 
 
 def test_update_continues_until_the_deployment_is_observed() -> None:
-    """Both revisions are kept until all groups have the new one and are ready (N-AT-1)."""
+    """Both revisions exist until all groups have the new one and are ready (N-AT-1)."""
     both = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     old = deployment()
 
@@ -164,7 +164,7 @@ def test_update_continues_until_the_deployment_is_observed() -> None:
 def test_conditions_follow_from_the_groups(
     counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
 ) -> None:
-    """A group that fails later does not start an update; an update lasts until all leaders have its revision.
+    """A group that fails later does not start an update. An update lasts until all leaders have its revision.
 
     Rules N-AT-7, N-ST-11.
     """
@@ -176,7 +176,7 @@ def test_conditions_follow_from_the_groups(
 
 
 def test_set_without_groups_is_available() -> None:
-    """A set without groups is available (N-ST-2)."""
+    """Without groups, the condition is Available (N-ST-2)."""
     empty = builders.hash_object(replicas=0)
 
     assert conditions(reconcile(observe(empty, deployment(empty), ""), builders.NOW)) == {"Available": "True"}
@@ -327,7 +327,7 @@ def applied_size(observed: ObservedLeaderWorkerSet) -> int:
 def test_exhausted_groups_set_the_degraded_condition(
     counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
 ) -> None:
-    """Exhausted groups set the Degraded condition (N-ST-4 to N-ST-6, N-ST-11, N-ST-12)."""
+    """Exhausted groups set the condition Degraded (N-ST-4 to N-ST-6, N-ST-11, N-ST-12)."""
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
     observed = observe(LWS, deployment(**counts), leaders, revisions=known)
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}

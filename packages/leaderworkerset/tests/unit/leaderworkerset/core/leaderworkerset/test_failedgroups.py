@@ -1,4 +1,4 @@
-"""The remains of failed groups: evidence, counts, records."""
+"""Tests what remains of failed groups: evidence, counts, and records."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ KEY = builders.key_of(LWS)
 
 
 def kept(pod: JSONObject, **annotations: str) -> JSONObject:
-    """Return a pod that is kept as evidence."""
+    """Return a pod that is preserved as evidence."""
     added = {labels.PREFIX + name: text for name, text in annotations.items()}
     own = {"finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP], "deletionTimestamp": "2026-03-01T12:00:00Z"}
     return pod | {"metadata": pod["metadata"] | own | {"annotations": meta.annotations(pod) | added}}
@@ -91,7 +91,7 @@ def names(actions: Sequence[Action]) -> list[str]:
 
 
 def test_exhausted_group_is_kept() -> None:
-    """The annotation has another value, and the StatefulSet may be missing for a while (N-RB-5, N-RB-6)."""
+    """The annotation has another value, and the StatefulSet may be temporarily missing (N-RB-5, N-RB-6)."""
     assert sort_out(evidence(recover="yes"), living=statefulset()) == ([], set())
     assert sort_out(evidence()) == ([], set())
 
@@ -136,7 +136,7 @@ def record_of(leader: JSONObject) -> JSONObject:
     ids=["kept", "scaled away", "below the partition", "rolled", "without revision", "of another StatefulSet"],
 )
 def test_evidence_is_deleted_when_its_group_would_be(living: JSONObject, stays: bool) -> None:
-    """The count of the group is kept for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
+    """The group's count is preserved for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
     assert sort_out(evidence(), living=living) == ([] if stays else ["web-1-1", "web-1"], set())
 
 
@@ -147,7 +147,7 @@ def test_group_without_a_number_is_never_scaled_down() -> None:
 
 
 def test_workers_without_an_exhausted_leader_are_released() -> None:
-    """If a user removed the finalizer of the leader, its workers are not kept as evidence."""
+    """If a user removed the leader's finalizer, its workers are not preserved as evidence."""
     _, worker = evidence()
     unmarked = kept(builders.leader_pod(LWS, 2))
 
@@ -192,7 +192,7 @@ def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: l
 
 
 def test_evidence_of_an_older_template_or_set_is_deleted() -> None:
-    """Evidence of an older template or set is deleted (N-RB-6)."""
+    """Evidence of an older template or LeaderWorkerSet is deleted (N-RB-6)."""
     pods = [exhausted(keyed("a")), exhausted(keyed("b", key="old"))]
     obj = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:00Z"}}
     later = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:59Z"}}
@@ -211,7 +211,7 @@ def kept_counts(
     groups: Sequence[JSONObject] = (),
     admitted: Sequence[JSONObject] = (),
 ) -> dict[str, int]:
-    """Return the remaining counts; a key is a revision, a slash and an index or a letter."""
+    """Return the remaining counts. A key is a revision, a slash, and an index or a letter."""
     keys = {}
     for text, count in counts.items():
         revision, _, group = text.partition("/")
@@ -221,7 +221,7 @@ def kept_counts(
 
 
 def test_ordinal_counts_are_deleted_with_their_groups() -> None:
-    """Surge groups keep their counts (N-RB-11)."""
+    """Surge groups retain their counts (N-RB-11)."""
     counts = {"k/0": 1, "k/2": 1, "k/3": 1, "old/4": 2}
 
     assert kept_counts(counts) == {"k/0": 1, "k/2": 1}
@@ -231,7 +231,7 @@ def test_ordinal_counts_are_deleted_with_their_groups() -> None:
 
 
 def test_admitted_leader_takes_the_highest_count() -> None:
-    """The count is the highest one of its revision without a leader; of equal counts that with the smaller key (N-RB-13)."""
+    """The count is the highest one of its revision without a leader, or the one with the smaller key (N-RB-13)."""
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 
@@ -241,7 +241,7 @@ def test_admitted_leader_takes_the_highest_count() -> None:
 
 
 def test_leader_with_a_count_takes_no_other() -> None:
-    """A leader with a count takes no other count (N-RB-13)."""
+    """A leader with a count does not receive another count (N-RB-13)."""
     new = keyed("x", gated=True)
     counts = {f"{KEY}/a": 2, f"{KEY}/x": 1}
 
@@ -249,7 +249,7 @@ def test_leader_with_a_count_takes_no_other() -> None:
 
 
 def test_waiting_counts_are_limited_to_the_places() -> None:
-    """The highest counts wait. An exhausted group occupies a place and keeps its own (N-RB-14, N-RB-15)."""
+    """The highest counts wait. An exhausted group uses a slot and retains its count (N-RB-14, N-RB-15)."""
     gone = {f"{KEY}/a": 1, f"{KEY}/b": 3}
     counts = gone | {f"{KEY}/e": 5}
     groups = [keyed("c"), exhausted(keyed("e"))]
@@ -274,7 +274,7 @@ def observe(obj: JSONObject | None, living: JSONObject | None = None, **fields: 
     ids=["gone", "deleted", "leaders deleted"],
 )
 def test_deletion_releases_all_evidence(obj: JSONObject | None, living: JSONObject | None, again: float | None) -> None:
-    """A deletion has precedence over every reason to keep evidence (N-RB-5)."""
+    """A deletion takes precedence over all reasons to preserve evidence (N-RB-5)."""
     plan = reconcile(observe(obj, living, evidence=evidence()), builders.NOW)
 
     assert names(plan.actions) == ["web-1-1", "web-1"]
@@ -286,7 +286,7 @@ def counted(text: str) -> JSONObject:
 
 
 def test_recovered_group_is_released_after_its_count_is_cleared() -> None:
-    """The next manager completes the work of a manager that died in between (N-RB-5)."""
+    """The next manager completes an interrupted operation (N-RB-5)."""
     pods = evidence(recover="true")
 
     first = reconcile(observe(counted(f'{{"{KEY}/1":2}}'), statefulset(), evidence=pods), builders.NOW)
@@ -323,7 +323,7 @@ def test_unreadable_counts_are_an_error() -> None:
 
 
 def test_leader_is_admitted_after_it_has_its_count() -> None:
-    """A leader is admitted after it has its count (N-RB-13)."""
+    """A leader is admitted after it has received its count (N-RB-13)."""
     text = f'{{"{builders.key_of(HASH)}/{"a" * 40}":2}}'
     obj = HASH | {"metadata": HASH["metadata"] | {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     new = builders.hash_leader(HASH, "x", gated=True)

@@ -1,4 +1,4 @@
-"""The leaders with random keys that may be scheduled while other groups still terminate."""
+"""Tests which leaders with random keys may be scheduled while other groups still terminate."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -21,7 +21,7 @@ KEY = builders.key_of(LWS)
 
 
 class Outcome:
-    """The result of a decision, by the letters of leaders: the admitted leaders, the waiting leaders, and the notes."""
+    """A decision by leader letters: the admitted leaders, the waiting leaders, and the notes."""
 
     def __init__(self, patches: Sequence[Patch], surplus: Mapping[str, bool]) -> None:
         self.patches = {patch.key.name[-1]: patch for patch in patches}
@@ -44,7 +44,7 @@ def decide(
     old: str = "",
     exhausted: str = "",
 ) -> Outcome:
-    """Decide with ready groups by letters: the `old` ones have an earlier revision, and exhausted ones terminate."""
+    """Decide with ready groups by letter. The `old` ones have an earlier revision, and exhausted ones terminate."""
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     leaders = [builders.hash_leader(lws, letter, annotations=mark, deleting=True) for letter in exhausted]
     leaders += [builders.hash_leader(lws, letter) for letter in live]
@@ -65,7 +65,7 @@ def waiting(letter: str, replaces: str = "", lws: JSONObject = LWS, **fields: An
 
 
 def test_first_leaders_are_admitted_immediately() -> None:
-    """Gate and deletion cost change in one patch, which keeps other gates (N-GATE-3, N-GATE-5)."""
+    """One patch changes gate and deletion cost, and preserves other gates (N-GATE-3, N-GATE-5)."""
     others = waiting("d")
     others["spec"]["schedulingGates"].append({"name": "other"})
 
@@ -118,7 +118,7 @@ def test_single_leader_does_not_wait_for_unrelated_groups() -> None:
 
 
 def test_groups_that_were_scaled_down_delay_no_leader() -> None:
-    """The groups are known while no leader is missing, and found later by the names on leaders (N-AT-5)."""
+    """The groups are found from the leaders, or later from the names in leaders (N-AT-5)."""
     small = builders.hash_object(replicas=2)
     ending = {"one": "~", "two": "~"}
 
@@ -159,7 +159,7 @@ def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
 
 
 def test_leader_of_an_older_revision_is_never_admitted() -> None:
-    """A leader of an older revision is never admitted (N-AT-22, N-HASH-7)."""
+    """A leader with an older revision is never admitted (N-AT-22, N-HASH-7)."""
     found = decide(old="ab", gated=[waiting("x", key="old"), waiting("y")])
 
     assert found.ahead == "y"
@@ -213,7 +213,7 @@ def test_exhausted_group_keeps_its_place() -> None:
 
 
 def test_other_groups_are_replaced_next_to_an_exhausted_one() -> None:
-    """The terminating group is awaited, the exhausted one is not (N-GATE-7)."""
+    """The manager waits for the terminating group, and not for the exhausted one (N-GATE-7)."""
     both = [waiting("x"), waiting("y")]
 
     while_it_ends = decide(live="ab", gated=both, ending=ends("ec"), exhausted="e")

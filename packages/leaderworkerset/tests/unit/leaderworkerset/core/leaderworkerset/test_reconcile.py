@@ -90,7 +90,7 @@ def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorke
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return the observation with other fields; the manager applied its StatefulSet."""
+    """Return the observation with other fields. The manager applied its StatefulSet."""
     names = ("leaderworkerset", "leader_workload", "revisions", "service", "groups", "known")
     found = {name: getattr(observed, name) for name in names} | fields
     if fields.get("leader_workload"):
@@ -201,12 +201,12 @@ def test_reconcile_writes_nothing_at_rest() -> None:
     "obj", [None, builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})]
 )
 def test_missing_or_terminating_set_is_not_reconciled(obj: dict[str, Any] | None) -> None:
-    """A missing or terminating set is not reconciled (Contract 2.1 step 1)."""
+    """A missing or terminating LeaderWorkerSet is not reconciled (contract 2.1 step 1)."""
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW) == Plan()
 
 
 def test_terminating_leader_statefulset_is_awaited() -> None:
-    """A terminating leader StatefulSet is awaited (R-LSTS-6)."""
+    """The manager waits for a terminating leader StatefulSet (R-LSTS-6)."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=going), builders.NOW)
@@ -215,7 +215,7 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
 
 
 def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
-    """If a set is deleted and recreated quickly, the revision of the old spec is not adopted (R-LSTS-4)."""
+    """After a quick deletion and recreation, the revision of the old spec is not adopted (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=old), builders.NOW)
@@ -283,7 +283,7 @@ def test_inherited_key_is_recorded_without_a_rollout() -> None:
 
 
 def test_status_is_written_on_the_observed_object() -> None:
-    """The status is written on the observed object (R-STAT-1, R-STAT-3, R-STAT-10)."""
+    """The status write is based on the observed object (R-STAT-1, R-STAT-3, R-STAT-10)."""
     observed = replace(at_rest(), leaderworkerset=LWS)
 
     assert reconcile(observed, builders.NOW) == Plan(
@@ -353,7 +353,7 @@ def test_null_fields_count_as_absent() -> None:
 
 
 def test_invalid_leader_index_prevents_only_the_status() -> None:
-    """An invalid leader index prevents only the status (R-STAT-5)."""
+    """An invalid leader index prevents only the status write (R-STAT-5)."""
     stray = groupstate.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
     observed = replace(at_rest(), leader_workload=live(LWS, replicas=1), groups=builders.by_leader([stray]))
 
@@ -427,7 +427,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
-    """The Go controller leaves the status empty or old, with `Available` True (R-STAT-2, docs/adr/0030)."""
+    """The Go controller does not update the status, and `Available` remains True (R-STAT-2, docs/adr/0030)."""
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
     new = held.object["status"]
@@ -440,14 +440,14 @@ def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedL
 
 
 def test_conflicting_service_makes_a_set_unavailable() -> None:
-    """The names of the groups do not resolve (docs/adr/0030)."""
+    """The group names do not resolve (docs/adr/0030)."""
     plan = reconcile(replace(at_rest(), service=HeadlessService(is_settled=True, conflict="taken")), builders.NOW)
     (status,) = [one.object["status"] for one in plan.actions if isinstance(one, PutStatus)]
     assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Progressing"}
 
 
 def test_orphans_of_an_earlier_set_are_adopted() -> None:
-    """The set was deleted with `--cascade=orphan`, and created again with the same name."""
+    """The LeaderWorkerSet was deleted with `--cascade=orphan`, and recreated with the same name."""
     service = services.build_shared(LWS)
     orphans = [
         one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))

@@ -1,4 +1,4 @@
-"""The writes of a decision during a rollout, the end of old revisions, and the events about both."""
+"""Tests the writes during a rollout, the deletion of old revisions, and both kinds of events."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 
 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
-    """The Go controller says "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
+    """The Go controller reports "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
     observed = replace(at_rest(obj), leader_workload=live(obj, partition=0))
 
@@ -73,7 +73,7 @@ def test_differs_from_upstream_raised_partition_has_no_event() -> None:
 
 
 def test_unchanged_partition_reports_no_groups() -> None:
-    """An unchanged partition reports no groups (R-LSTS-7)."""
+    """For an unchanged partition, no groups are reported (R-LSTS-7)."""
     grown = builders.leaderworkerset_object(replicas=3)
 
     apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
@@ -151,7 +151,7 @@ def guarded(seen: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_outdated_revisions_are_kept_below_a_partition() -> None:
-    """Outdated revisions are kept below a partition (R-STAT-17)."""
+    """Below a partition, outdated revisions are preserved (R-STAT-17)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 1})
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     observed = replace(at_rest(obj), leader_workload=live(obj, partition=1))
@@ -188,7 +188,7 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
 
 @pytest.mark.parametrize("has_service", [True, False])
 def test_status_is_written_before_leaders_are_deleted(has_service: bool) -> None:
-    """Deletions of many leaders take long, and are made although the status is rejected (R-STAT-3)."""
+    """Deletions of many leaders need time, and are performed although the status is rejected (R-STAT-3)."""
     observed = rolling(ready_groups(LWS, 4, key="older"))
     obj = observed.leaderworkerset or {}
     behind = replace(observed, leaderworkerset=obj | {"status": {}}, service=HeadlessService(is_settled=has_service))
@@ -238,7 +238,7 @@ def test_first_step_of_an_update_needs_known_leaders(held: int, expected: set[Re
 
 
 def test_no_leader_is_deleted_when_the_partition_moves() -> None:
-    """The StatefulSet controller has not observed the new partition then (R-ARC-4)."""
+    """The StatefulSet controller has not observed the new partition at that time (R-ARC-4)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]

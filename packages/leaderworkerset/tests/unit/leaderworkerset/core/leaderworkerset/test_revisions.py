@@ -1,4 +1,4 @@
-"""Revisions: their exact bytes, their names, and the current revision of a LeaderWorkerSet."""
+"""Tests revisions: their exact bytes, their names, and the current revision of a LeaderWorkerSet."""
 
 import json
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_revisions_of_others_are_ignored() -> None:
 
 
 def test_new_set_gets_its_first_revision() -> None:
-    """A new set gets its first revision (R-REV-10)."""
+    """A new LeaderWorkerSet receives its first revision (R-REV-10)."""
     data = revisions.build_data(LWS)
 
     resolution = revisions.resolve(LWS, None, [])
@@ -101,7 +101,7 @@ def test_new_set_gets_its_first_revision() -> None:
 
 
 def test_statefulset_names_the_current_revision() -> None:
-    """A StatefulSet names the current revision (R-REV-10)."""
+    """A StatefulSet contains the name of the current revision (R-REV-10)."""
     assert revisions.resolve(LWS, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
 
 
@@ -115,7 +115,7 @@ def test_highest_revision_of_equal_keys_is_used() -> None:
 
 
 def test_key_of_an_older_controller_is_kept() -> None:
-    """The adoption replaces no pod, and the name uses the content's hash (R-REV-10)."""
+    """The adoption does not replace a pod, and the name contains the hash of the content (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
@@ -123,14 +123,14 @@ def test_key_of_an_older_controller_is_kept() -> None:
 
 
 def test_statefulset_without_a_key_gets_the_content_hash() -> None:
-    """A StatefulSet without a key gets the content hash (R-REV-10)."""
+    """A StatefulSet without a key receives the hash of the content (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset(None), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == (KEY, False, False)
 
 
 def test_edited_template_gets_a_new_revision() -> None:
-    """An edited template gets a new revision (R-REV-11)."""
+    """For an edited template, a revision is created (R-REV-11)."""
     resolution = revisions.resolve(EDITED, leader_statefulset(KEY), [builders.revision(LWS)])
 
     data = revisions.build_data(EDITED)
@@ -176,7 +176,7 @@ def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
 
 
 def test_equivalent_stored_bytes_create_no_revision() -> None:
-    """The data of an older controller is an example (R-REV-12, R-REV-13)."""
+    """For example, data from an older controller (R-REV-12, R-REV-13)."""
     stored = builders.revision(LWS)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
@@ -220,7 +220,7 @@ def test_unreadable_data_differs(data: object) -> None:
 
 
 def test_data_with_invalid_types_differs() -> None:
-    """The error shows only when the data is decoded into Go's types (R-REV-11)."""
+    """The error occurs only when the data is decoded into Go types (R-REV-11)."""
     stored = builders.revision(EDITED)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     broken = {"spec": {"leaderWorkerTemplate": template | {"volumeClaimTemplates": "none"}}}
@@ -229,7 +229,7 @@ def test_data_with_invalid_types_differs() -> None:
 
 
 def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
-    """There is no second revision with the same key. It gets the next number, once (Q-5)."""
+    """There is no second revision with the same key. It receives the next number once (Q-5)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
@@ -274,7 +274,7 @@ def retired(lws: dict[str, Any], number: int, key: str = "") -> dict[str, Any]:
 
 
 def test_current_revision_gets_the_highest_number() -> None:
-    """An update that was taken back before its first step left a revision with a higher number."""
+    """An update that was reverted before its first step has a revision with a higher number."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, corrected=known[0], correction={"revision": 3})
     edition = RevisionGeneration.of(LWS, known[0])
@@ -287,7 +287,7 @@ def test_current_revision_gets_the_highest_number() -> None:
 
 
 def test_new_revision_is_named_after_the_history() -> None:
-    """A template that was given up, and is applied again, gets a name that no revision of the history has."""
+    """A template that was reverted and is applied again receives a name that the history does not contain."""
     namesake = retired(builders.leaderworkerset_object(image="app:2", metadata={"uid": "another"}), 9)
 
     resolution = revisions.resolve(
@@ -330,7 +330,7 @@ def test_restore_keeps_the_restart_limit() -> None:
 
 
 def test_all_revisions_except_the_current_are_outdated() -> None:
-    """All revisions except the current are outdated (R-REV-14)."""
+    """All revisions except the current one are outdated (R-REV-14)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2), builders.revision(LWS, number=3)]
 
     assert revisions.outdated(known, KEY) == [known[1]]

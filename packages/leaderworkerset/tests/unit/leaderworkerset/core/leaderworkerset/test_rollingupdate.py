@@ -1,4 +1,4 @@
-"""Rolling updates: every recorded step of the contract, the worked examples, and the arithmetic in between."""
+"""Tests rolling updates with the recorded steps of the contract, the worked examples, and the arithmetic."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
 
 
 def seen(states: str) -> States:
-    """Return the states of the groups from 0; a dot is a missing group."""
+    """Return the states of the groups, starting with group 0. A dot is a missing group."""
     return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
 
 
@@ -63,7 +63,7 @@ def test_every_recorded_step_is_reproduced() -> None:
     ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
 )
 def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partition: int) -> None:
-    """The surge group stays until the replaced group exists, if all of them are needed (R-ROLL-10)."""
+    """The surge group remains until the replaced group exists, if all of them are needed (R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
@@ -72,7 +72,7 @@ def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partit
 
 
 def test_surge_groups_beyond_the_burst_are_removed() -> None:
-    """The replicas become fewer with the template (W-11)."""
+    """The number of replicas decreases with the template (W-11)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
 
     assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
@@ -95,7 +95,7 @@ def test_surge_groups_beyond_the_burst_are_removed() -> None:
     ],
 )
 def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partition: int, expected: RolloutStep) -> None:
-    """3 of 5 must be available; the Go controller counts surge groups, whichever are ready (R-ROLL-3)."""
+    """3 of 5 groups must be available. The Go controller counts all surge groups (R-ROLL-3)."""
     limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
 
     assert rollingupdate.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
@@ -118,7 +118,7 @@ def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int,
 
 
 def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
-    """25 % of 2 groups is 0, without a surge; the Go controller stalls forever (Q-28, W-26)."""
+    """25 % of 2 groups is 0, without a surge. The Go controller stalls forever (Q-28, W-26)."""
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
@@ -127,7 +127,7 @@ def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
 
 
 def test_zero_unavailable_is_kept_with_a_surge() -> None:
-    """maxUnavailable 0 is a promise that the surge keeps possible (R-ROLL-1)."""
+    """maxUnavailable 0 must be respected, which the surge permits (R-ROLL-1)."""
     assert budget.read(spec(4, 0, 1)).unavailable == 0
 
 
@@ -168,7 +168,7 @@ def test_statefulset_budget_includes_the_surge(
 def test_surge_groups_are_kept_for_unready_groups(
     replicas: int, surge: int, unavailable: int, unready: int, expected: int
 ) -> None:
-    """Surge groups are kept for unready groups (R-ROLL-3, the vectors of 5.3)."""
+    """Surge groups remain for unready groups (R-ROLL-3, the vectors of 5.3)."""
     limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
 
     assert limits.replicas_needed(unready) == expected
@@ -188,7 +188,7 @@ def test_steps_equal_the_parameter_vectors(
 
 
 def test_missing_replicas_annotation_counts_as_edited() -> None:
-    """The Go controller fails until a user repairs it; here the next write does (R-ROLL-4)."""
+    """The Go controller fails until a user repairs it. This controller repairs it with the next write (R-ROLL-4)."""
     step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
 
     assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
@@ -199,7 +199,7 @@ def test_missing_replicas_annotation_counts_as_edited() -> None:
     [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
 )
 def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
-    """A set with a partition is never at rest, so unready groups cost a surge group (Q-9, W-25)."""
+    """A rollout with a partition never completes, so unready groups need a surge group (Q-9, W-25)."""
     limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
@@ -209,7 +209,7 @@ def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, e
 
 @pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
 def test_partition_beyond_the_replicas_keeps_the_surge(states: str, replicas: int) -> None:
-    """A partition beyond the replicas keeps the surge (Q-35, R-ROLL-2, W-21)."""
+    """With a partition above the replicas, the surge remains (Q-35, R-ROLL-2, W-21)."""
     limits = budget.Budget(replicas=3, partition=5, unavailable=0, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 5, "3"), seen(states))
@@ -239,7 +239,7 @@ def test_groups_are_matched_by_names_and_labels() -> None:
 
 
 def test_workers_of_a_group_of_one_are_ignored() -> None:
-    """The live size counts if the leader has none (R-ROLL-8, Q-12)."""
+    """If the leader has no size, the live size is used (R-ROLL-8, Q-12)."""
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
     assert index_groups([lacking], "web").states(1, "new") == seen("O")
@@ -278,7 +278,7 @@ def test_differs_from_upstream_group_has_its_original_size(
 
 
 def test_index_that_is_not_a_number_is_skipped() -> None:
-    """An index that is not a number is skipped (R-ROLL-8)."""
+    """A non-numeric index is skipped (R-ROLL-8)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     assert index_groups([odd], "web").states(1, "new") == seen(".")

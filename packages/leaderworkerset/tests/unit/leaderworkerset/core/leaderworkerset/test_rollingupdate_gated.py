@@ -1,4 +1,4 @@
-"""Rollouts with groups that wait for a queue, are about to end, or have no restarts left."""
+"""Tests rollouts with groups that wait for a queue, are terminating, or have no remaining restarts."""
 
 import pytest
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> S
     ],
 )
 def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool, expected: int) -> None:
-    """The new template releases queued groups before an unpaid pod of the old template exists (R-KQ-61)."""
+    """The new template releases queued groups before a pod of the old template exists without quota (R-KQ-61)."""
     limits = budget.read(spec(4))
 
     step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
@@ -41,7 +41,7 @@ def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool
 
 
 def test_running_groups_wait_for_released_groups_in_the_queue() -> None:
-    """`maxUnavailable` holds for any reason of unavailability (R-KQ-61)."""
+    """`maxUnavailable` applies to any reason of unavailability (R-KQ-61)."""
     limits = budget.read(spec(4))
     waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
 
@@ -56,7 +56,7 @@ def test_partition_of_the_user_holds_queued_groups() -> None:
 
 
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
-    """The revert of an update while a leader terminates must not replace a second group."""
+    """If an update is reverted while a leader terminates, no second group may be replaced."""
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
         leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
@@ -90,7 +90,7 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
     ],
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
-    """No further group is replaced, and no surge group deleted; edits take effect (docs/adr/0010-bounds.md)."""
+    """No other group is replaced, and no surge group deleted. Edits have an effect (docs/adr/0010-bounds.md)."""
     assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
 
 

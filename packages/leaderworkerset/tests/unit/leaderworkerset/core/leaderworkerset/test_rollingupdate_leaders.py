@@ -1,4 +1,4 @@
-"""The outdated leaders that are deleted, so that maxUnavailable holds on every cluster."""
+"""Tests which outdated leaders are deleted, so that maxUnavailable is respected on each cluster."""
 
 from typing import Any
 
@@ -91,7 +91,10 @@ def chosen(
 def test_leaders_are_selected_within_the_budget(
     letters: str, budget: Budget, partition: int, expected: list[int]
 ) -> None:
-    """Broken groups come first at no cost, then the highest. Surge groups replace others (R-ROLL-1, R-LSTS-2)."""
+    """Broken groups are first without a cost, then the highest ones.
+
+    Surge groups replace others (R-ROLL-1, R-LSTS-2).
+    """
     assert chosen(letters, budget, partition=partition) == expected
 
 
@@ -103,7 +106,7 @@ def test_leaders_are_selected_within_the_budget(
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """An abandoned group counts as unavailable (R-ROLL-7), and if it is broken, no other would ever be replaced."""
+    """An abandoned group counts as unavailable (R-ROLL-7). If it is broken, no other group would ever be replaced."""
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, limits(2, 0, 1), partition=partition, status=status, maxUnavailable=1) == expected
 
@@ -127,7 +130,7 @@ def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
 
 
 def test_surplus_groups_are_left_to_the_statefulset() -> None:
-    """A group beyond the replicas is deleted anyway, and does not count (R-ROLL-3)."""
+    """A group beyond the replicas is deleted in any case, and does not count (R-ROLL-3)."""
     assert chosen("OOOO", limits(2, 1), replicas=2) == [1]
 
 
@@ -158,7 +161,7 @@ def test_set_without_a_strategy_needs_help() -> None:
     ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
 )
 def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
-    """A leader that would return unchanged is not deleted, nor one of the right revision (Q-8, R-ROLL-8)."""
+    """A leader is not deleted if it would return unchanged or has the current revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = outdatedleaders.choose(
@@ -169,7 +172,7 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
 
 
 def test_leader_without_an_index_is_kept() -> None:
-    """A leader without an index is kept (Q-22)."""
+    """A leader without an index is not deleted (Q-22)."""
     odd = GroupFacts("web-x", "x", None, True, "old", None)
 
     assert (
@@ -183,7 +186,7 @@ def test_leader_without_an_index_is_kept() -> None:
 
 
 def test_new_leader_with_previous_workers_is_unavailable() -> None:
-    """The group counts as ready by R-STAT-6, but not for the limit of unavailable groups."""
+    """The group counts as ready in R-STAT-6, but not for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(
@@ -282,7 +285,7 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
 
 @pytest.mark.parametrize(("replicas", "updated", "corrected"), [(3, 0, 0), (3, 1, 1), (3, 2, 2), (0, 0, 0)])
 def test_renewal_is_awaited_until_its_count_is_corrected(replicas: int, updated: int, corrected: int) -> None:
-    """A controller that has not seen the patch creates leaders from the older revision (docs/adr/0030)."""
+    """A controller that has not observed the patch creates leaders from the older revision (docs/adr/0030)."""
     status: JSONObject = SEEN | {"replicas": replicas, "updatedReplicas": updated}
     live = statefulset(3, 3, status=status)
 

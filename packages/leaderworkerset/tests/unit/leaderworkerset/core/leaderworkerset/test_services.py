@@ -16,7 +16,7 @@ LWS = builders.leaderworkerset_object()
 
 
 def test_shared_service_belongs_to_the_leaderworkerset() -> None:
-    """The shared service belongs to the LeaderWorkerSet (R-SVC-1, R-SVC-3)."""
+    """The owner of the shared Service is the LeaderWorkerSet (R-SVC-1, R-SVC-3)."""
     assert services.build_shared(LWS) == {
         "apiVersion": "v1",
         "kind": "Service",
@@ -31,7 +31,7 @@ def test_shared_service_belongs_to_the_leaderworkerset() -> None:
 
 
 def test_group_service_belongs_to_its_leader() -> None:
-    """The group service belongs to its leader (R-SVC-2, R-SVC-3)."""
+    """The owner of a group Service is its leader (R-SVC-2, R-SVC-3)."""
     leader = builders.leader_pod(LWS, 3)
 
     service = services.build_for_group(leader, "web")

@@ -1,4 +1,4 @@
-"""Status: counts, conditions and the end of an update."""
+"""Tests the status: counts, conditions, and the end of an update."""
 
 from datetime import timedelta
 from typing import Any
@@ -65,7 +65,7 @@ def condition(outcome: ConditionOutcome, state: str, *, generation: int = 1, sin
 
 
 def as_expected(generation: int = 1) -> Condition:
-    """Return the condition of a set without exhausted groups."""
+    """Return the condition of a LeaderWorkerSet without exhausted groups."""
     return Condition(
         type="Degraded",
         status="False",
@@ -96,7 +96,7 @@ def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Coun
 
 
 def test_index_that_is_not_a_number_is_an_error() -> None:
-    """An index that is not a number is an error (R-STAT-5)."""
+    """A non-numeric index is an error (R-STAT-5)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
@@ -138,7 +138,7 @@ def test_conditions_follow_from_the_counts(
     ],
 )
 def test_update_is_done_when_all_wanted_groups_are_updated(letters: str, fields: dict[str, Any], *, done: bool) -> None:
-    """An update is done when all wanted groups are updated (R-STAT-9)."""
+    """An update is complete when all required groups are updated (R-STAT-9)."""
     found = lws(**fields)
 
     assert status.is_update_done(found, status.count(found, index_groups(groups(letters), "web"), "new")) is done
@@ -164,7 +164,7 @@ def test_condition_of_a_new_generation_is_renewed() -> None:
 
 
 def test_excluded_conditions_become_false_and_keep_their_text() -> None:
-    """Excluded conditions become false and keep their text (R-STAT-12b, Q-4)."""
+    """Excluded conditions become False and keep their message (R-STAT-12b, Q-4)."""
     before = (condition(PROGRESSING, "True"), condition(UPDATE_IN_PROGRESS, "True"))
 
     assert status.set_true(before, AVAILABLE, 1, builders.NOW) == (
@@ -175,7 +175,7 @@ def test_excluded_conditions_become_false_and_keep_their_text() -> None:
 
 
 def test_progressing_does_not_exclude_an_update() -> None:
-    """Only a condition Available ends an update (R-STAT-12b, R-STAT-14)."""
+    """Only the condition Available completes an update (R-STAT-12b, R-STAT-14)."""
     before = (condition(UPDATE_IN_PROGRESS, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == (
@@ -265,7 +265,7 @@ def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dic
 
 
 def test_status_at_rest_is_unchanged() -> None:
-    """The condition comes with the next change (N-AT-18, N-ST-11)."""
+    """The condition is written with the next change (N-AT-18, N-ST-11)."""
     of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
     found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
 
@@ -360,7 +360,7 @@ def test_group_with_another_leader_name_counts_by_its_label() -> None:
 
 
 def test_fold_grows_and_shrinks_with_the_groups() -> None:
-    """An index far beyond the number of leaders is stored separately, until there are enough leaders."""
+    """An index far above the number of leaders is stored separately until there are enough leaders."""
     found, far = Groups("web"), group(5000, "N")
     found.put(far.leader, far)
     assert [*found.folded().irregular] == ["web-5000"]

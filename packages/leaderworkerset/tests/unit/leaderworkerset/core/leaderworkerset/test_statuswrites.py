@@ -1,4 +1,4 @@
-"""A set whose reconcile fails is not Available, and is again after the next success (docs/adr/0030)."""
+"""Tests that Available is False after a failed reconciliation until the next success (docs/adr/0030)."""
 
 from datetime import timedelta
 from typing import Final
@@ -45,7 +45,7 @@ def failed(plan: Plan) -> list[JSONObject]:
 
 @pytest.mark.parametrize("observed", FAILURES.values(), ids=FAILURES)
 def test_differs_from_upstream_failure_ends_available(observed: ObservedLeaderWorkerSet) -> None:
-    """Upstream keeps `Available` True; here the failure is written once, also if it lasts."""
+    """Upstream keeps `Available` True. This controller writes the failure once, even if it persists."""
     (held,) = failed(reconcile(observed, builders.NOW))
     assert not meta.is_condition_true(held, "Available")
     assert reconcilefailure.is_failing(held)
@@ -75,7 +75,7 @@ def test_status_after_a_failure_follows_what_may_fail_again() -> None:
 
 
 def test_time_before_the_failure_is_kept() -> None:
-    """A manager that starts meanwhile finds workers that were lost since (docs/adr/0014)."""
+    """A manager that starts in the meantime finds workers that were lost before (docs/adr/0014)."""
     (held,) = failed(reconcile(FAILURES["an annotation is unreadable"], LATER))
     before = meta.find_condition(reconcilefailure.before_failure(held), "Available") or {}
     expected = meta.find_condition(LWS, "Available") or {}

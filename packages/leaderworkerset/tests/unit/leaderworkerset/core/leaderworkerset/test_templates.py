@@ -61,14 +61,14 @@ def test_subgroups_and_topologies_are_annotated() -> None:
 
 
 def test_unset_fields_of_a_subgroup_policy_have_defaults() -> None:
-    """Admission requires a size (R-VAL-20); without admission, the default prevents an error."""
+    """Admission requires a size (R-VAL-20). Without admission, the default prevents an error."""
     annotations = statefulsets.group_annotations(LeaderWorkerTemplate(sub_group_policy=SubGroupPolicy()), {})
 
     assert annotations == {labels.SIZE: "1", labels.SUBGROUP_POLICY_TYPE: "LeaderWorker"}
 
 
 def test_claims_keep_the_fields_of_the_go_controller() -> None:
-    """Claims keep the fields of the Go controller (R-LSTS-5)."""
+    """Claims have the fields of the Go controller (R-LSTS-5)."""
     bare = {"metadata": {"name": "bare"}, "spec": {}}
 
     fields = statefulsets.claim_fields(LeaderWorkerTemplate(volume_claim_templates=(CLAIM, bare)), "ns")
@@ -97,7 +97,7 @@ def test_claims_keep_the_fields_of_the_go_controller() -> None:
 
 
 def test_both_retention_policies_are_sent_when_one_is_set() -> None:
-    """The unset policy has the value that the API server would fill in (R-LSTS-2)."""
+    """An unset policy has the API server's default (R-LSTS-2)."""
     policy = PersistentVolumeClaimRetentionPolicy(when_scaled="Delete")
 
     assert statefulsets.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {

@@ -1,4 +1,4 @@
-"""How many groups a reconciliation visits: only the relevant ones, in a set of any size."""
+"""Tests that a reconciliation visits only the relevant groups, in a LeaderWorkerSet of any size."""
 
 from typing import Any
 

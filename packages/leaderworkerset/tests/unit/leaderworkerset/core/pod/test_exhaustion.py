@@ -1,4 +1,4 @@
-"""The recreation of a group with a restart limit."""
+"""Tests the recreation of a group with a restart limit."""
 
 from datetime import timedelta
 from typing import Any
@@ -125,12 +125,12 @@ def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) 
     ids=["annotation", "manager", "field before both", "without back-off"],
 )
 def test_field_annotation_and_default_limit_restarts_equally(obj: JSONObject, defaults: RestartSettings) -> None:
-    """The annotation is another name of the field (N-RB-1)."""
+    """The annotation is an alias of the field (N-RB-1)."""
     assert steps(reconcile(group(obj, FAILED, facts={names.BACKOFF: defaults}))) == EXHAUSTION
 
 
 def test_restarts_are_not_counted_without_a_limit() -> None:
-    """The content of the annotation does not matter (N-RB-1, N-RB-16)."""
+    """The content of the annotation has no effect (N-RB-1, N-RB-16)."""
     obj = limited(None)
     obj["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS] = "null"
 
@@ -138,7 +138,7 @@ def test_restarts_are_not_counted_without_a_limit() -> None:
 
 
 def test_group_is_not_restarted_while_counts_are_unreadable() -> None:
-    """A group is not restarted while counts are unreadable (N-RB-10)."""
+    """If the counts are unreadable, the group is not restarted (N-RB-10)."""
     obj = limited()
     obj["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS] = "null"
 
@@ -162,7 +162,7 @@ def test_smaller_limit_applies_to_a_delayed_restart() -> None:
 
 @pytest.mark.parametrize("obj", [limited(1, 1), limited(9, 1), limited(None)])
 def test_recorded_exhaustion_is_completed_by_the_next_manager(obj: JSONObject) -> None:
-    """A larger limit does not stop the recorded exhaustion (N-RB-5)."""
+    """A larger limit does not remove a recorded exhaustion (N-RB-5)."""
     begun = group(obj, FAILED, record=record(RecreationState.EXHAUSTED))
 
     assert steps(reconcile(begun)) == EXHAUSTION[2:]
@@ -177,7 +177,7 @@ def test_new_recovery_value_resumes_an_unfinished_exhaustion() -> None:
 
 
 def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
-    """The deletion is repeated until it succeeds; then nothing happens (N-RB-4)."""
+    """The deletion is retried until it succeeds, and then no action follows (N-RB-4)."""
     assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[3:]
     assert steps(reconcile(group(limited(), FAILED, leader=TERMINATED))) == ["keep web-0-1"]
     kept = FAILED | {"metadata": FAILED["metadata"] | {"finalizers": [FINALIZER]}}
@@ -201,14 +201,14 @@ def test_recovered_group_keeps_no_further_pods() -> None:
 
 
 def test_restart_policy_change_does_not_recover_a_group() -> None:
-    """A change of the restart policy does not recover a group (N-RB-5)."""
+    """A change to the restart policy does not recover a group (N-RB-5)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert steps(reconcile(group(never, FAILED, leader=TERMINATED))) == ["keep web-0-1"]
 
 
 def test_differs_from_upstream_deleted_leader_uses_no_restart() -> None:
-    """Rollouts also delete leaders, and look like a user (N-RB-9)."""
+    """Rollouts also delete leaders, and cannot be distinguished from users (N-RB-9)."""
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

@@ -66,7 +66,7 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
 
 
 def test_new_leader_gets_its_workers() -> None:
-    """A new leader gets its workers (R-WSTS-1, R-WSTS-2)."""
+    """For a new leader, workers are created (R-WSTS-1, R-WSTS-2)."""
     assert reconcile(new_group()) == Plan((create_workers(LWS, LEADER),))
 
 
@@ -98,7 +98,7 @@ def test_complete_group_is_not_changed() -> None:
 
 
 def test_group_of_one_has_no_worker_statefulset() -> None:
-    """A group of one has no worker StatefulSet (R-WSTS-8)."""
+    """A group of one pod does not have a worker StatefulSet (R-WSTS-8)."""
     assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
 
 
@@ -119,7 +119,7 @@ def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
 
 
 def test_group_gets_its_own_service() -> None:
-    """The service comes before the workers (R-SVC-2, R-POD-7)."""
+    """The Service is created before the workers (R-SVC-2, R-POD-7)."""
     lws = builders.leaderworkerset_object(spec=OWN_SERVICES)
     leader = builders.leader_pod(lws)
     service = services.create(services.build_for_group(leader, "web"), lws, leader)
@@ -132,7 +132,7 @@ LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderRea
 
 
 def test_workers_wait_for_a_ready_leader() -> None:
-    """The phase does not matter (R-WSTS-1h)."""
+    """The phase has no effect (R-WSTS-1h)."""
     waiting = builders.leader_pod(LEADER_READY, ready=False)
     ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
 
@@ -164,7 +164,7 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    """A missing node is an error (R-WSTS-6)."""
+    """A missing node causes an error (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
 
     plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")))
@@ -204,7 +204,7 @@ def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> Non
 
 
 def test_worker_creates_no_objects() -> None:
-    """A worker causes no objects (R-POD-2)."""
+    """For a worker, no objects are created (R-POD-2)."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
@@ -287,7 +287,7 @@ def test_failed_worker_deletes_its_leader_and_is_recorded() -> None:
 
 
 def test_several_failures_of_a_group_cause_one_recreation() -> None:
-    """A group has one key and one plan, and a record condemns its leader once (R-POD-5)."""
+    """A group has one key and one plan, and a record requests the recreation once (R-POD-5)."""
     observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
 
     assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1

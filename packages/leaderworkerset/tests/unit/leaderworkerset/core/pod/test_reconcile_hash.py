@@ -1,4 +1,4 @@
-"""The objects of a leader with a random key: its service, its workers, and its own readiness."""
+"""Tests the objects of a leader with a random key: its Service, its workers, and its readiness."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def created(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_workers_are_named_after_the_host_of_their_leader() -> None:
-    """The leader is named by its pod (N-HASH-20, N-HASH-21, N-KEY-2)."""
+    """The pod name identifies the leader (N-HASH-20, N-HASH-21, N-KEY-2)."""
     (create,) = reconcile(group()).actions
 
     assert isinstance(create, Create)
@@ -65,7 +65,7 @@ def test_workers_are_named_after_the_host_of_their_leader() -> None:
 
 
 def test_gated_leader_has_a_service_and_no_workers() -> None:
-    """The subdomain of the leader decides, not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
+    """The leader's subdomain is used, and not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
     own = builders.hash_leader(LWS, gated=True)
     own["spec"]["subdomain"] = "web-aaaaaaaa"
 
@@ -104,7 +104,7 @@ def test_leader_without_a_readiness_gate_gets_no_condition() -> None:
 
 
 def test_workers_wait_for_the_containers_of_their_leader() -> None:
-    """The pod itself is ready with its workers (N-HASH-8)."""
+    """The pod is ready with its workers (N-HASH-8)."""
     awaiting = builders.hash_object(spec={"startupPolicy": "LeaderReady"})
 
     def plan(**known: str) -> Plan:
@@ -116,7 +116,7 @@ def test_workers_wait_for_the_containers_of_their_leader() -> None:
 
 @pytest.mark.parametrize("field", ["hostname", "subdomain"])
 def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
-    """A leader without a host name creates no objects (N-HASH-22)."""
+    """For a leader without a host name, no objects are created (N-HASH-22)."""
     nameless = LEADER | {"spec": {key: value for key, value in LEADER["spec"].items() if key != field}}
 
     plan = reconcile(group(nameless))
@@ -151,7 +151,7 @@ def test_failed_worker_ends_its_group() -> None:
 
 
 def test_record_of_the_previous_group_is_continued() -> None:
-    """Back-off: the second failure in a row waits, and one record stays."""
+    """In the back-off, the second consecutive failure waits, and one record remains."""
     first = reconcile(group(builders.hash_leader(LWS, restarts=1)))
     (record,) = [action.object for action in first.actions if isinstance(action, Apply)]
     stored = record | {"metadata": record["metadata"] | {"uid": "uid-of-record"}}

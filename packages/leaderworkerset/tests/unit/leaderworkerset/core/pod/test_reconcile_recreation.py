@@ -1,4 +1,4 @@
-"""Groups that fail again, wait, or have lost pods: the decisions about their leader."""
+"""Tests the decisions for leaders of groups that fail repeatedly, wait, or have lost pods."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def annotated(**found: str) -> dict[str, Any]:
 
 
 def test_failures_recreate_immediately_without_backoff() -> None:
-    """The Go controller behaves alike (R-POD-5)."""
+    """The Go controller has the same behavior (R-POD-5)."""
     off = annotated(restart_backoff="off")
     earlier = record(7, -1, leader=EARLIER)
 
@@ -109,7 +109,7 @@ def stuck_worker() -> dict[str, Any]:
 
 
 def test_lost_worker_is_released_while_its_leader_waits() -> None:
-    """The group is recreated as a whole: the leader is already being deleted."""
+    """The group is recreated as a whole, because the leader is already being deleted."""
     lws = annotated(release_lost_pods_after="1s")
     leader = builders.leader_pod(lws, deleting=True)
     observed = group(stuck_worker(), lws=lws, leader=leader, nodes={"n1": None})
@@ -132,7 +132,7 @@ def test_release_and_recreation_are_one_plan() -> None:
 
 
 def test_lost_pods_are_not_released_by_default() -> None:
-    """The Go controller behaves alike."""
+    """The Go controller has the same behavior."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
     assert wants_nodes(observed) == set()
@@ -141,14 +141,14 @@ def test_lost_pods_are_not_released_by_default() -> None:
 
 
 def test_successor_of_a_deleted_leader_ignores_the_record() -> None:
-    """A record is for one UID."""
+    """A record applies to one UID."""
     observed = new_group(record=record(3, 10, leader=EARLIER))
 
     assert reconcile(observed) == Plan((create_workers(LWS, LEADER),))
 
 
 def test_restart_policy_none_cancels_a_delayed_recreation() -> None:
-    """The live spec decides (R-POD-3)."""
+    """The live spec is used (R-POD-3)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert reconcile(group(FAILED, lws=never, record=record(2, 0))) == Plan()
@@ -162,7 +162,7 @@ def test_deleted_worker_deletes_its_leader() -> None:
 
 
 def test_ignored_failure_does_not_prevent_worker_creation() -> None:
-    """A group that has not started yet still gets its workers (R-POD-5.2)."""
+    """A group that has not started yet still receives its workers (R-POD-5.2)."""
     lws = builders.leaderworkerset_object(template={"restartPolicy": "RecreateGroupAfterStart"})
     leader = builders.leader_pod(lws, init_restarts=1, phase="Pending")
 
@@ -170,7 +170,7 @@ def test_ignored_failure_does_not_prevent_worker_creation() -> None:
 
 
 def test_unreadable_spec_is_an_error() -> None:
-    """An unreadable spec is an error (Q-23)."""
+    """An unreadable spec causes an error (Q-23)."""
     plan = reconcile(LiveGroup(now=builders.NOW, leader=LEADER, obj=LWS | {"spec": {"replicas": "two"}}))
 
     assert plan.error is not None
@@ -188,7 +188,7 @@ def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
 
 
 def test_differs_from_upstream_names_of_old_workers_are_awaited() -> None:
-    """The StatefulSet controller retries a taken name after pauses of up to 20 s (R-WSTS-1, ADR 45)."""
+    """The StatefulSet controller retries a used name with pauses of up to 20 s (R-WSTS-1, ADR 45)."""
     old = builders.worker_pod(EARLIER, deleting=True)
     orphan = old | {"metadata": {**old["metadata"], "ownerReferences": []}}
 

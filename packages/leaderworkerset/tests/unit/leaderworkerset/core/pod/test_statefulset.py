@@ -1,4 +1,4 @@
-"""The StatefulSet of a group's workers."""
+"""Tests the StatefulSet of a group's workers."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ HASHED = LEADER | {
 
 
 def test_workers_reach_their_leader_by_its_host_name() -> None:
-    """The leader's own subdomain counts, not the current LeaderWorkerSet."""
+    """The leader's own subdomain is used, and not the current LeaderWorkerSet."""
     built = build(PLAIN, HASHED)
 
     assert built["spec"]["serviceName"] == "web-a1b2c3d4"
@@ -76,7 +76,7 @@ def test_workers_reach_their_leader_by_its_host_name() -> None:
 
 
 def test_pods_follow_the_revision_and_metadata_the_set() -> None:
-    """A group that is recreated during an update keeps its revision (R-WSTS-4)."""
+    """A group that is recreated during an update retains its revision (R-WSTS-4)."""
     live = builders.leaderworkerset_object(
         size=2,
         image="app:2",
@@ -116,7 +116,7 @@ def test_workers_are_annotated_when_their_leader_uses_tpus() -> None:
 
 
 def test_domain_is_added_to_the_node_selector_of_the_user() -> None:
-    """The domain is added to the node selector of the user (R-WSTS-6)."""
+    """The domain is added to the user's node selector (R-WSTS-6)."""
     template = builders.pod_template()
     template["spec"]["nodeSelector"] = {"gpu": "h100", "rack": "mine"}
     live = builders.leaderworkerset_object(template={"workerTemplate": template})

@@ -116,7 +116,7 @@ def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker
 
 
 def test_two_processes_per_host_get_ports_and_ids() -> None:
-    """Each host occurs twice, with alternating ports, and ids count processes (R-TPU-3, R-TPU-4)."""
+    """Each host occurs twice with alternating ports, and IDs count processes (R-TPU-3, R-TPU-4)."""
     containers: list[dict[str, Any]] = [{"name": "a", "resources": TPU}, {"name": "x"}, {"name": "b", "resources": TPU}]
     pod = tpu_pod("test-sample-0-1", size=2, leader_requests_tpus="true", containers=containers)
     first, other, second = admit_pod(pod)["spec"]["containers"]
@@ -131,7 +131,7 @@ def test_two_processes_per_host_get_ports_and_ids() -> None:
 
 
 def test_containers_keep_their_own_ports() -> None:
-    """Containers keep their own ports (R-TPU-3, R-TPU-4)."""
+    """Containers retain their own ports (R-TPU-3, R-TPU-4)."""
     containers = [
         {"name": name, "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": port}]}
         for name, port in (("a", "8478"), ("b", "8479"))

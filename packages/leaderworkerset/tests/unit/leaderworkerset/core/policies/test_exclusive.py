@@ -33,7 +33,7 @@ def test_workers_have_no_node_selector_without_the_annotation() -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    """A missing node is an error (R-WSTS-6)."""
+    """A missing node causes an error (R-WSTS-6)."""
     with pytest.raises(PlacementError, match='getting node "n1": nodes "n1" not found'):
         exclusive.node_selector(placed("rack"), LEADER, None)
 
