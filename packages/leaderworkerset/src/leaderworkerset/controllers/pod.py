@@ -1,8 +1,8 @@
 """The pod controller, a thin driver that observes groups and calls the core (R-ARC-8).
 
-Its keys are leader pods. Every change of a pod or StatefulSet in a group enqueues the group. The last state of deleted
-pods is kept until the group is observed, because a pod that is deleted without a grace period can no longer be read
-(R-POD-11). When a group is first observed, workers that were deleted while no manager was running are added.
+Its keys are leader pods. A change of a pod or StatefulSet enqueues the group if a decision can depend on it. The
+last state of deleted pods is kept until the group is observed, because a pod that is deleted without a grace period can
+no longer be read (R-POD-11). When a group is first observed, workers that were deleted while no manager was running are added.
 """
 
 import asyncio
@@ -22,7 +22,8 @@ from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.capabilities.deciding import nodes_of, reconcile_group
 from leaderworkerset.capabilities.enabled import WAKING_FIELDS, WAKING_GROUPS
-from leaderworkerset.controllers import gangobjects, indexes, leaderreads, permissions
+from leaderworkerset.capabilities.groupprogress import ignores_progress
+from leaderworkerset.controllers import gangobjects, indexes, leaderreads, permissions, startprogress
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -119,13 +120,47 @@ class PodDriver(Driver):
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the leader pods that are enqueued after changes."""
         return (
-            Watch(self._informers.pods, keys_of_pod),
-            Watch(self._informers.statefulsets, keys_of_named),
+            Watch(self._informers.pods, self._keys_of_pod),
+            Watch(self._informers.statefulsets, self._keys_of_statefulset),
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
             Watch(self._informers.services, keys_of_lost_service),
             Watch(self._informers.revisions, indexes.keys_of_nothing),
             *self._gang_objects.watches(self._keys_of_gang_object),
         )
+
+    def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a pod to its leader, unless no decision about the group can depend on the change."""
+        (key,) = keys_of_pod(change)
+        leader = self._informers.pods.store.get(key)
+        if leader is None:
+            return ()
+        if meta.is_deleting(leader):
+            return () if self._ignores_progress(leader) else (key,)
+        is_new_leader = change.old is None and key == meta.key(change.object)
+        is_start = not is_new_leader and startprogress.is_pod_start(change.old, change.new)
+        return () if is_start and self._ignores_progress(leader) else (key,)
+
+    def _keys_of_statefulset(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a worker StatefulSet to its leader, unless no decision about the group can depend on the change."""
+        for key in keys_of_named(change):
+            leader = self._informers.pods.store.get(key)
+            if leader is None:
+                continue
+            is_progress = meta.is_deleting(leader) or startprogress.is_status_change(change.old, change.new)
+            if not is_progress or not self._ignores_progress(leader):
+                yield key
+
+    def _ignores_progress(self, leader: JSONObject) -> bool:
+        """Return whether a group that terminates or has its workers ignores the progress of that."""
+        if self._gang is not NO_GANG:
+            return False
+        lws = indexes.lws_key(leader)
+        group = indexes.group_value(lws, groupname.label(leader))
+        statefulsets = self._informers.statefulsets.store.by_index(indexes.BY_GROUP, group)
+        if not meta.is_deleting(leader) and groupname.find_workers(leader, statefulsets) is None:
+            return False
+        obj = self._informers.leaderworkersets.store.get(lws) or {}
+        return ignores_progress(obj, leader, statefulsets, self._capabilities)
 
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
         informers = self._informers
@@ -165,7 +200,7 @@ class PodDriver(Driver):
             if key == meta.key(change.object):
                 self._gone.pop(key, None)
                 self._bereft.pop(key, None)
-            else:
+            elif self._informers.pods.store.get(key) is not None:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
 
     def _note_bereft(self, change: Change) -> None:
