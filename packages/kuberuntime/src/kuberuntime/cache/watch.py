@@ -100,81 +100,81 @@ class State(Struct, frozen=True):
 
 
 class RequestFailed(Struct, frozen=True):
-    """Input: the request of this phase failed with an error or without a response."""
+    """The request of this phase failed with an error or without a response."""
 
     error: KubeError
 
 
 class StreamOpened(Struct, frozen=True):
-    """Input: the stream that this phase requested is open."""
+    """The stream requested in this phase is open."""
 
 
 class StreamEvent(Struct, frozen=True):
-    """Input: one line of a stream: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or `UNUSABLE`."""
+    """A stream line of the type ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or `UNUSABLE`."""
 
     type: str
     object: JSONObject
 
 
 class StreamEnded(Struct, frozen=True):
-    """Input: the stream was closed after `lasted` seconds."""
+    """The stream was closed after `lasted` seconds."""
 
     lasted: float
 
 
 class StreamSilent(Struct, frozen=True):
-    """Input: the open stream was closed because it sent neither an event nor a bookmark for too long."""
+    """The open stream was closed because it sent neither an event nor a bookmark for too long."""
 
 
 class Relist(Struct, frozen=True):
-    """Input: a new list of all objects is required."""
+    """A new list of all objects is required."""
 
 
 Input: TypeAlias = Page | RequestFailed | StreamOpened | StreamEvent | StreamEnded | StreamSilent | Relist
 
 
 class ListStarted(Struct, frozen=True):
-    """Output: a complete list starts. Discard the previous list if it is incomplete."""
+    """A complete list starts. Discard the previous list if it is incomplete."""
 
 
 class ListPage(Struct, frozen=True):
-    """Output: these objects belong to the list."""
+    """Objects that belong to the list."""
 
     objects: Sequence[JSONObject]
 
 
 class ListItemRemoved(Struct, frozen=True):
-    """Output: this object no longer belongs to the incomplete list."""
+    """An object that no longer belongs to the incomplete list."""
 
     object: JSONObject
 
 
 class ListCompleted(Struct, frozen=True):
-    """Output: the list is complete at `version`."""
+    """The list is complete at `version`."""
 
     version: ResourceVersion
 
 
 class ObjectApplied(Struct, frozen=True):
-    """Output: an object was added or changed."""
+    """An added or changed object."""
 
     object: JSONObject
 
 
 class ObjectDeleted(Struct, frozen=True):
-    """Output: an object was deleted. This is its last state."""
+    """The last state of a deleted object."""
 
     object: JSONObject
 
 
 class ObjectHidden(Struct, frozen=True):
-    """Output: an object exists but is treated as absent, because it is unusable."""
+    """An existing object that is treated as absent, because it is unusable."""
 
     object: JSONObject
 
 
 class Bookmark(Struct, frozen=True):
-    """Output: there are no changes up to `version`."""
+    """There are no other changes up to `version`."""
 
     version: ResourceVersion
 

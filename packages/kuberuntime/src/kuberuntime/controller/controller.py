@@ -127,7 +127,7 @@ class Controller:
             self._queue.add(key)
 
     def _is_held(self, key: ObjectKey) -> bool:
-        """Return whether the caches lack the last writes of the key. If so, the key is enqueued later."""
+        """Return whether the last writes of the key are missing in the caches. If so, enqueue the key later."""
         if not self._expectations.holds(key):
             return False
         self._waiting.add(key)

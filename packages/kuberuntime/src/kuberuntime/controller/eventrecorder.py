@@ -42,7 +42,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 SeriesKey: TypeAlias = bytes
-"""The digest of an event series. It requires less memory than the complete text."""
+"""The digest of an event series, which requires less memory than the complete event."""
 
 
 class Series(msgspec.Struct, gc=False):

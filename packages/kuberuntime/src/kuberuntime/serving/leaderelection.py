@@ -75,14 +75,14 @@ class ObservedLease(Struct, frozen=True):
 
 
 class LeaseUpdate(Struct, frozen=True):
-    """Decision: write this spec. If the Lease does not exist, create it."""
+    """The decision to write this spec, or to create the Lease if it does not exist."""
 
     spec: JSONObject
     replaces: JSONObject | None
 
 
 class Wait(Struct, frozen=True):
-    """Decision: wait, because a different process holds the lease."""
+    """The decision to wait, because a different process holds the lease."""
 
     holder: str
 
@@ -208,7 +208,7 @@ class LeaderElection:
             await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
 
     async def _renew(self) -> None:
-        """Renew the lease until renewals fail until the deadline, or a different process holds the lease."""
+        """Renew the lease until the deadline for failed renewals passes, or a different process holds the lease."""
         pause = self._settings.retry_period
         while self.is_leader:
             await asyncio.sleep(min(pause, max(self.remaining(), 0.0)))

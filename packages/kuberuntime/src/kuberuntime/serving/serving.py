@@ -62,7 +62,7 @@ def replace_chain(context: ssl.SSLContext, chain: bytes) -> None:
 
 
 def _load_chain(context: ssl.SSLContext, chain: bytes) -> None:
-    """Load a certificate. `ssl` reads files only, so the key is in a private directory for a moment."""
+    """Load a certificate. The key is temporarily in a private directory, because `ssl` reads only files."""
     with tempfile.TemporaryDirectory(prefix="tls-") as directory:
         path = Path(directory) / "tls.pem"
         path.touch(mode=0o600)

@@ -1,1 +1,1 @@
-"""Pure functions that prepare text for users: cleaning, masking, and differences between objects."""
+"""Prepares text for users, by cleaning and masking it and by comparing objects. Pure."""

@@ -74,7 +74,7 @@ def summary(changes: Sequence[FieldChange], *, is_new: bool) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
+    """Return a number followed by its noun.
 
     >>> counted(1, "more rank"), counted(0, "group")
     ('1 more rank', '0 groups')

@@ -41,7 +41,7 @@ class JSONPathError(ValueError):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """`{range PATH}…{end}`. The parts are repeated for each result."""
+    """A loop `{range PATH}…{end}`, whose parts are repeated for each result."""
 
     path: Sequence[Step]
     parts: list["Part"]
@@ -104,7 +104,7 @@ def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
 
 
 def text(value: JSON) -> str:
-    """Convert a result to text. Strings are unchanged, all other values become JSON."""
+    """Convert a result to text. Strings are unchanged, and other values are encoded as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
@@ -138,7 +138,7 @@ def completed(words: str) -> str:
 
 
 def unquoted(words: str) -> str:
-    """Return the text between quotation marks, with escapes resolved."""
+    """Return the text between quotation marks, with unescaped characters."""
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])
 
 

@@ -1,4 +1,4 @@
-"""The capabilities of this project: a row for each, and their calls in the decisions about sets and groups.
+"""The capabilities of this project, with a row for each, and their hooks for LeaderWorkerSets and groups.
 
 A new capability adds a row to `ENABLED`, and calls to `SETS` or `GROUPS`. The order of the rows does not matter.
 `core/extensions.py` defines the order of the calls. A capability must not change plans if an object has neither a

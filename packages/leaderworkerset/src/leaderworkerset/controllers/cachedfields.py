@@ -86,7 +86,7 @@ POD: Final = Projection(
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.pod_marks),
     *(path for capability in ENABLED for path in capability.pod_fields),
 )
-"""Leader and worker pods: readiness, failures, node, group and revision."""
+"""The readiness, failures, node, group and revision of leader and worker pods."""
 
 _ROLLED: Final = (
     *(f"metadata.annotations['{mark}']" for capability in ENABLED for mark in capability.statefulset_marks),
@@ -104,7 +104,7 @@ _ROLLED: Final = (
 )
 
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
-"""Worker StatefulSets: readiness and revision."""
+"""The readiness and revision of worker StatefulSets."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector", "status.currentReplicas")
 """Leader StatefulSets: rollout state, and fields that identify a state (`edition.Identity`)."""
@@ -141,10 +141,10 @@ PLACED_POD: Final = Projection(
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
     "spec.tolerations",
 )
-"""All pods for the built-in gate: node and resource requests (`core.gang.gate`)."""
+"""The nodes and resource requests of all pods, for the built-in gate (`core.gang.gate`)."""
 
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
-"""Nodes for the built-in gate: allocatable resources, and fields that exclude pods."""
+"""The allocatable resources of nodes, and fields that exclude pods, for the built-in gate."""
 
 EVICTABLE_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -154,10 +154,10 @@ EVICTABLE_POD: Final = Projection(
     "spec.nodeName",
     "spec.tolerations",
 )
-"""Pods of groups with a disruption budget: whether the node is being drained."""
+"""Whether the nodes of pods in groups with a disruption budget are being drained."""
 
 CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
-"""Nodes for disruption budgets and moves: whether the node accepts pods."""
+"""Whether nodes accept pods, for disruption budgets and moves."""
 
 DISRUPTION_BUDGET: Final = Projection(
     "metadata.labels",
@@ -167,19 +167,19 @@ DISRUPTION_BUDGET: Final = Projection(
     "status.disruptedPods",
     "status.currentHealthy",
 )
-"""Disruption budgets of groups: whether the budget is open, and the pod counts in its status."""
+"""Whether the disruption budgets of groups are open, and the pod counts in their status."""
 
 MOVABLE_POD: Final = Projection(
     f"metadata.annotations['{labels.MOVE_GROUP}']", "spec.nodeName", "spec.tolerations", "status.phase"
 )
-"""Pods of groups that can be moved: the node, and whether the pod must be moved from it."""
+"""The nodes of pods in movable groups, and whether the pods must be moved from them."""
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
 """Services, which are created once. A Service of a user is used if it is headless or selects the pods."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
-"""Role Services: slice and revision (`core.disaggregatedset.roleservices`)."""
+"""The slice and revision of role Services (`core.disaggregatedset.roleservices`)."""
 
 REVISION: Final = Projection(
     "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
@@ -188,7 +188,7 @@ REVISION: Final = Projection(
 
 
 GANG_OBJECT: Final = Projection("metadata.labels", "spec")
-"""Gang scheduler objects: the group, and the desired state for `spec.scheduling`."""
+"""The groups of gang scheduler objects, and their desired state for `spec.scheduling`."""
 
 
 def always(projection: Projection) -> Keep:

@@ -1,4 +1,4 @@
-"""Reads from the API server that complete the observation of a LeaderWorkerSet if the caches are stale or empty.
+"""Completes the observation of a LeaderWorkerSet with reads from the API server if caches are outdated.
 
 `core/leaderworkerset/outline.py` names the reads before a decision. The reasons are:
 
@@ -49,7 +49,7 @@ BEHIND: Final = 1.0
 
 
 async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
-    """Return what is known for the decision with the objects that it needs, or the plan if nothing can be decided.
+    """Return the input and the additional objects for a reconciliation, or the plan if it is impossible.
 
     Raise `KubeError` if the API server does not respond.
     """

@@ -140,7 +140,7 @@ class LeaderWorkerSetDriver(Driver):
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Observe, read what the caches lack, then decide. Large LeaderWorkerSets are decided in a thread, in turn."""
+        """Reconcile a LeaderWorkerSet, and read missing objects. Large ones are processed in a thread, in turn."""
         observed = self.observe(key)
         if not is_large(
             (observed.leaderworkerset, observed.leader_workload, *observed.revisions), len(observed.groups)
@@ -162,7 +162,7 @@ class LeaderWorkerSetDriver(Driver):
         return self._remember(key, await asyncio.to_thread(decide) if in_thread else decide())
 
     def _remember(self, key: ObjectKey, decision: Decision) -> Plan:
-        """Keep the results of a decision for the next one, and return its plan, whose status may wait."""
+        """Store the results for the next reconciliation, and return the plan, whose status can be delayed."""
         if decision.source is None:
             return decision.plan
         memory = self._memories.setdefault(key, Memory())
@@ -195,7 +195,7 @@ class LeaderWorkerSetDriver(Driver):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _with_owners(self, observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
-        """Add objects with other owners, which are not cached: the Workload of an owner, and Services of groups."""
+        """Add uncached objects with other owners, which are the Workload of an owner and the Services of groups."""
         lws = observed.leaderworkerset
         if lws is None:
             return observed

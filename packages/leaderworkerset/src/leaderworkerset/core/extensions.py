@@ -1,4 +1,4 @@
-"""The additions of this project to the upstream decisions: a hook for sets, a hook for groups, and tables.
+"""Extends the upstream rules of LeaderWorkerSets and groups with hooks and tables.
 
 A decision takes `Extensions` as an argument, so the core does not import capabilities. Each function of a hook is called
 at one place. The default function does what the Go controller does. If several capabilities add functions whose order
@@ -53,57 +53,57 @@ def _decide_nothing(_group: LiveGroup) -> PolicyDecision:
 
 
 class SetHook(Struct, frozen=True, kw_only=True):
-    """The additions to the decision about a LeaderWorkerSet, in the order in which they are called."""
+    """The hooks for reconciling a LeaderWorkerSet, in the order in which they are called."""
 
     deletes_leaders: Callable[[SetFacts], bool] = lambda _facts: False
-    """Returns whether `move` may delete leaders now, before which they are read from the API server."""
+    """Returns whether `move` can delete leaders now, so that they must first be read from the API server."""
     expire: Callable[[SetFacts, datetime], SetExpiry] = lambda _facts, _now: SetExpiry()
-    """Decides whether the LeaderWorkerSet is deleted now or later."""
+    """Determines whether the LeaderWorkerSet must be deleted now or later."""
     find_route: Callable[[SetFacts], tuple[RolloutRoute | None, GroupIndex]] = _find_route
-    """Returns how groups get the revision without recreation, if any can, and the summary of groups for a rollout."""
+    """Returns the in-place update of groups to the revision, if possible, and the group summary for a rollout."""
     depart: Callable[[SetFacts, GroupIndex], GroupIndex] = lambda _facts, folded: folded
-    """Returns the summary with the groups that surge groups replace."""
+    """Returns the summary including the groups that surge groups replace."""
     leader_annotations: Callable[[LeaderWorkerSet, JSONObject | None], dict[str, str]] = lambda _lws, _template: {}
-    """Returns annotations of the leaders' template, from the existing template of this revision."""
+    """Returns annotations for the leader template, based on the existing template of this revision."""
     mark: Callable[[SetFacts, LeaderDecision], LeaderDecision] = lambda _facts, leaders: leaders
-    """Adds the groups that are updated without recreation to the decision about the leaders."""
+    """Adds the groups with in-place updates to the actions for leaders."""
     move: Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision] = lambda _facts, leaders, _now: leaders
-    """Adds the groups that depart now to the decision about the leaders."""
+    """Adds the groups that are moved now to the actions for leaders."""
     retire: Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]] = _retire
-    """Decides about revisions that no group uses any longer (R-REV-14)."""
+    """Returns the actions for unused revisions (R-REV-14)."""
 
 
 class GroupHook(Struct, frozen=True, kw_only=True):
-    """The additions to the description and to the decision about a group, in the order in which they are called."""
+    """The hooks for describing and reconciling a group, in the order in which they are called."""
 
     policy: Policy = Policy()
-    """Changes pods at their admission."""
+    """Modifies pods at admission."""
     describe: Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts] = lambda facts, _leader, _workers: facts
-    """Changes the description of a group, from its leader and its worker StatefulSet."""
+    """Modifies the description of a group, based on its leader and its worker StatefulSet."""
     nodes_of: Callable[[LiveGroup], set[str]] = lambda _group: set()
-    """Returns the names of the nodes that the decision depends on."""
+    """Returns the names of the nodes that must be observed."""
     without_set: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Decides about a group whose LeaderWorkerSet is deleted. Nothing else is decided."""
+    """Handles a group whose LeaderWorkerSet is deleted. Other steps are skipped."""
     first: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Decides before all other steps."""
+    """Called before all other steps."""
     before_evidence: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Decides before the pods of an exhausted group are kept as evidence."""
+    """Called before the pods of an exhausted group are preserved as evidence."""
     before_deletion: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Decides before a leader that is being deleted is ignored."""
+    """Called before a terminating leader is ignored."""
     before_restart: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Decides before the restart policy."""
+    """Called before the restart policy."""
     restarts: Callable[[LiveGroup], RestartSettings] = lambda _group: UPSTREAM_RESTARTS
     """Returns how a failed group is recreated, except for the limit in the spec."""
     prefer: Prefer = prefer_none
     """Returns the node preferences of a leader."""
     worker_annotations: Callable[[JSONObject, JSONObject | None], Mapping[str, str]] = lambda _obj, _record: {}
-    """Returns annotations of the workers' template, from the LeaderWorkerSet and the group's record."""
+    """Returns annotations for the worker template, based on the LeaderWorkerSet and the group record."""
     last: Callable[[LiveGroup], tuple[Action, ...]] = lambda _group: ()
-    """Returns the actions after all objects of the group except its workers."""
+    """Returns the actions after all objects of the group except the workers."""
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
-    """The additions of one capability or of all capabilities. Only the table of all capabilities has hooks."""
+    """The extensions of one capability or of all capabilities. Only the combined extensions have hooks."""
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
@@ -118,7 +118,7 @@ UPSTREAM: Final = Extensions()
 
 
 def together(capabilities: Sequence[Extensions], sets: SetHook, groups: GroupHook) -> Extensions:
-    """Return the joined tables of the capabilities, and the hooks that call their other functions."""
+    """Return the combined tables of the capabilities, and the hooks that call their other functions."""
     tables = ("errors", "warnings", "excuses", "fault_finders")
     rows = {table: tuple(chain.from_iterable(getattr(row, table) for row in capabilities)) for table in tables}
     return Extensions(**rows, sets=sets, groups=groups)

@@ -1,4 +1,4 @@
-"""The manager's configuration, and the policy that admits pods if the configuration allows it."""
+"""The manager configuration, and the pod admission policy if the configuration allows it."""
 
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError, PodAdmission

@@ -153,7 +153,7 @@ def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
 
 
 def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
-    """Return whether a group needs no protection, because it is terminating or must be recreated after a failure."""
+    """Return whether a group is not protected, because it is terminating or must be recreated."""
     ends = meta.is_deleting(leader) or groupname.is_exhausted(leader)
     return ends or condemned.is_condemned(obj, leader, None, record, ())
 

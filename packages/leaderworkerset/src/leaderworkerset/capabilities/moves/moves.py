@@ -73,7 +73,7 @@ def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDec
 
 
 def deletes_leaders(facts: SetFacts) -> bool:
-    """Return whether a leader is deleted now for a move, unless a different step changes leaders."""
+    """Return whether a leader can be deleted for a move now, unless a different step changes leaders."""
     if not _leaving(facts):
         return False
     folded = None if facts.lws.spec.group_identity.is_hash else depart(facts, facts.folded)

@@ -108,7 +108,7 @@ def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, 
 
 
 def remember(group: LiveGroup) -> tuple[Apply, ...]:
-    """Record the nodes of a group when all its pods have nodes, unless they are recorded already."""
+    """Record the nodes of a group when all its pods are bound, unless they are already recorded."""
     leader = group.leader
     if not stays(meta.annotations(group.obj)):
         return ()

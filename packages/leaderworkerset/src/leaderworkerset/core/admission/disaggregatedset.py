@@ -188,7 +188,7 @@ def _annotations(role: JSONObject) -> set[str]:
 
 
 class DisaggregatedSetChange(NamedTuple):
-    """A new DisaggregatedSet as posted and decoded, the stored one, and how the manager serves `spec.scheduling`."""
+    """The posted and decoded DisaggregatedSet, the stored one, and the support for `spec.scheduling`."""
 
     obj: JSONObject
     whole: DisaggregatedSet
@@ -208,4 +208,4 @@ RULES: Final[tuple[Rule[DisaggregatedSetChange], ...]] = (
     Rule("R-DS-10", lambda change: _slices(change.whole)),
     Rule("R-DS-11", lambda change: _placement(change.obj, change.whole)),
 )
-"""The rules for new and changed DisaggregatedSets, in the order in which their errors are returned."""
+"""The validation rules for DisaggregatedSets, in the order in which their errors are returned."""

@@ -281,7 +281,7 @@ def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
 
 
 class LeaderWorkerSetChange(NamedTuple):
-    """A new LeaderWorkerSet, the stored one on an update, and what the manager supports."""
+    """The posted LeaderWorkerSet, the stored one on an update, and the features that the manager supports."""
 
     new: LeaderWorkerSet
     old: LeaderWorkerSet | None
@@ -290,7 +290,7 @@ class LeaderWorkerSetChange(NamedTuple):
 
     @property
     def templates(self) -> tuple[LeaderWorkerTemplate, LeaderWorkerTemplate]:
-        """Return the new and the previous template, which are the same for a new LeaderWorkerSet."""
+        """Return the new and the previous template. They are identical for a new LeaderWorkerSet."""
         return self.new.spec.leader_worker_template, (self.old or self.new).spec.leader_worker_template
 
 
@@ -314,14 +314,14 @@ RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
     ),
     Rule("Q-7", lambda change: _claim_change(*change.templates)),
 )
-"""The rules for new and changed LeaderWorkerSets, in the order in which their errors are returned."""
+"""The validation rules for LeaderWorkerSets, in the order in which their errors are returned."""
 
 CREATION_RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
     Rule("R-VAL-28", lambda change: namelengths.errors(change.new)),
 )
 
 JSON_RULES: Final[tuple[Rule[JSONObject], ...]] = (Rule("R-VAL-25", _null_subdomain),)
-"""The rules for updates that need the object as posted."""
+"""The rules for updates that require the posted object."""
 
 
 QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"

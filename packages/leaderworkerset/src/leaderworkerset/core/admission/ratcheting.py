@@ -1,4 +1,4 @@
-"""Rules of admission, and how updates of stored values are handled (docs/adr/0029-stored-values.md).
+"""Admission rules, and the handling of updates to stored values (docs/adr/0029-stored-values.md).
 
 An update is rejected only for errors that it adds.
 
@@ -18,7 +18,7 @@ Check: TypeAlias = Callable[[T, T | None], Sequence[FieldError]]
 
 
 class Rule(NamedTuple, Generic[T]):
-    """A rule of admission: its numbers on the pages of the contract, and the function that returns its errors.
+    """An admission rule, with its numbers in the contract and the function that returns its errors.
 
     A test compares the numbers and the texts of all rules with the pages.
     """
@@ -28,7 +28,7 @@ class Rule(NamedTuple, Generic[T]):
 
 
 def errors_of(rules: Iterable[Rule[T]], change: T) -> list[FieldError]:
-    """Return the errors of all rules, in their order."""
+    """Return the errors of all rules in order."""
     return [error for rule in rules for error in rule.find(change)]
 
 

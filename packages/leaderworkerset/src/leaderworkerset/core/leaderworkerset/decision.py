@@ -117,7 +117,7 @@ def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:
 
 
 class Decision(Struct, frozen=True):
-    """A plan, and the values to remember for the next decision.
+    """A plan, and the results for the next reconciliation.
 
     The values are the generation of the revision, the source of the leader StatefulSet or Deployment if the plan applies it, and the
     groups that terminate without a replacement. `applied` is set if the leader workload was compared and is as desired.

@@ -1,4 +1,4 @@
-"""Prepares a decision about a LeaderWorkerSet: decodes it, finds its revision, and names the objects to read first.
+"""Prepares the reconciliation of a LeaderWorkerSet by decoding it, finding its revision and listing required reads.
 
 In: the observed state, from caches only. Out: `SetFacts` for `reconcile.py` and the reads that complete them
 (`controllers/leaderreads.py`), or the whole plan if nothing is decided about the leaders. Caches may be stale, or may lack
@@ -31,26 +31,29 @@ RECHECK_DELETION: Final = 5.0
 
 
 class Read(Enum):
-    """The objects that a decision needs in addition to the caches."""
+    """The objects that a reconciliation requires in addition to the caches."""
 
     LEADERS = auto()
-    """An update may start, or a capability may delete leaders. The caches must show all leaders that are being deleted."""
+    """An update might start, or a capability might delete leaders.
+
+    The caches must contain all terminating leaders.
+    """
     HISTORY = auto()
-    """Revisions are created or retired. The caches must show the revision of the leader workload."""
+    """Revisions are created or deleted. The caches must contain the revision of the leader workload."""
     WORKLOAD = auto()
-    """It is unknown whether the leader workload is already as desired. Caches do not have all its fields."""
+    """The leader workload might not match the desired state, because caches do not contain all its fields."""
     NAMESPACE = auto()
-    """Pods are kept as evidence. A namespace that is being deleted would wait for them."""
+    """Pods are preserved as evidence. A terminating namespace would wait for them."""
 
 
 class Outline(NamedTuple):
-    """The input of a decision, and the objects to read before it. For an idle LeaderWorkerSet, there are none."""
+    """The input of a reconciliation, and the objects to read before it, if any."""
 
     facts: SetFacts
     reads: frozenset[Read]
 
     def complete(self, known: PreviousResults) -> SetFacts:
-        """Return the input with the objects that were read. The history may contain the revision."""
+        """Return the input with the additional objects. The history can contain the revision."""
         facts = self.facts
         observed, revision = replace(facts.observed, known=known), facts.revision
         if known.history is not None:
@@ -63,7 +66,7 @@ class Outline(NamedTuple):
 def outline(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Outline | Plan:
-    """Prepare the decision about the leaders, or return a plan that does not change leaders."""
+    """Prepare the actions for leaders, or return a plan that does not change leaders."""
     obj, living = observed.leaderworkerset, observed.leader_workload
     if obj is None or meta.is_deleting(obj):
         return Plan(retention.release(observed.evidence) if observed.evidence else ())
@@ -97,7 +100,7 @@ def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[
 
 
 def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
-    """Return the revisions from which no pods will be created when the update is complete (R-REV-14)."""
+    """Return the revisions from which no pods will be created after the update is complete (R-REV-14)."""
     outdated = revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
     if not outdated or facts.living is None or facts.lws.spec.group_identity.is_hash:
         return outdated
@@ -105,7 +108,7 @@ def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
 
 
 def _may_start(facts: SetFacts) -> bool:
-    """Return whether the leader StatefulSet holds all groups back, and the next step may release the first ones."""
+    """Return whether the leader StatefulSet delays all groups, and the next step might release the first ones."""
     if facts.living is None or facts.lws.spec.group_identity.is_hash:
         return False
     current = outdatedleaders.position(facts.living)
@@ -113,7 +116,7 @@ def _may_start(facts: SetFacts) -> bool:
 
 
 def _changes_history(facts: SetFacts, now: datetime) -> bool:
-    """Return whether a revision is created or retired. A new LeaderWorkerSet has no history."""
+    """Return whether a revision is created or deleted. A new LeaderWorkerSet has no history."""
     if facts.revision.created is not None:
         return facts.living is not None or meta.generation(facts.obj) > 1
     if facts.living is None or len(facts.observed.revisions) < 2:

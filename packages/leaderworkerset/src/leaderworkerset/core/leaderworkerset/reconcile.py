@@ -89,7 +89,7 @@ def reconcile(
 def decide(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
 ) -> Decision:
-    """Decide like `reconcile`, and also return the values to remember. Nothing more is read than was observed."""
+    """Reconcile, and also return the results for the next reconciliation, without additional reads."""
     outlined = outline(observed, now, gang, extensions)
     if isinstance(outlined, Plan):
         return Decision(outlined)
@@ -99,7 +99,7 @@ def decide(
 def decide_outlined(
     outlined: Outline, known: PreviousResults, now: datetime, extensions: Extensions = UPSTREAM
 ) -> Decision:
-    """Decide about a LeaderWorkerSet from its outline, and the objects that were read."""
+    """Reconcile a LeaderWorkerSet based on its outline and the additional objects."""
     try:
         return _decide(outlined.complete(known) if outlined.reads else outlined.facts, now, extensions)
     except ValueError as error:
@@ -150,7 +150,7 @@ def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
 
 
 class Parts(Struct, frozen=True):
-    """The input of the steps of a plan. `assessment` has the new status, and `left` the remains of failed groups."""
+    """The input of the plan steps. `assessment` contains the new status, and `left` the remaining failed groups."""
 
     facts: SetFacts
     prepared: Preparation
@@ -178,7 +178,7 @@ def _compose(parts: Parts, now: datetime) -> Decision:
 
 
 def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
-    """Return the seconds until the next reconcile without a change that a watch reports."""
+    """Return the seconds until the next reconciliation without a watch event."""
     rollout = leaders.rollout
     at_step = facts.living is not None and (rollout is None or rollout.at_step)
     reasons = (
@@ -191,7 +191,7 @@ def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
 
 
 def _on_failure(parts: Parts, writes: Sequence[Action], now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write if one of several writes fails."""
+    """Return the status write for a failed write."""
     if parts.leaders.error is not None:
         return statuswrites.undecided(parts.facts.obj, parts.leaders.error, now)
     return statuswrites.fail(parts.facts, parts.assessment, now) if len(writes) > len(_report(parts)) else ()
@@ -362,4 +362,4 @@ STEPS: Final[tuple[Callable[[Parts], Sequence[Action]], ...]] = (
     lambda parts: _apply(parts.facts, parts.leaders),
     _serve_and_report,
 )
-"""The writes of a plan, in order."""
+"""The writes of a plan in order."""

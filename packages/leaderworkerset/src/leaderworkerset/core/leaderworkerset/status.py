@@ -239,7 +239,7 @@ def _set_false(
 
 
 def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
-    """Return the conditions with `new`. The transition time changes only with the status."""
+    """Return the conditions with `new`, whose transition time changes only with its status."""
     known = next((condition for condition in conditions if condition.type == new.type), None)
     if known is None:
         return (*conditions, new)

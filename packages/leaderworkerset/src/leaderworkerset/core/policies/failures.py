@@ -34,7 +34,7 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 NO_FAULT: Final = Fault()
-"""The group has no further failure."""
+"""The group has no other failure."""
 
 FindFault: TypeAlias = Callable[[LiveGroup], Fault]
 """Returns a reason to recreate a group without a failed pod."""

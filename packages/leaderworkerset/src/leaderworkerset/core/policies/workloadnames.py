@@ -40,7 +40,7 @@ def name_of(name: str, uid: UID) -> str:
 
 
 def encode(data: bytes) -> str:
-    """Encode bytes with characters that do not form words."""
+    """Encode bytes with an alphabet that does not form words."""
     return "".join(ALPHABET[byte % len(ALPHABET)] for byte in data)
 
 
