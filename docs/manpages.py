@@ -21,19 +21,19 @@ SOURCE: Final = "LeaderWorkerSet in Python"
 MANUAL: Final = "Commands"
 
 EXIT_CODES: Final[Mapping[str, str]] = {
-    "0": "done",
-    "1": "failed; one message on standard error says what, where and what to do",
-    "2": "wrong usage; nothing was done",
-    "124": "timed out; the message says what is missing",
+    "0": "success",
+    "1": "failure; one message on standard error contains the problem, the object and the fix",
+    "2": "usage error; no changes were made",
+    "124": "timeout; the message contains the unmet condition",
     "130": "interrupted",
-    "141": "the reader closed the output, as in `lws get | head -1`; nothing is printed",
+    "141": "the reader closed the output, for example in `lws get | head -1`; nothing is printed",
 }
 
 VARIABLES: Final[Mapping[str, str]] = {
-    "KUBECONFIG": "the kubeconfig files, in place of ~/.kube/config",
-    "NO_COLOR": "set to anything: no colors, and lines instead of tables that stay",
-    "TERM": "dumb: the same, and no progress line that rewrites itself",
-    "LWS_STATE_HOME": "where embedded clusters are kept; else $XDG_STATE_HOME/lws or ~/.local/state/lws",
+    "KUBECONFIG": "the kubeconfig files; the default is ~/.kube/config",
+    "NO_COLOR": "with any value, disables colors, and prints lines instead of updating tables in place",
+    "TERM": "if dumb, has the same effect, and also disables the progress line",
+    "LWS_STATE_HOME": "directory of embedded clusters; the default is $XDG_STATE_HOME/lws or ~/.local/state/lws",
 }
 
 EXAMPLES: Final = "\b\n"
@@ -151,7 +151,9 @@ def _below() -> Iterator[str]:
     yield ".SH EXIT STATUS"
     yield from _definitions(EXIT_CODES.items())
     yield ".PP"
-    yield _text("lws exec ends with the exit code of its command; lws explain has further ones, see lws-explain(1).")
+    yield _text(
+        "lws exec exits with the exit code of its command. lws explain has additional exit codes. See lws-explain(1)."
+    )
     yield ".SH ENVIRONMENT"
     yield from _definitions(VARIABLES.items())
 

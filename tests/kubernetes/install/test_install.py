@@ -163,7 +163,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
     fresh.kubectl("create", "namespace", "lws-system")
     before = fresh.there("namespace/lws-system")
     output = fresh.lws("install")
-    assert "namespace/lws-system not deleted, because it was not created by an installer" in output
+    assert "namespace/lws-system unchanged, because it was not created by an installer" in output
     assert fresh.there("namespace/lws-system") == before
 
 

@@ -6,7 +6,7 @@ from typing import Final, NoReturn
 
 ENDS: Final = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)  # Windows lacks one
+)  # not available on Windows
 
 
 def main() -> NoReturn:

@@ -51,7 +51,7 @@ def main(words: list[str] | None = None) -> NoReturn:
         quickcompletion.register()
     try:
         code = run(sys.argv[1:] if words is None else words)
-    except BrokenPipeError:  # nobody reads the error message
+    except BrokenPipeError:  # the error message is discarded
         code = PIPE_CLOSED
     standardstreams.leave(code)
 
@@ -101,7 +101,7 @@ def report(error: Exception) -> int:
     if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in raised):
         raise error
     if any(isinstance(leaf, OSError) for leaf in raised) and (broken := standardstreams.drop_output()) is not None:
-        if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
+        if isinstance(broken, BrokenPipeError):  # no message, for example for `lws get | head -1`
             return PIPE_CLOSED
         raised = [broken]
     elif any(isinstance(leaf, BrokenPipeError) for leaf in raised) and standardstreams.is_unread():

@@ -38,7 +38,7 @@ class Command:
     at: str = ""
     """The module in `cli/commands`, by default the command name.
 
-    After a colon the name in the module, by default `command`.
+    The name in the module follows a colon, and defaults to `command`.
     """
     needs: Needs = Needs.CLUSTER
     verbs: "tuple[Command, ...]" = ()

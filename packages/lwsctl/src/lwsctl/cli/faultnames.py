@@ -1,6 +1,6 @@
 """The faults of `lws chaos` with their command-line names. Importing this module is fast.
 
-The effects are in the cluster (`localkube/faults/`), under the same names.
+The cluster implements the faults under the same names (`localkube/faults/`).
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
 """Logs of components inside `lws`. Each event with a sufficient level is a line on standard error.
 
-JSON, for programs, is written only on request (`--log-format json`). The manager has logs of its own
-(`manager/managerlog.py`). Tracebacks are logged without the values of local variables, which may contain bearer tokens
-and the data of Secrets.
+JSON is written only if requested with `--log-format json`. The manager has separate logs (`manager/managerlog.py`).
+Tracebacks do not include local variables, which may contain bearer tokens and Secret data.
 """
 
 import logging
@@ -64,9 +63,9 @@ def _short(value: object) -> str:
 
 
 class LossyStream:
-    """A stream that drops what it cannot write, for example on a full disk: a log must not stop the work that it records.
+    """A stream that drops data that it cannot write, for example on a full disk, so that the process continues.
 
-    Without a stream it writes to the current standard error, which a live view may have replaced.
+    Without a stream, it writes to the current standard error, which a live view may have replaced.
     """
 
     def __init__(self, stream: TextIO | None) -> None:

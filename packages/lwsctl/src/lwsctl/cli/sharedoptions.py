@@ -43,7 +43,7 @@ def _parsed(value: str, hint: str) -> float:
 
 
 def _checked(value: str | float, seconds: float) -> float:
-    if not 0 <= seconds <= duration.LONGEST.total_seconds():  # this also excludes "nan"
+    if not 0 <= seconds <= duration.LONGEST.total_seconds():  # also excludes "nan"
         raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
     return seconds
 
@@ -59,7 +59,7 @@ container_option: Final = click.option(
 
 def print_selected_container(pods: Sequence[JSONObject], container: str | None) -> None:
     """Report the selected container if the pod has several and the user did not specify one."""
-    from lwsctl.views.podcontainers import note_of_choice  # most commands have other options of these
+    from lwsctl.views.podcontainers import note_of_choice  # most commands have different defaults for these options
 
     if container is None and (note := note_of_choice(pods)):
         print_text(note, err=True)

@@ -1,4 +1,4 @@
-"""The asynchronous client, which applies, reads, watches and waits for LeaderWorkerSets.
+"""The asynchronous client, which applies, reads and watches LeaderWorkerSets, and waits for conditions.
 
 Task groups and timeouts belong to the task that enters them. Therefore, watches run in a separate task, and a caller
 can leave an iterator at any point.
@@ -36,7 +36,7 @@ from lwsctl.views.selection import Filter, Selection
 T = TypeVar("T")
 
 MOST_LINES: Final = 100_000
-"""The maximum number of unread log lines. To limit memory, a slower reader gets an error."""
+"""The maximum number of unread log lines, which limits memory. A slower reader receives an error."""
 
 
 async def passed(
@@ -78,7 +78,7 @@ async def alone(work: Awaitable[T]) -> T:
 
 
 AGAIN: Final = 1.0
-"""Seconds until a condition is checked again if nothing changes."""
+"""The interval in seconds after which a condition is checked again without changes."""
 
 MANAGER: Final = "lws-client"
 """The field manager for applied objects."""
@@ -149,8 +149,8 @@ class AsyncClient:
     async def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
         """Apply a LeaderWorkerSet server-side, and return the stored object.
 
-        `force` takes over fields of other managers. Fields that were set by `scale`, `lws scale` or `lws rollout` are
-        always taken over, as in `lws apply`.
+        `force` takes ownership of fields of other managers. Ownership of fields that were set by `scale`, `lws scale`
+        or `lws rollout` is always taken, as in `lws apply`.
         """
         obj = manifest.build() if isinstance(manifest, Manifest) else manifest
         placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
@@ -191,8 +191,8 @@ class AsyncClient:
 
         Returns the view, or None for `delete`.
 
-        Raises `WaitTimeoutError`, whose message describes what was missing, and `NotFoundError` if the object does not
-        exist.
+        Raises `WaitTimeoutError`, whose message contains the unmet condition, and `NotFoundError` if the object does
+        not exist.
         """
         from lwsctl.observation.conditionwatch import SetInformers, wait_for
 
@@ -232,10 +232,11 @@ class AsyncClient:
     async def logs(
         self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
     ) -> AsyncGenerator[LogLine, None]:
-        """Yield the log lines of the selected ranks, rank by rank. `follow` yields new lines until the set is over.
+        """Yield the log lines of the selected ranks, rank by rank.
 
-        A set is over when it is deleted, complete, or has reached its deadline. If a node has removed a log, `LogError`
-        is raised, with `follow` at the end.
+        `follow` yields new lines until the set is deleted, complete, or past its deadline.
+
+        If a node has deleted a log, `LogError` is raised, with `follow` at the end.
         """
         pod_filter = Filter(Selection(name, options.group, options.rank))
         log_options = PodLogOptions(
@@ -273,14 +274,14 @@ class AsyncClient:
             raise lost_logs[0]
 
     async def explain(self, place: str) -> Diagnosis:
-        """Return why `web`, group `web/0` or rank `web/0/2` is not ready: one cause, evidence, and next steps.
+        """Return the reason why `web`, `web/0` or `web/0/2` is not ready. Include evidence and next steps.
 
         `print` shows the complete text. In the desired state, the verdict is `healthy` or `complete`.
         """
         return await alone(inspection.explain(self._open, self._namespace, place))
 
     async def events(self, place: str) -> list[Event]:
-        """Return the events of a LeaderWorkerSet, group or rank, the latest last, including events of deleted pods."""
+        """Return the events of a LeaderWorkerSet, group or rank, the oldest first. Include events of deleted pods."""
         return await inspection.events(self._open, self._namespace, place)
 
     async def exec(

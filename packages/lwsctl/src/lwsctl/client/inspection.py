@@ -1,6 +1,6 @@
-"""Client functions that explain a place, list its events, and execute commands in a rank.
+"""Client functions that explain an object, list its events, and execute commands in a rank.
 
-A place is a string, as in commands: `web`, `web/0` (a group) or `web/0/2` (a rank).
+A path is a string, as in commands: `web`, `web/0` (a group) or `web/0/2` (a rank).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """An event: when it last occurred, how often, and its group and rank, if any."""
+    """An event: its last time, its count, and its group and rank, if any."""
 
     time: datetime
     reason: str
@@ -54,7 +54,7 @@ class CommandResult:
 
 
 def selected(place: str) -> Selection:
-    """Parse a place. Raise ValueError if it is invalid."""
+    """Parse the path of a LeaderWorkerSet, group or rank. Raise ValueError if it is invalid."""
     selection = selections.read(place)
     if selection is None:
         raise ValueError(f"{place!r} is not a rank; use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
@@ -62,7 +62,7 @@ def selected(place: str) -> Selection:
 
 
 async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
-    """Return the root cause for a place, based on the same evidence as `lws explain`."""
+    """Return the root cause for a path, based on the same evidence as `lws explain`."""
     from lwsctl.observation import diagnosisinput, evidence
     from lwsctl.observation.lists import Lists
 
@@ -76,7 +76,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
 
 
 async def events(client: Client, namespace: str, place: str) -> list[Event]:
-    """Return the events of a place, the latest last, including events of deleted pods."""
+    """Return the events of a path in chronological order, including events of deleted pods."""
     from lwsctl.observation import eventlog
 
     selection = selected(place)

@@ -30,7 +30,7 @@ class CheckedFields:
     MEANT: ClassVar[Mapping[str, str]] = {"limits": "resources"}
 
     def __new__(cls, **values: object) -> Self:
-        """Check the names before `__init__` does."""
+        """Validate the names before calling `__init__`."""
         own = cls.__dataclass_fields__
         for name in values.keys() - own.keys():
             wire = "".join(part.capitalize() if index else part for index, part in enumerate(name.split("_")))
@@ -95,14 +95,17 @@ BY_DICTIONARY: Final = frozenset(
         "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
     }
 )
-"""The spec paths that `Manifest` does not have, which can be added to the result of `build`."""
+"""Spec paths without a `Manifest` field, which can be added to the result of `build`."""
 
 NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(CheckedFields):
-    """A LeaderWorkerSet with a number of groups of a given size. All ranks run `worker`, or the first one `leader`."""
+    """A LeaderWorkerSet with `groups` groups of the same size.
+
+    All ranks run `worker`, except leaders if `leader` is set.
+    """
 
     name: str
     worker: Container

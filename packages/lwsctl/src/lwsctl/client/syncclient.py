@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class Client:
-    """A client for the LeaderWorkerSets in one namespace, for programs without an event loop.
+    """A client for the LeaderWorkerSets in one namespace, for callers without an event loop.
 
-    The first call, or `with`, opens the connection. `close`, or the end of `with`, closes it.
+    The first call, or `with`, opens the connection. `close`, or leaving the `with` block, closes it.
 
     By default, it uses the same cluster as kubectl, from $KUBECONFIG, ~/.kube/config or the service account of a pod.
     """
@@ -71,8 +71,8 @@ class Client:
     def apply(self, manifest: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
         """Apply a LeaderWorkerSet server-side, and return the stored object.
 
-        `force` takes over fields of other managers. Fields that were set by `scale`, `lws scale` or `lws rollout` are
-        always taken over, as in `lws apply`.
+        `force` takes ownership of fields of other managers. Ownership of fields that were set by `scale`, `lws scale`
+        or `lws rollout` is always taken, as in `lws apply`.
         """
         return self._run(self._inner.apply(manifest, force=force))
 
@@ -98,8 +98,8 @@ class Client:
 
         Returns the view, or None for `delete`.
 
-        Raises `WaitTimeoutError`, whose message describes what was missing, and `NotFoundError` if the object does not
-        exist.
+        Raises `WaitTimeoutError`, whose message contains the unmet condition, and `NotFoundError` if the object does
+        not exist.
         """
         return self._run(self._inner.wait(name, condition, timeout=timeout))
 
@@ -108,18 +108,21 @@ class Client:
         return self._each(self._inner.watch(name))
 
     def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
-        """Yield the log lines of the selected ranks, rank by rank. `follow` yields new lines until the set is over."""
+        """Yield the log lines of the selected ranks, rank by rank.
+
+        `follow` yields new lines until the set is deleted, complete, or past its deadline.
+        """
         return self._each(self._inner.logs(name, options, follow=follow))
 
     def explain(self, place: str) -> Diagnosis:
-        """Return why `web`, group `web/0` or rank `web/0/2` is not ready: one cause, evidence, and next steps.
+        """Return the reason why `web`, `web/0` or `web/0/2` is not ready. Include evidence and next steps.
 
         `print` shows the complete text. In the desired state, the verdict is `healthy` or `complete`.
         """
         return self._run(self._inner.explain(place))
 
     def events(self, place: str) -> list[Event]:
-        """Return the events of a LeaderWorkerSet, group or rank, the latest last, including events of deleted pods."""
+        """Return the events of a LeaderWorkerSet, group or rank, the oldest first. Include events of deleted pods."""
         return self._run(self._inner.events(place))
 
     def exec(
@@ -152,11 +155,11 @@ class Client:
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # as after Ctrl-C
+            future.cancel()  # for example after Ctrl-C
             raise
 
     def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
-        """Pass on the items of an asynchronous iterator, which a single task iterates from start to end.
+        """Yield the items of an asynchronous iterator, which a single task iterates from start to end.
 
         A separate task for each item is impossible, because task groups and timeouts belong to the task that entered
         them.
@@ -205,7 +208,7 @@ class Client:
 
 
 async def _end_others() -> None:
-    """Cancel the tasks of open iterators, and wait until they have ended."""
+    """Cancel the tasks of open iterators, and wait until they have finished."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

@@ -1,1 +1,1 @@
-"""The dashboard: one page for people, served to one browser on this machine, fed by one shared model."""
+"""The dashboard, whose web pages share one model of the cluster."""

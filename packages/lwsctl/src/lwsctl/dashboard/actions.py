@@ -1,7 +1,7 @@
-"""Actions: which commands a page may run. Each is the command that a person would type, word by word. Pure.
+"""Builds the commands of page actions. A user could type each of these commands. Pure.
 
-The server runs `lws` with exactly these words, first with `--dry-run`, whose output is shown, then without it. An
-action does what the command does, with the rights of the same user. Pages cannot request anything else.
+The server runs `lws` with exactly these arguments. It first adds `--dry-run` and shows the output. An action has the
+same effect as the command, with the permissions of the same user. Pages cannot request anything else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ MOST_GROUPS: Final = 100_000
 
 
 class ActionError(ValueError):
-    """Raised for an action that is not offered; the text names the error."""
+    """The action is not available. The message contains the error."""
 
 
 class Verb(StrEnum):
@@ -33,14 +33,14 @@ class Verb(StrEnum):
 
 
 class Runner(Protocol):
-    """Runs `lws` with words, on the cluster that the dashboard shows; returns whether it exited with code 0, and its output."""
+    """Runs `lws` with arguments on the displayed cluster. Returns whether it exited with code 0, and its output."""
 
     async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
-        """Run the command to its end."""
+        """Run the command until it exits."""
 
 
 def words(action: Mapping[str, object]) -> list[str]:
-    """Return the words after `lws` of an action; raise `ActionError`.
+    """Return the arguments of `lws` for an action. Raise `ActionError` if it is not available.
 
     >>> words({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
     ['-n', 'prod', 'scale', 'web', '--replicas', '3']

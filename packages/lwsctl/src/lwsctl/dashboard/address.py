@@ -1,8 +1,9 @@
-"""The addresses of pages: the kind of page, its object, and its form. Pure.
+"""Page addresses with the kind of page, its object, and its format. Pure.
 
-Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
-`…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them (with `?with=GROUP/NUMBER` next to another one), `disaggregated/NAMESPACE/NAME` a DisaggregatedSet
-with the same `…/rollout`, `…/logs` and `…/history` over its LeaderWorkerSets, `topology` the nodes, and `causes/CODE` explains a cause.
+Relative to the base of the server, the empty path is the first page. `sets/NAMESPACE/NAME` is a LeaderWorkerSet, with
+the pages `…/rollout` and `…/logs`. `…/history` contains its recorded failures, and `…/history/GROUP/NUMBER` is one of
+them (with `?with=GROUP/NUMBER` for a comparison). `disaggregated/NAMESPACE/NAME` is a DisaggregatedSet with the same
+pages for its LeaderWorkerSets. `topology` contains the nodes, and `causes/CODE` explains a cause.
 """
 
 import re
@@ -22,11 +23,11 @@ NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 NOBODY: Final = ObjectKey("", "")
-"""The key of pages that are not about a single object."""
+"""The key of pages without a single object."""
 
 
 class PageKind(StrEnum):
-    """The kinds of pages; the value is the word in the address."""
+    """The kinds of pages. The value is part of the address."""
 
     NOW = ""
     SET = "sets"
@@ -39,7 +40,7 @@ class PageKind(StrEnum):
 
 
 class Arrangement(StrEnum):
-    """The objects that are rows of the grid of a set."""
+    """The objects that are rows in the grid of a set."""
 
     GROUP = "group"
     NODE = "node"
@@ -58,7 +59,7 @@ class StateFilter(StrEnum):
 
 
 class PageForm(StrEnum):
-    """The forms of a page: for the screen, as a plain table, as text to copy, or as a file that needs no server."""
+    """The formats of a page: HTML, a plain table, text to copy, or a file that does not require a server."""
 
     PAGE = "page"
     TABLE = "table"
@@ -67,15 +68,15 @@ class PageForm(StrEnum):
 
 
 class NoSuchPageError(ValueError):
-    """Raised for an address without a page."""
+    """The address does not match a page."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
     """The address of one page.
 
-    `key` names the set of a page that is about one. `episode` is the group and number of a recorded failure, or the code of a cause;
-    `other` is a second recorded failure, which is shown next to it, or the set `NAMESPACE/NAME` that the topology is asked about.
-    `home` is the kind of set that the page is about.
+    `key` is the set of the page, if any. `episode` is the group and number of a recorded failure, or the code of a
+    cause. `other` is a second recorded failure for a comparison, or the set `NAMESPACE/NAME` for the topology. `home`
+    is the kind of set.
     """
 
     kind: PageKind
@@ -89,11 +90,11 @@ class Address(Struct, frozen=True, kw_only=True):
 
     @property
     def of_whole(self) -> bool:
-        """Return whether the page is about a DisaggregatedSet."""
+        """Return whether the page shows a DisaggregatedSet."""
         return PageKind.WHOLE in (self.kind, self.home)
 
     def path(self) -> str:
-        """Return the path below the base of the server."""
+        """Return the path relative to the base of the server."""
         place = f"{quote(self.key.namespace)}/{quote(self.key.name)}"
         match self.kind:
             case PageKind.NOW | PageKind.TOPOLOGY:
@@ -110,7 +111,7 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def parse(path: str, query: Mapping[str, str]) -> Address:
-    """Read an address; raise `NoSuchPageError`.
+    """Parse an address. Raise `NoSuchPageError` if it does not match a page.
 
     >>> parse("sets/prod/web", {"by": "node"}).path(), parse("sets/prod/web/logs", {}).kind.value
     ('sets/prod/web', 'logs')
@@ -148,7 +149,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
 
 
 def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Split off the group and the number of a recorded failure, or the code of a cause."""
+    """Split off the group and number of a recorded failure, or the code of a cause."""
     match list(parts):
         case ["causes", code] if CODE.fullmatch(code):
             return ["causes"], code

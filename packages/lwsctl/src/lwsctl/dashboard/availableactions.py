@@ -1,6 +1,7 @@
-"""Which actions apply to an object as it is now, and what an action ends. Pure.
+"""Determines which actions apply to the current state of an object, and what they stop. Pure.
 
-In: a set of the picture. Out: the verbs that its page offers, and a sentence that the dialog shows before the action runs.
+The input is a set of the picture. The output is the verbs that its page offers, and the sentence in the confirmation
+dialog.
 """
 
 from collections.abc import Mapping
@@ -21,9 +22,12 @@ AGAIN: Final = "is deleted and recreated, which stops its processes"
 
 
 def of_set(view: View, *, has_past: bool = False) -> str:
-    """Return the verbs that apply to a LeaderWorkerSet, as words; `has_past` if it has an earlier revision."""
+    """Return the verbs for a LeaderWorkerSet, separated by spaces.
+
+    `has_past` means that it has a previous revision.
+    """
     if meta.is_deleting(view.object) or meta.controller_of(view.object) is not None:
-        return ""  # its owner would undo the change
+        return ""  # its owner would revert the change
     if is_paused(view.object):
         return _words(Verb.SCALE, Verb.RESUME)
     pause = [] if groupname.is_hash_set(view.object) else [Verb.PAUSE]
@@ -31,25 +35,25 @@ def of_set(view: View, *, has_past: bool = False) -> str:
 
 
 def of_group(view: View, group: Group) -> list[Verb]:
-    """Return the verbs that apply to a group."""
+    """Return the verbs for a group."""
     if meta.is_deleting(view.object):
         return []
     return [Verb.RECOVER_GROUP] if group.is_exhausted or group.is_over else [Verb.RESTART_GROUP]
 
 
 def of_whole(whole: SetView) -> str:
-    """Return the verbs that apply to a DisaggregatedSet, as words."""
+    """Return the verbs for a DisaggregatedSet, separated by spaces."""
     return "" if meta.is_deleting(whole.object) else _words(Verb.SCALE_ROLE)
 
 
 def roles(whole: SetView) -> Mapping[str, int]:
-    """Return the number of groups of each role in one slice, which its command scales."""
+    """Return the number of groups of each role in one slice, which the scale command changes."""
     slices = max(int(meta.spec(whole.object).get("slices", 1)), 1)
     return {role.name: role.desired // slices for role in whole.roles}
 
 
 def ends(action: Mapping[str, object], picture: Picture) -> str:
-    """Return what an action ends; empty if it stops no program."""
+    """Describe the groups that an action stops, or return an empty string if there are none."""
     key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
     verb = action.get("verb")
     if verb == Verb.SCALE_ROLE:

@@ -1,7 +1,8 @@
-"""The stream of a browser: changes of its pages and lines of logs over one connection, however many pages are open.
+"""The event stream of a browser, which carries page changes and log lines of all its pages over one connection.
 
-A browser opens few connections to a server, so a connection for each page would block further pages. It opens a stream, reads
-the number of the stream, and then adds and removes topics: pages, and logs. Each event names the topic that it belongs to.
+Browsers limit the number of connections to a server, so that separate connections for each page would block other
+pages. A browser opens a stream, reads its number, and then adds and removes subscriptions to pages and logs. Each
+event contains its subscription.
 """
 
 import asyncio
@@ -15,35 +16,35 @@ from kuberuntime import randomness, timeouts
 from lwsctl.dashboard.channel import PageChannel
 
 MOST_STREAMS: Final = 48
-"""The maximum of streams that are open at once: one for each browser."""
+"""The maximum number of open streams. Each browser has one stream."""
 
 MOST_OF_USER: Final = 12
-"""The maximum of streams of one user of a shared dashboard."""
+"""The maximum number of streams of one user of a shared dashboard."""
 
 MOST_TOPICS: Final = 40
-"""The maximum of pages and logs that all browsers of one user follow."""
+"""The maximum number of pages and logs that all browsers of one user follow."""
 
 PATIENCE: Final = 30.0
-"""The maximum seconds for a browser to read an event."""
+"""The timeout in seconds for a browser to read an event."""
 
 BETWEEN_BEATS: Final = 5.0
-"""Seconds between two signs of life, which show pages that the server works."""
+"""The interval in seconds between two heartbeats, which show that the server is running."""
 
 BEAT: Final = b"event: beat\ndata: 1\n\n"
-"""An event rather than a comment, so that pages know when the server last answered."""
+"""An event instead of a comment, so that pages have the time of the last server response."""
 
 KEY: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
-"""The keys of topics, which browsers choose."""
+"""The keys of subscriptions, which browsers choose."""
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 Topic: TypeAlias = Callable[[Write], Awaitable[None]]
-"""Writes events until it ends; the browser named it with a key."""
+"""Writes events until it completes. The browser identifies it by a key."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class BrowserStream:
-    """The open stream of one browser; only its user may change it."""
+    """The open stream of one browser. Only its user can change it."""
 
     def __init__(self, user: str, write: Write, tasks: asyncio.TaskGroup) -> None:
         self.user = user
@@ -55,7 +56,7 @@ class BrowserStream:
         self._is_broken = False
 
     async def write(self, data: bytes) -> None:
-        """Write one event, after all earlier events."""
+        """Write an event after all earlier events."""
         async with self._turn:
             try:
                 async with timeouts.within(PATIENCE):
@@ -65,13 +66,13 @@ class BrowserStream:
                 raise
 
     def add(self, key: str, topic: Topic) -> None:
-        """Follow a topic, in place of the last one with this key."""
+        """Start a subscription, and replace the previous subscription with this key."""
         self.remove(key)
         task = self._tasks.create_task(self._follow(key, topic))
         self.topics[key] = task
 
     def remove(self, key: str) -> None:
-        """Stop to follow a topic."""
+        """Stop a subscription."""
         if (task := self.topics.pop(key, None)) is not None:
             task.cancel()
 
@@ -79,7 +80,7 @@ class BrowserStream:
         mark = b"data: %s\n" % key.encode()
         try:
             await topic(lambda event: self.write(mark + event))
-        except Exception as error:  # the topics of other pages continue
+        except Exception as error:  # subscriptions of other pages continue
             if self._is_broken:
                 raise
             log.warning("a page subscription stopped", topic=key, error=repr(error), exc_info=error)
@@ -87,20 +88,20 @@ class BrowserStream:
 
 
 class BrowserStreams:
-    """The open streams of one server."""
+    """The open streams of a server."""
 
     def __init__(self) -> None:
         self._open: dict[str, BrowserStream] = {}
 
     def exceeded(self, user: str, *, is_shared: bool) -> int:
-        """Return the limit that a further stream would exceed: of all, or of the user of a shared dashboard; 0 if none."""
+        """Return the limit that another stream would exceed, in total or per user, or 0 if none."""
         own = sum(stream.user == user for stream in self._open.values())
         if is_shared and own >= MOST_OF_USER:
             return MOST_OF_USER
         return MOST_STREAMS if len(self._open) >= MOST_STREAMS else 0
 
     def is_full(self, user: str) -> bool:
-        """Return whether a further topic of a user would exceed the limit."""
+        """Return whether another subscription of a user would exceed the limit."""
         return sum(len(stream.topics) for stream in self._open.values() if stream.user == user) >= MOST_TOPICS
 
     def find(self, ident: str, user: str) -> BrowserStream | None:
@@ -111,7 +112,7 @@ class BrowserStreams:
     async def serve(
         self, user: str, write: Write, first: tuple[str, Topic] | None, admits: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Serve a stream until its user is no longer admitted; errors of `write` are raised in a group."""
+        """Serve a stream until its user loses access. Errors of `write` are raised in an exception group."""
         async with asyncio.TaskGroup() as tasks:
             stream = BrowserStream(user, write, tasks)
             self._open[stream.ident] = stream
@@ -128,7 +129,7 @@ class BrowserStreams:
                     stream.remove(key)
 
     def leave(self) -> None:
-        """Cancel all streams, as they do not end by themselves."""
+        """Cancel all streams, because they do not complete on their own."""
         for stream in self._open.values():
             if stream.task is not None:
                 stream.task.cancel()
@@ -141,12 +142,12 @@ async def changes(channel: PageChannel, last: str, write: Write) -> None:
         for data in channel.after(last):
             await write(data)
         last = newest
-        if channel.ident == last:  # else it changed while the browser was reading
+        if channel.ident == last:  # otherwise, it changed while the browser was reading
             await channel.changed()
 
 
 def lines_to(write: Write) -> Write:
-    """Return a function that writes lines of JSON as one event; an empty line is not sent."""
+    """Return a function that writes JSON lines as one event. Empty lines are not sent."""
 
     async def send(data: bytes) -> None:
         entries = data.splitlines()

@@ -1,7 +1,8 @@
-"""The changes of one page: its newest state and the last differences, for all browsers that show it.
+"""The changes of one page: its latest state and the last differences, for all browsers that show it.
 
-Each difference has a number, and is a frame of the stream. A browser that reconnects sends the number of its last frame,
-and gets the later frames. If they are not kept any more, or if the server is another one, it gets the whole state.
+Each difference has a number and is a frame of the stream. A browser that reconnects sends the number of its last
+frame, and receives the later frames. If they are no longer available, or if the server was restarted, it receives the
+complete state.
 """
 
 import asyncio
@@ -16,18 +17,18 @@ from lwsctl.dashboard.fragments import Rendering, difference, full_state
 
 KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20
-"""The bounds of the frames that are kept of one page for browsers that reconnect."""
+"""The limits of the frames that are retained for browsers that reconnect."""
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One event of the stream: the number of the state that it leads to, and its bytes."""
+    """An event of the stream: the number of the resulting state, and its bytes."""
 
     number: int
     data: bytes
 
 
 class PageChannel:
-    """The states of one page; `epoch` is unique for each channel of each server."""
+    """The states of one page. `epoch` is unique for each channel of each server."""
 
     def __init__(self, epoch: str) -> None:
         self._epoch = epoch
@@ -39,12 +40,12 @@ class PageChannel:
 
     @property
     def ident(self) -> str:
-        """Return the number of the newest state, as streams name it."""
+        """Return the number of the latest state in stream notation."""
         return f"{self._epoch}.{self.number}"
 
     def show(self, rendering: Rendering) -> None:
-        """Replace the state; notify all streams of the difference, if there is one."""
-        change = difference(self.shown, rendering) if self.shown else None  # nobody has seen the state before the first
+        """Replace the state, and send the difference to all streams, if any."""
+        change = difference(self.shown, rendering) if self.shown else None  # no browser has this state
         self.shown = rendering
         if change is None:
             return
@@ -58,7 +59,7 @@ class PageChannel:
         await self._changed.wait()
 
     def after(self, ident: str) -> list[bytes]:
-        """Return the events that lead from the state with this number to the newest one."""
+        """Return the events between the state with this number and the latest state."""
         epoch, _, text = ident.rpartition(".")
         number = decimals.natural(text)
         oldest = self._frames[0].number if self._frames else self.number + 1
@@ -73,5 +74,5 @@ class PageChannel:
             self._bytes -= len(self._frames.popleft().data)
 
     def _event(self, name: str, content: JSONObject) -> bytes:
-        data = msgspec.json.encode(content)  # JSON has no line breaks, which would end the event
+        data = msgspec.json.encode(content)  # JSON has no line breaks, which would terminate the event
         return b"id: %s\nevent: %s\ndata: %s\n\n" % (self.ident.encode(), name.encode(), data)

@@ -1,7 +1,8 @@
-"""The first error of several ranks: the rank that failed first, and its line.
+"""Finds the first error of several ranks: the rank that failed first, and its log line.
 
-In: the last lines of each rank with their times. Out: the earliest line that explains an error. Commands
-and records choose such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks of the nodes.
+The input is the last lines of each rank with timestamps. The output is the earliest line that explains an error.
+Commands and records select such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks
+of the nodes.
 """
 
 import asyncio
@@ -25,16 +26,16 @@ from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import reasons
 
 MOST_RANKS: Final = 64
-"""The maximum of ranks whose logs are read; ranks with a problem come first."""
+"""The maximum number of ranks whose logs are read. Ranks with a problem are first."""
 
 PATIENCE: Final = 5.0
 
 Lines: TypeAlias = Sequence[bytes]
-"""Lines of a log, each after its time."""
+"""Log lines with their timestamps."""
 
 
 class FirstError(Struct, frozen=True):
-    """A line that names an error, its rank and its time. `read` is the number of ranks that were searched."""
+    """An error line with its rank and time. `read` is the number of searched ranks."""
 
     rank: str
     time: str
@@ -43,7 +44,7 @@ class FirstError(Struct, frozen=True):
 
 
 def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
-    """Return the earliest error; errors that follow from the end of another rank come last. None without an error.
+    """Return the earliest error, or None. Errors caused by the exit of another rank are last.
 
     >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
     '0/1'
@@ -62,7 +63,7 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
 
 
 async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
-    """Read the logs of ranks, which are given by place, concurrently, and return the first error, masked."""
+    """Read the logs of ranks by their paths concurrently, and return the first error with secrets masked."""
     places = sorted(ranks, key=lambda place: not (ranks[place].deaths or ranks[place].is_problem))[:MOST_RANKS]
     async with asyncio.TaskGroup() as tasks:
         readers = {place: tasks.create_task(_lines(client, ranks[place])) for place in places}
@@ -75,7 +76,7 @@ async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
 
 
 def searched(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -> dict[str, Rank]:
-    """Return the ranks to search by place: the chosen ranks, or all; if groups have a problem, those of these groups."""
+    """Return the ranks to search by path: the selected ranks or all, or ranks of groups with a problem."""
     groups = [(group, names) for view, names in owners for group in view.groups]
     if not choice.choices:
         groups = [pair for pair in groups if _is_ill(pair[0])] or groups

@@ -1,7 +1,7 @@
-"""The content of a page in pieces with names, and the difference between two states, which streams carry. Pure.
+"""Named pieces of a page, and the difference between two states, which streams send. Pure.
 
-A region is an element of the page that holds pieces in order. A piece is one element whose `id` is its key, and so are its
-parts. If only parts of a piece change, only these are sent. Keys are unique on a page.
+A region is an element of the page that contains pieces in order. A piece is an element whose `id` is its key, as are
+its parts. If only parts of a piece change, only these parts are sent. Keys are unique on a page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ from lwsctl.dashboard.markup import Attribute, Safe, tag
 
 
 class Fragment(Struct, frozen=True):
-    """One element of a region, or of another piece. `announcement` is read out when it changes: the cause that the piece shows.
+    """An element of a region or of another piece. Screen readers read `announcement` when it changes.
 
-    `parts` are the elements within it that change alone, in the order in which `html` contains them. `source` has all
-    inputs of the piece, if the page compares them to use the piece again.
+    `parts` are nested elements that are updated separately, in the order in which `html` contains them. `source`
+    contains all inputs of the piece, if the page compares them to reuse the piece.
     """
 
     key: str
@@ -38,11 +38,11 @@ class Fragment(Struct, frozen=True):
 
 
 Rendering: TypeAlias = Mapping[str, Sequence[Fragment]]
-"""The pieces of each region, by the region's `id`."""
+"""The pieces of each region, by the `id` of the region."""
 
 
 def region(element: str, key: str, rendering: Rendering, **attributes: Attribute) -> Safe:
-    """Return the element of a region, with its pieces.
+    """Return the element of a region with its pieces.
 
     >>> region("p", "r", {"r": [Fragment("a", Safe("<i>1</i>"))]}, class_="x")
     '<p id="r" class="x"><i>1</i></p>'
@@ -51,10 +51,11 @@ def region(element: str, key: str, rendering: Rendering, **attributes: Attribute
 
 
 def difference(old: Rendering, new: Rendering) -> JSONObject | None:
-    """Return what changes the old state into the new one; None if nothing does.
+    """Return the difference between two states, or None if they are equal.
 
-    `put` has pieces to add or to replace, by region, and parts to replace. `gone` has keys to remove. `order` has the keys of each
-    region that got a piece or another order. `say` has new causes. Empty entries are left out.
+    `put` contains pieces to add or replace by region, and parts to replace. `gone` contains keys to remove. `order`
+    contains the keys of each region whose pieces or order changed. `say` contains new causes. Empty entries are
+    omitted.
 
     >>> a, b = Fragment("a", Safe("<i>1</i>")), Fragment("b", Safe("<i>2</i>"), "b is stuck")
     >>> difference({"r": [a]}, {"r": [b, a]})
@@ -81,7 +82,7 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
 
 
 def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
-    """Return what to put for one piece: nothing, the parts that changed, or all of it."""
+    """Return the update of one piece: nothing, its changed parts, or the complete piece."""
     if old is new or (old is not None and old.html == new.html):
         return []
     if old is None or not new.parts or old.frame != new.frame:
@@ -90,5 +91,5 @@ def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
 
 
 def full_state(rendering: Rendering) -> JSONObject:
-    """Return the whole state, for a page whose last state is too old."""
+    """Return the complete state, for a page whose last state is too old."""
     return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in rendering.items()}}

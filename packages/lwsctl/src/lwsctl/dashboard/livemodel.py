@@ -1,7 +1,7 @@
-"""The shared model of one server: one watch of each kind, however many pages are open.
+"""The shared model of a server, with one watch per kind for all open pages.
 
-It follows sets and pods, and builds a picture 100 ms after a change, with the changes until then. Further ones are shown
-together, at most twice a second. It diagnoses sets that are not as wanted, at most every two seconds and while somebody looks.
+It watches sets and pods, and creates a picture 100 ms after a change. Further changes are combined, at most twice per
+second. Unhealthy sets are diagnosed at most every two seconds, while a browser shows a page.
 """
 
 import asyncio
@@ -36,19 +36,19 @@ from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
 
 TOGETHER: Final = 0.1
-"""Seconds in which changes are collected before they are shown."""
+"""The time in seconds for which changes are collected before they are shown."""
 
 SHORTEST_PAUSE: Final = 0.4
 LONGEST_PAUSE: Final = 1.0
-"""The minimum and maximum seconds after a picture without another one, while changes continue."""
+"""The minimum and maximum delay in seconds before the next picture while changes continue."""
 
 BETWEEN_DIAGNOSES: Final = 2.0
 AGAIN: Final = 10.0
-"""Seconds after which something that is not as wanted is diagnosed again without a change, and the server is tried."""
+"""The interval in seconds for repeated diagnoses of unhealthy sets, and for connection attempts."""
 
 PATIENCE: Final = 10.0
 LONGEST_PATIENCE: Final = 120.0
-"""Seconds that the API server may take for one diagnosis of all: twice as long after each timeout, up to the maximum."""
+"""The timeout in seconds for diagnosing all sets. It doubles after each timeout, up to the maximum."""
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class LiveModel:
-    """The current picture, and a notification of every new one."""
+    """The current picture, and a notification of each new picture."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class LiveModel:
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
-        """Keep diagnoses current in the body, while a browser shows a page."""
+        """Keep diagnoses current while the context is active, because a browser shows a page."""
         self._lookers += 1
         self._stale.set()
         try:
@@ -106,16 +106,16 @@ class LiveModel:
         await self._shown.wait()
 
     async def until(self, check: Callable[[], T | None]) -> T:
-        """Return the first result of `check` that is not None; it is called again for every new picture."""
+        """Return the first result of `check` that is not None. It is called for each new picture."""
         while (answer := check()) is None:
             await self.changed()
         return answer
 
     def paint(self) -> None:
-        """Make a new picture; if that fails, the last one stays, and says since when it is out of date."""
+        """Create a new picture. If this fails, keep the previous one, and report since when it has been outdated."""
         try:
             self.picture = self._painted()
-        except Exception as error:  # anything may be stored in an object
+        except Exception as error:  # stored objects may contain any value
             log.warning("the state could not be rendered", error=repr(error), exc_info=error)
             trouble = f"the state is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
             self.picture = replace(self.picture, trouble=trouble, answered=self.picture.now)
@@ -142,17 +142,17 @@ class LiveModel:
         return replace(picture, order=self._order)
 
     def announce(self) -> None:
-        """Wake those who wait for a picture."""
+        """Notify waiting tasks of a new picture."""
         self._shown.set()
         self._shown = asyncio.Event()
 
     def start(self) -> None:
-        """Notice changes from now on."""
+        """Start to track changes."""
         for informer in self.followed:
             informer.subscribe(self._note)
 
     def relist(self) -> None:
-        """Read everything again: the cluster may be another one."""
+        """Reread all data, because the cluster may have been replaced."""
         for informer in self.followed:
             informer.relist(lambda: None)
 
@@ -162,19 +162,19 @@ class LiveModel:
             self._stale.set()  # the API server responds again
 
     async def follow(self) -> None:
-        """Make a new picture after every change; changes in quick succession share one."""
+        """Create a new picture after each change. Changes in quick succession are combined."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(TOGETHER)
             self._changed.clear()
             began = self.clock.monotonic()
             self.paint()
-            self._stale.set()  # only now, as the diagnosis of a large set would delay the picture
+            self._stale.set()  # last, because diagnosing a large set would delay the picture
             took = self.clock.monotonic() - began
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
     async def keep_diagnosed(self) -> None:
-        """Diagnose after changes, and every `AGAIN` seconds; without visitors, only until the API server responds again."""
+        """Diagnose after changes and every `AGAIN` seconds. Without visitors, only wait for the API server."""
         while True:
             with suppress(TimeoutError):
                 async with timeouts.within(AGAIN):
@@ -185,7 +185,7 @@ class LiveModel:
             await asyncio.sleep(BETWEEN_DIAGNOSES)
 
     async def diagnose(self) -> None:
-        """Diagnose all sets that are not as wanted, reading each list once, and make a new picture."""
+        """Diagnose all unhealthy sets, read each list once, and create a new picture."""
         views, sets = self.picture.views, self.picture.sets
         lists = Lists(self.client)
         now = self.clock.now()
@@ -195,7 +195,7 @@ class LiveModel:
                 diagnoses = await setdiagnoses.survey(lists, ill, self.namespace, self.commands, self.clock)
                 of_sets = await setdiagnoses.diagnose_sets(lists, sets, self.namespace, self.commands, self.clock)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
-        except Exception as error:  # likewise: the last diagnoses stay
+        except Exception as error:  # the previous diagnoses remain
             first = _first(error)
             if isinstance(first, KubeError | TimeoutError):
                 reason = str(first) or f"no response within {self._patience:g} s"
@@ -206,7 +206,7 @@ class LiveModel:
                 log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
             if self._trouble:
-                self.relist()  # a watch may wait long for its next try, or hang since the machine slept
+                self.relist()  # a watch may have a long retry delay, or hang after the machine was suspended
             self._trouble, self._answered, self._patience = "", self.clock.now(), PATIENCE
             diagnoses = await self._with_evidence(diagnoses)
             self._diagnoses = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in diagnoses}
@@ -214,7 +214,7 @@ class LiveModel:
         self.paint()
 
     async def _with_evidence(self, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-        """Return diagnoses, the most urgent ones judged from logs and episodes; each run is read once."""
+        """Return diagnoses. The most urgent ones include logs and episodes, and each run is read once."""
         urgent = {evidence.identity(diagnosis): diagnosis for diagnosis in ordered(diagnoses)[:BLOCKS]}
         known = {run: lines for run, lines in self._runs.items() if run in urgent}
         async with asyncio.TaskGroup() as tasks:
@@ -228,13 +228,16 @@ class LiveModel:
 
 
 def _first(error: Exception) -> Exception:
-    """Return the first error of a group: lists are read concurrently."""
+    """Return the first error of an exception group, because lists are read concurrently."""
     return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 @asynccontextmanager
 async def live(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[None]:
-    """Run a model in the body: it is filled and diagnosed once before. `beside` may end it with an error."""
+    """Run a model while the context is active.
+
+    It is synchronized and diagnosed first. `beside` may stop it with an error.
+    """
     async with following(*model.followed, *beside), asyncio.TaskGroup() as tasks:
         model.start()
         model.paint()

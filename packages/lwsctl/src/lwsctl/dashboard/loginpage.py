@@ -1,8 +1,8 @@
-"""The login of a shared dashboard: without a session, every request gets the login page.
+"""The login of a shared dashboard. Requests without a session receive the login page.
 
-Unlike the link of `lws dashboard` it accepts any host name, because an ingress or a forwarded port has its own. Requests must
-come from the same origin: other sites do not send the cookie (SameSite), and every POST must name the origin. Actions need a
-second secret of the session.
+Unlike the link of `lws dashboard`, it accepts any host name, because an ingress or a forwarded port has a different
+one. Requests must have the same origin. Other sites do not send the cookie (SameSite), and every POST request must
+contain the origin. Actions require a second secret of the session.
 """
 
 from collections.abc import Mapping
@@ -37,20 +37,20 @@ FILES: Final = tuple(f"/{staticfiles.folder()}/{name}" for name in ("style.css",
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY.replace("form-action 'none'", "form-action 'self'"),
-    "Referrer-Policy": "same-origin",  # with `no-referrer` a browser names no origin when it sends a form
+    "Referrer-Policy": "same-origin",  # with `no-referrer`, browsers do not send an origin with forms
 }
-"""Headers of the login page, in addition to those of all pages."""
+"""Headers of the login page, in addition to the headers of all pages."""
 
 
 class LoginPage:
-    """Answers logins; passes other requests on only for users who are logged in."""
+    """Handles logins, and passes other requests to the handler only for logged-in users."""
 
     def __init__(self, visitors: LoginSessions, cluster: str = "") -> None:
         self.visitors = visitors
         self._page = partial(page, cluster=cluster)
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request, or pass it to the handler if its user is logged in."""
+        """Respond to a request, or pass it to the handler if its user is logged in."""
         if (refusal := refused(request)) is not None:
             return web.Response(status=refusal.status, text=f"{refusal.text}\n")
         match request.method, request.path:
@@ -66,7 +66,7 @@ class LoginPage:
                 return await self._visited(request, handler)
 
     async def admits(self, request: web.Request) -> bool:
-        """Return whether the user of a long answer may still read; the rights are checked like those of pages."""
+        """Return whether the user of a streamed response still has read permission, as for pages."""
         return await self.visitors.find(request.headers.getall("Cookie", [])) is not None
 
     async def _visited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -105,7 +105,7 @@ class LoginPage:
 
 
 def refused(request: web.Request) -> Rejection | None:
-    """Return why a request is refused for every user; None if it is not."""
+    """Return the reason why a request is rejected for all users, or None if it is not rejected."""
     hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
     if len(hosts) != 1:
         return Rejection.HOST
@@ -122,7 +122,7 @@ def refused(request: web.Request) -> Rejection | None:
 
 
 def page(note: str, *, status: int = 200, logs_out: bool = False, cluster: str = "") -> web.Response:
-    """Return the login page, with a button that logs out if the browser is logged in."""
+    """Return the login page, with a logout button if the browser is logged in."""
     field = tag("input", name="token", type="password", autocomplete="off", required=True, id="token")
     form = tag(
         "form",

@@ -1,9 +1,10 @@
-"""The users of a shared dashboard: each logs in with a token of the cluster, and acts with it.
+"""The users of a shared dashboard, who log in with a cluster token. Their actions use the token.
 
-The API server checks the token of a user: who the user is, and whether the user may read what the dashboard shows. This is
-repeated every few minutes. Tokens are kept in memory only. Browsers get the random number of a session.
+The API server checks the identity of the token's user, and whether the user has permission to read the dashboard
+data. These checks are repeated every few minutes. Tokens are stored only in memory. Browsers receive a random session
+number.
 
-Every user gets in: a further session ends the oldest session of a user who has many.
+Users are never locked out, because a new session closes the oldest session of a user with too many sessions.
 """
 
 from collections import Counter
@@ -18,10 +19,10 @@ from lwsctl.dashboard.actions import Runner
 from lwsctl.dashboard.requestchecks import session_in
 
 LONGEST_VISIT: Final = 8 * 3600.0
-"""Seconds after which a user must log in again."""
+"""The time in seconds after which a user must log in again."""
 
 RECHECK: Final = 300.0
-"""Seconds after which the rights of a user are checked again."""
+"""The interval in seconds between two permission checks of a user."""
 
 MOST_SESSIONS: Final = 256
 MOST_OF_USER: Final = 8
@@ -31,21 +32,21 @@ LONGEST_TOKEN: Final = 16_384
 
 
 class LoginRejectedError(Exception):
-    """Raised for a token that is not accepted; the text gives the reason."""
+    """The token is rejected. The message contains the reason."""
 
 
 class Host(Protocol):
     """The cluster that checks tokens, and runs commands with them."""
 
     async def admit(self, token: str) -> str:
-        """Return the name of the user; raise `LoginRejectedError` if there is none, or if it may not read enough."""
+        """Return the user name. Raise `LoginRejectedError` if it is unknown or does not have read permission."""
 
     def runner(self, token: str) -> Runner | None:
-        """Return what runs commands as this user; None if the dashboard only reads."""
+        """Return an object that runs commands as this user, or None if the dashboard is read-only."""
 
 
 class LoginSession(Struct):
-    """A user who is logged in. `action` is the secret of the pages for actions."""
+    """A logged-in user. `action` is the secret that pages use for actions."""
 
     user: str
     token: str
@@ -58,7 +59,7 @@ class LoginSession(Struct):
 
 
 class LoginSessions:
-    """The sessions of one server by number; `new_secret` returns a new random text."""
+    """The sessions of a server by number. `new_secret` returns a new random string."""
 
     def __init__(self, host: Host, clock: Clock, new_secret: Callable[[], str]) -> None:
         self.host = host
@@ -67,7 +68,7 @@ class LoginSessions:
         self._sessions: dict[str, LoginSession] = {}
 
     async def enter(self, token: str) -> str:
-        """Return the number of a new session; raise `LoginRejectedError`."""
+        """Return the number of a new session, or raise `LoginRejectedError`."""
         if not token or len(token) > LONGEST_TOKEN:
             raise LoginRejectedError("paste a cluster token")
         user = await self.host.admit(token)
@@ -79,7 +80,7 @@ class LoginSessions:
         return session
 
     async def find(self, cookies: Sequence[str]) -> LoginSession | None:
-        """Return the visitor of the only session that cookies name, if the user may still read."""
+        """Return the visitor of the only session in the cookies, if the user still has read permission."""
         session = session_in(cookies)
         now = self._clock.monotonic()
         if session is None or (visitor := self._sessions.get(session)) is None or now >= visitor.expires_at:
@@ -92,22 +93,22 @@ class LoginSessions:
             self._sessions.pop(session, None)
             return None
         except KubeError:
-            return visitor  # without an answer of the API server nothing new is shown either
+            return visitor  # without a response of the API server, no new data is shown
         visitor.checked_at = now
         return visitor
 
     def leave(self, cookies: Sequence[str]) -> None:
-        """End the session that cookies name, if there is one."""
+        """Close the session in the cookies, if it exists."""
         self._sessions.pop(session_in(cookies) or "", None)
 
     def _make_room(self, user: str) -> None:
-        """End the oldest session of a user who has too many, or of the user with most sessions if there are too many."""
+        """Close the oldest session of a user with too many sessions, or of the user with the most sessions."""
         numbers = Counter(visitor.user for visitor in self._sessions.values())
         if numbers[user] < MOST_OF_USER:
             if len(self._sessions) < MOST_SESSIONS:
                 return
             user = max(numbers, key=numbers.__getitem__)
-        # Sessions are in the order of their logins.
+        # Sessions are in login order.
         del self._sessions[next(session for session, visitor in self._sessions.items() if visitor.user == user)]
 
     def _forget(self, now: float) -> None:

@@ -1,8 +1,8 @@
-"""The logs of several ranks as JSON lines: rank, time, text, and whether the line names an error.
+"""The logs of several ranks as JSON lines with the rank, time, text, and whether the line contains an error.
 
-Past lines come first, then new ones while the page is open, also after restarts and broken connections. A browser that
-reads slowly delays its own stream only, and at most `WAITING` lines wait for it. Pages show lines as text only,
-without colors of terminals, and of a progress bar only the last state.
+Past lines are first, followed by new lines while the page is open, including lines after restarts and broken
+connections. A slow browser delays only its stream, and at most `WAITING` lines are buffered. Pages show lines as
+text, without terminal colors, and only the last state of progress bars.
 """
 
 import asyncio
@@ -29,32 +29,35 @@ from lwsctl.observation.logfollower import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
 
 MOST_STREAMS: Final = 64
-"""The maximum of ranks whose logs one page follows."""
+"""The maximum number of ranks whose logs a page follows."""
 
 TAIL: Final = 500
 MOST_TAIL: Final = 8000
-"""The number of past lines of each rank, and the maximum that a page may ask for."""
+"""The number of past lines of each rank, and the maximum that a page can request."""
 
 FAILED: Final = "failed"
-"""The choice of all ranks that have a problem or restarted."""
+"""The selection of all ranks with a problem or a restart."""
 
 CHOICE: Final = re.compile(r"(?:(?:\*|[-0-9a-z]*[a-z][-0-9a-z]*)/)?(\*|[0-9a-f]{1,40})/(\*|[0-9]{1,9})")
 
 WAITING: Final = 2000
 BETWEEN_SIGNS: Final = 5.0
-"""Seconds without a line after which an empty line is sent, which shows whether the connection is still open."""
+"""The time in seconds after which an empty line is sent to check whether the connection is open."""
 
 LONGEST_LINE: Final = 16_384
-"""The maximum of bytes that are shown of a line; programs also print binary data."""
+"""The maximum number of bytes shown of a line, because containers can print binary data."""
 
 
 class RankChoice(msgspec.Struct, frozen=True):
-    """The chosen ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`, also after `ROLE/`; without a choice every leader."""
+    """The selected ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`, also after `ROLE/`.
+
+    The default is all leaders.
+    """
 
     choices: frozenset[str] = frozenset()
 
     def covers(self, rank: Rank, owners: Sequence[str] = ()) -> bool:
-        """Return whether a rank is chosen.
+        """Return whether a rank is selected.
 
         >>> ranks = [Rank(group=group, index=index, pod="", state="Running") for group in (0, 1) for index in (0, 1)]
         >>> [rank.place for rank in ranks if RankChoice(frozenset({"1/*"})).covers(rank)]
@@ -64,7 +67,7 @@ class RankChoice(msgspec.Struct, frozen=True):
         return has_failed or self.names(rank.group, rank.index, owners)
 
     def names(self, group: GroupName, index: int, owners: Sequence[str] = ()) -> bool:
-        """Return whether a place is chosen, whatever its state."""
+        """Return whether a path is selected, regardless of the state of its rank."""
         places = {f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"}
         owned = {f"{owner}/{place}" for owner in ("*", *owners) for place in places}
         return not self.choices.isdisjoint(places | owned)
@@ -74,13 +77,13 @@ LEADERS: Final = RankChoice(frozenset({"*/0"}))
 
 
 def parse(texts: Sequence[str]) -> RankChoice | None:
-    """Read choices of ranks; None if one of them names no rank, or there are too many."""
+    """Parse rank selections, or return None if one of them is invalid or there are too many."""
     are_valid = all(text == FAILED or CHOICE.fullmatch(text) for text in texts)
     return RankChoice(frozenset(texts)) if are_valid and len(texts) <= MOST_STREAMS else None
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks of a LeaderWorkerSet or of a DisaggregatedSet (`of_whole`), and the number of past lines of each."""
+    """The ranks of a LeaderWorkerSet or DisaggregatedSet (`of_whole`), and the number of past lines of each rank."""
 
     key: ObjectKey
     of_whole: bool = False
@@ -88,13 +91,13 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     tail: int = TAIL
 
     def owners(self, picture: Picture) -> Owners:
-        """Return the names of the LeaderWorkerSets in places."""
+        """Return the names of the LeaderWorkerSets for rank paths."""
         if not self.of_whole:
             return {self.key: ()}
         return {view.key: names for view, names in picture.members(self.key, of_whole=True)}
 
     def covers(self, pod: JSONObject, owners: Owners) -> bool:
-        """Return whether a pod is chosen."""
+        """Return whether a pod is selected."""
         place, names = place_of(pod), owners.get(_owner(pod))
         if place is None or names is None:
             return False
@@ -102,7 +105,7 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownOwners:
-    """The names of the LeaderWorkerSets in places, read once for each picture: each line of a log needs them."""
+    """The names of the LeaderWorkerSets for rank paths. They are read once for each picture."""
 
     def __init__(self, model: LiveModel, request: LogRequest) -> None:
         self._model = model
@@ -111,7 +114,7 @@ class KnownOwners:
         self._owners = request.owners(model.picture)
 
     def read(self) -> Owners:
-        """Return the names in the present picture."""
+        """Return the names in the current picture."""
         if self._model.picture is not self._picture:
             self._picture = self._model.picture
             self._owners = self._request.owners(self._picture)
@@ -119,14 +122,14 @@ class KnownOwners:
 
 
 class SharedPods(msgspec.Struct, frozen=True):
-    """The pods of the shared model, for following logs; `object` is None after the set was deleted."""
+    """The pods of the shared model, for following logs. `object` is None after the set was deleted."""
 
     model: LiveModel
     request: LogRequest
 
     @property
     def pods(self) -> Informer:
-        """Return the informer of all pods."""
+        """Return the informer for all pods."""
         return self.model.everything.pods
 
     @property
@@ -139,7 +142,7 @@ class SharedPods(msgspec.Struct, frozen=True):
 
 
 class LineQueue:
-    """Collects lines until the browser reads them; lines beyond the maximum are dropped and counted."""
+    """Collects lines until the browser reads them. Lines beyond the maximum are dropped and counted."""
 
     def __init__(self, owners: Callable[[], Owners] = dict) -> None:
         self._owners = owners
@@ -147,7 +150,7 @@ class LineQueue:
         self._dropped = 0
 
     def line(self, pod: JSONObject, line: bytes) -> None:
-        """Add one line with its time."""
+        """Add a line with its time."""
         stamp, _, text = line.partition(b" ")
         place = place_of(pod) or ("?", "?")
         content = untrustedtext.clean(text[:LONGEST_LINE].decode(errors="replace"))
@@ -159,16 +162,16 @@ class LineQueue:
         self._put(entry | ({"error": True} if errorlines.strength(content) is Strength.ERROR else {}))
 
     def note(self, text: str) -> None:
-        """Add a sentence about the stream itself."""
+        """Add a message about the stream."""
         self._put({"note": text})
 
     @property
     def has_some(self) -> bool:
-        """Return whether lines wait."""
+        """Return whether there are unread lines."""
         return not self._lines.empty()
 
     async def take(self, seconds: float) -> bytes:
-        """Return the lines that wait; after this time without any, an empty line, which fails on a broken connection."""
+        """Return the unread lines. After a timeout, return an empty line, which fails on a broken connection."""
         lines = []
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
@@ -195,7 +198,7 @@ def _owner(pod: JSONObject) -> ObjectKey:
 
 
 async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write lines until the set is deleted; errors of `write` are raised."""
+    """Write lines until the set is deleted. Errors of `write` are raised."""
     owners = KnownOwners(model, request)
     lines = LineQueue(owners.read)
     async with asyncio.TaskGroup() as tasks:

@@ -1,6 +1,7 @@
-"""HTML from text: all text that is not marked as HTML is escaped, so no page can forget it. Pure.
+"""Builds HTML from text. All text is escaped unless it is marked as HTML. Pure.
 
-Marks of direction and other control characters are made visible: a text of a tenant cannot reverse the words of the page.
+Direction marks and other control characters are made visible, so that data from a cluster cannot reverse the text of
+the page.
 """
 
 from collections.abc import Iterable
@@ -10,11 +11,11 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import untrustedtext
 
 VOID: Final = frozenset({"base", "br", "input", "link", "meta"})
-"""Elements without content or end tag."""
+"""Elements without content or closing tag."""
 
 
 class Safe(str):
-    """Text that is HTML already, made by `tag` and `joined` only."""
+    """Text that is already HTML, which only `tag` and `joined` create."""
 
     __slots__ = ()
 
@@ -24,7 +25,7 @@ Attribute: TypeAlias = str | int | bool | None
 
 
 def tag(name: str, /, *content: Content, **attributes: Attribute) -> Safe:
-    """Return an element; names of attributes are written with `_` for `-`, those of Python with one behind.
+    """Return an element. `_` in attribute names becomes `-`, and a trailing `_` avoids Python keywords.
 
     >>> tag("p", "a < b", tag("br"), class_="x", data_at='"1"', hidden=True, title=None)
     '<p class="x" data-at="&quot;1&quot;" hidden>a &lt; b<br></p>'
@@ -36,7 +37,7 @@ def tag(name: str, /, *content: Content, **attributes: Attribute) -> Safe:
 
 
 def joined(*content: Content) -> Safe:
-    """Return content one after the other; None is left out.
+    """Return the concatenated content without None values.
 
     >>> joined("&", None, 1, [tag("b", "x")])
     '&amp;1<b>x</b>'

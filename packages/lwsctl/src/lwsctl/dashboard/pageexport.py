@@ -1,4 +1,4 @@
-"""One page as one file that works without a server: its content at one moment, without scripts and links."""
+"""Exports a page as one file that does not require a server, without scripts and links. Pure."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from lwsctl.dashboard.subscriptions import page_of
 
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
-    """Return the document; for a set, with the plain table of its ranks below the grid."""
+    """Return the document. For a set, the plain table of its ranks is below the grid."""
     page = page_of(address)
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."

@@ -1,7 +1,7 @@
-"""The search of all pages: sets, groups, ranks, nodes and causes that have all words of a text. Pure.
+"""Searches sets, groups, ranks, nodes and causes that contain all words of a text. Pure.
 
-In: the picture and the text. Out: hits by kind, at most `MOST` of each, and the number of further hits. The search also
-finds a rank by its pod, node and state, and a set by its cause.
+The input is the picture and the text. The output is results by kind, at most `MOST` of each, and the number of other
+results. The search also finds ranks by pod, node and state, and sets by cause.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,10 +20,10 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import WORDS
 
 MOST: Final = 6
-"""The maximum of hits of each kind."""
+"""The maximum number of results of each kind."""
 
 LONGEST: Final = 200
-"""The maximum of characters that are searched for."""
+"""The maximum number of characters of a search text."""
 
 HINT: Final = (
     "Enter the name of a set, a group (web/3), a rank (web/3/1), a pod, a node, a state, or a cause (LWS-E036)."
@@ -31,7 +31,7 @@ HINT: Final = (
 
 
 class Hit(Struct, frozen=True):
-    """One hit: its title, a detail, the address of its page, and further words that match it."""
+    """A search result: its title, a detail, the address of its page, and additional words that match."""
 
     title: str
     detail: str
@@ -39,7 +39,7 @@ class Hit(Struct, frozen=True):
     words: str = ""
 
     def rank(self, words: Sequence[str]) -> int | None:
-        """Return a rank by which the best hits come first; None if a word is missing."""
+        """Return a sort key that puts the best results first, or None if a word is missing."""
         text = f"{self.title} {self.detail} {self.words}".lower()
         if not all(word in text for word in words):
             return None
@@ -48,7 +48,7 @@ class Hit(Struct, frozen=True):
 
 
 class Hits(Struct, frozen=True):
-    """The best hits of a kind, and the number of further hits."""
+    """The best results of a kind, and the number of other results."""
 
     kind: str
     best: Sequence[Hit]
@@ -56,7 +56,7 @@ class Hits(Struct, frozen=True):
 
 
 def search(picture: Picture, text: str) -> list[Hits]:
-    """Return the hits by kind; none for a text without words."""
+    """Return the results by kind, or no results for an empty text."""
     words = text[:LONGEST].lower().split()
     if not words:
         return []
@@ -71,7 +71,7 @@ def search(picture: Picture, text: str) -> list[Hits]:
 
 
 def fragment(picture: Picture, text: str) -> Safe:
-    """Return the hits as items of a list; without a hit, the kinds of objects that can be found."""
+    """Return the results as list items, or the kinds of objects that can be searched if there are none."""
     kinds = search(picture, text)
     if not kinds:
         words = f"No results for {text[:LONGEST]!r}. " if text.strip() else ""
@@ -121,7 +121,7 @@ def _rank(view: View, rank: Rank) -> Hit:
 
 
 def _nodes(picture: Picture) -> Iterator[Hit]:
-    """Yield the nodes of ranks; the page of the topology has the others."""
+    """Yield the nodes of ranks. The topology page contains the other nodes."""
     ranks: dict[str, int] = {}
     for _, group in _all_groups(picture):
         for rank in group.ranks:

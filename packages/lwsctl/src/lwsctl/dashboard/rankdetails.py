@@ -1,4 +1,4 @@
-"""The pane of one rank: its state, its use, why it is not ready, its events and its last lines, as a fragment of HTML."""
+"""The panel of a rank as HTML: its state, usage, reason, events and last log lines."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
 
 LINES: Final = 20
-"""The number of last lines that are shown, below the first error."""
+"""The number of last log lines below the first error."""
 
 EVENTS: Final = 30
 PATIENCE: Final = 5.0
 
 
 async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | None:
-    """Return the panel of one rank; None if the set has no such rank."""
+    """Return the panel of a rank, or None if the rank does not exist."""
     groups = [group for group in view.groups if group.name == selection.group]
     ranks = [rank for group in groups for rank in group.ranks]
     rank = next((rank for rank in ranks if rank.index == selection.rank), None)
@@ -72,14 +72,14 @@ async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | Non
 
 
 def _action(view: View, group: Group, verb: Verb) -> Safe:
-    """Return the button of an action on a group, which a script shows to users who may act."""
+    """Return the button of a group action, which a script shows to users with permission."""
     word = "Recover" if verb is Verb.RECOVER_GROUP else "Restart"
     about = {"data_namespace": view.namespace, "data_name": view.name, "data_group": str(group.name)}
     return tag("button", f"{word} group {group.name} …", type="button", hidden=True, data_verb=verb.value, **about)
 
 
 async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> Safe | None:
-    """Return the first error of the group, with a link to its rank; None if no rank has a problem."""
+    """Return the first error of the group with a link to its rank, or None if no rank has a problem."""
     if not any(rank.deaths or rank.is_problem for rank in ranks):
         return None
     first = await firsterror.find(model.client, {rank.place: rank for rank in ranks})
@@ -94,7 +94,7 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
 
 
 async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
-    """Return what a rank uses, and its GPUs; None if the cluster measures nothing and names no GPUs."""
+    """Return the usage of a rank and its GPUs, or None if the cluster does not report them."""
     key, now, metrics = ObjectKey(view.namespace, rank.pod), model.clock.now(), None
     with suppress(KubeError, TimeoutError):
         async with timeouts.within(PATIENCE):
@@ -157,7 +157,7 @@ def _all_lines(view: View, rank: Rank) -> Safe:
 
 
 def _marked(text: str) -> Safe | None:
-    """Return lines with a mark on the line that explains the end of the program; commands quote the same line."""
+    """Return lines with a mark on the line that explains the exit, which commands also quote."""
     lines = text.split("\n") if text else []
     error_line = errorlines.telling(lines)
     telling = [at for at, line in enumerate(lines) if error_line.certain and line.strip() == error_line.line][-1:]
@@ -166,7 +166,7 @@ def _marked(text: str) -> Safe | None:
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:
-    """Return the last lines of a rank, with secrets and the values of variables with names of secrets masked."""
+    """Return the last lines of a rank, with secrets masked."""
     if rank.object is None:
         return ""
     try:

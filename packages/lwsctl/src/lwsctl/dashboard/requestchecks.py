@@ -1,6 +1,6 @@
-"""The checks that every request passes before anything is read. Pure.
+"""The checks of each request before any data is read. Pure.
 
-The dashboard has the rights of its user's kubeconfig, so it answers only that user's browser:
+The dashboard has the permissions of the user's kubeconfig, so it responds only to the user's browser:
 
 - Other machines do not reach it: it listens on a loopback address only.
 - Other users of this machine have no cookie. The dashboard sets the cookie once, in exchange for the token in the link that it
@@ -21,11 +21,11 @@ from msgspec import Struct
 
 COOKIE: Final = "lws-dashboard"
 ACTION_HEADER: Final = "X-Dashboard-Token"
-"""The header with the second secret that requests for actions need; only pages of the dashboard know it."""
+"""The header with the second secret, which action requests require and only dashboard pages know."""
 
 METHODS: Final = frozenset({"GET", "POST"})
 OWN_SITES: Final = frozenset({"same-origin", "none"})
-"""Values of `Sec-Fetch-Site` of the dashboard's own pages, and of an address that was typed."""
+"""Values of `Sec-Fetch-Site` for requests from dashboard pages, and for typed addresses."""
 
 LONGEST_ADDRESS: Final = 4096
 
@@ -33,7 +33,7 @@ CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Code and styles come only from files of this server; other servers and frames are forbidden."""
+"""The content security policy: scripts and styles come from this server, and frames are forbidden."""
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY,
@@ -44,11 +44,11 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of every response, refusals included."""
+"""Headers of all responses, including rejections."""
 
 
 class Rejection(Enum):
-    """The reasons to refuse a request: the status and the text of the response."""
+    """The reasons to reject a request: the status and the message of the response."""
 
     HOST = (403, "this address differs from the address that `lws dashboard` printed")
     ORIGIN = (403, "requests from other pages are not allowed")
@@ -66,12 +66,12 @@ class Rejection(Enum):
 
     @property
     def text(self) -> str:
-        """Return the text of the response."""
+        """Return the message of the response."""
         return self.value[1]
 
 
 class RequestHead(Struct, frozen=True, kw_only=True):
-    """The parts of a request that the checks read; a header that occurs several times has several values."""
+    """The parts of a request that the checks read. A repeated header has several values."""
 
     method: str
     path: str
@@ -84,7 +84,7 @@ class RequestHead(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class Secrets:
-    """The random secrets of one server, made by its caller; `link` is empty after its use."""
+    """The random secrets of a server, which its caller creates. `link` is empty after its use."""
 
     place: str
     link: str
@@ -93,14 +93,14 @@ class Secrets:
     is_used: bool = field(default=False, init=False)
 
     def exchange(self, token: str) -> bool:
-        """Return whether this token of a link opens the session, which it does only once."""
+        """Return whether this link token opens the session, which is possible only once."""
         is_right = same(token, self.link) and not self.is_used
         self.is_used = self.is_used or is_right
         return is_right
 
 
 class RequestChecks(Struct, frozen=True):
-    """The checks of one server, which serves `port` of 127.0.0.1 below `/place/`."""
+    """The checks of a server on `port` of 127.0.0.1 below `/place/`."""
 
     secrets: Secrets
     port: int
@@ -108,16 +108,16 @@ class RequestChecks(Struct, frozen=True):
 
     @property
     def base(self) -> str:
-        """Return the path that all addresses begin with."""
+        """Return the path prefix of all addresses."""
         return f"/{self.secrets.place}/" if self.secrets.place else "/"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Return the values of `Host` that are answered."""
+        """Return the accepted values of `Host`."""
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
     def refusal(self, request: RequestHead) -> Rejection | None:
-        """Return why a request is refused; None if it may be answered. `exchange` checks links."""
+        """Return the reason why a request is rejected, or None if it is accepted. `exchange` checks links."""
         if (refusal := self._plain_refusal(request)) is not None or self.is_link(request):
             return refusal
         if not set(request.sites) <= OWN_SITES:
@@ -127,7 +127,7 @@ class RequestChecks(Struct, frozen=True):
         return self._action_refusal(request) if request.method == "POST" else None
 
     def _plain_refusal(self, request: RequestHead) -> Rejection | None:
-        """Return why a request is refused for every browser; None if it is not."""
+        """Return the reason why a request is rejected for all browsers, or None if it is not rejected."""
         if len(request.hosts) != 1 or request.hosts[0] not in self.hosts:
             return Rejection.HOST
         if len(request.path) > LONGEST_ADDRESS:
@@ -137,11 +137,11 @@ class RequestChecks(Struct, frozen=True):
         return Rejection.ORIGIN if any(origin != f"http://{request.hosts[0]}" for origin in request.origins) else None
 
     def is_link(self, request: RequestHead) -> bool:
-        """Return whether a request follows the link that opens the dashboard, from outside of the browser."""
+        """Return whether a request follows the link that opens the dashboard, from outside the browser."""
         return request.method == "GET" and request.path == f"{self.base}open"
 
     def knows(self, request: RequestHead) -> bool:
-        """Return whether a request has the cookie of the session."""
+        """Return whether a request has the session cookie."""
         session = session_in(request.cookies)
         return session is not None and same(session, self.secrets.session)
 
@@ -154,7 +154,7 @@ class RequestChecks(Struct, frozen=True):
 
 
 def session_in(cookies: Iterable[str]) -> str | None:
-    """Return the session that the headers of cookies name; None unless it is exactly one.
+    """Return the session in the cookie headers, or None unless there is exactly one.
 
     >>> session_in(["theme=dark; lws-dashboard=7"]), session_in(["lws-dashboard=7", "lws-dashboard=8"])
     ('7', None)
@@ -164,5 +164,5 @@ def session_in(cookies: Iterable[str]) -> str | None:
 
 
 def same(left: str, right: str) -> bool:
-    """Return whether two secrets are equal, in a time that does not depend on the secret."""
+    """Return whether two secrets are equal, in constant time."""
     return hmac.compare_digest(left.encode(errors="surrogateescape"), right.encode())

@@ -1,4 +1,4 @@
-"""The answers of the dashboard besides pages: files, refusals, and the headers of every answer."""
+"""Responses of the dashboard other than pages: files, rejections, and common headers."""
 
 from aiohttp import web
 
@@ -8,13 +8,13 @@ from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS, Rejection, Re
 
 
 async def protect(_: web.Request, response: web.StreamResponse) -> None:
-    """Set the headers of every response, also of errors."""
+    """Set the headers of all responses, including errors."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 
 
 def asked(request: web.Request) -> RequestHead:
-    """Return the parts of a request that the gate checks."""
+    """Return the parts of a request that are checked."""
     headers = request.headers
     return RequestHead(
         method=request.method,
@@ -33,17 +33,17 @@ def html(text: str) -> web.Response:
 
 
 def refused(refusal: Rejection) -> web.Response:
-    """Return a refusal with its reason."""
+    """Return a rejection with its reason."""
     return web.Response(status=refusal.status, text=f"{refusal.text}\n")
 
 
 def missing() -> web.Response:
-    """Return the response for an address without a page."""
+    """Return the response for an unknown address."""
     return web.Response(status=404, text="page not found\n")
 
 
 def nowhere(base: str) -> web.Response:
-    """Return the page for an address without a page, with links to pages that always exist."""
+    """Return the page for an unknown address, with links to existing pages."""
     links = [
         tag("p", tag("a", words, href=base + path)) for path, words in (("", "Now: all sets"), ("topology", "Topology"))
     ]
@@ -61,12 +61,12 @@ def nowhere(base: str) -> web.Response:
 
 
 def busy(most: int) -> web.Response:
-    """Return the response when too many streams are open."""
+    """Return the response if too many streams are open."""
     return web.Response(status=503, text=f"{most} pages are open; close some of them\n", headers={"Retry-After": "5"})
 
 
 def static(version: str, name: str) -> web.Response:
-    """Return a file of the dashboard, compressed, which the browser may keep: another content has another path."""
+    """Return a compressed dashboard file, which browsers may cache because its path depends on its content."""
     text = staticfiles.files().get(name)
     if text is None or f"static/{version}" != staticfiles.folder():
         return missing()

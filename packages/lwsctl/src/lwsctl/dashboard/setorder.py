@@ -1,6 +1,7 @@
-"""The order of the sets: problems first, by the time of their first failure, rearranged at most every ten seconds. Pure.
+"""The order of the sets: problems first, by their first failure, changed at most every ten seconds. Pure.
 
-In: the last order and the current sets. Out: the next order. A person who reads a line finds it in the same place.
+The input is the previous order and the current sets. The output is the next order. Rows remain at their position
+while a user reads them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,7 @@ from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 
 BETWEEN: Final = timedelta(seconds=10)
-"""The minimum time between two changes of the order."""
+"""The minimum time between two order changes."""
 
 Place: TypeAlias = tuple[str, str, str]
 """The kind, namespace and name of a set."""
@@ -32,23 +33,23 @@ class Tier(IntEnum):
 
 
 class SetOrder(Struct, frozen=True):
-    """The places and tiers in order, since when each set has had a problem, and when the order changed last."""
+    """The positions and tiers, the time since which each set has a problem, and the time of the last change."""
 
     places: Mapping[Place, tuple[int, Tier]] = field(default_factory=dict)
     since: Mapping[Place, datetime] = field(default_factory=dict)
     changed: datetime | None = None
 
     def may_change(self, now: datetime) -> bool:
-        """Return whether the order is old enough to change."""
+        """Return whether the order may change again."""
         return self.changed is None or now - self.changed >= BETWEEN
 
     def key(self, place: Place, diagnosis: Diagnosis) -> tuple[int, int, datetime, Place]:
-        """Return the key to sort a set by; a set that is not in the order yet follows the others."""
+        """Return the sort key of a set. New sets are last."""
         at, tier = self._at(place, diagnosis)
         return at, tier, self.since.get(place) or diagnosis.since or LAST, place
 
     def tier(self, place: Place, diagnosis: Diagnosis) -> Tier:
-        """Return the part of the page that shows a set; it changes with the order."""
+        """Return the part of the page that shows a set, which changes with the order."""
         return self._at(place, diagnosis)[1]
 
     def _at(self, place: Place, diagnosis: Diagnosis) -> tuple[int, Tier]:
@@ -56,14 +57,14 @@ class SetOrder(Struct, frozen=True):
 
 
 def tier_of(diagnosis: Diagnosis) -> Tier:
-    """Return the part of the page to which a verdict belongs."""
+    """Return the part of the page for a verdict."""
     if diagnosis.verdict in AS_DESIRED:
         return Tier.COMPLETE if diagnosis.verdict is Verdict.COMPLETE else Tier.HEALTHY
     return Tier.PROGRESSING if diagnosis.verdict in CALM else Tier.PROBLEMS
 
 
 def arrange(last: SetOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> SetOrder:
-    """Return the order by the first failure; a problem that continues keeps the time at which it was first seen."""
+    """Return the order by first failure. The time of a continuing problem does not change."""
     known = dict(sets)
     problems = {place: diagnosis for place, diagnosis in known.items() if tier_of(diagnosis) is Tier.PROBLEMS}
     since = {place: min(last.since.get(place, now), diagnosis.since or now) for place, diagnosis in problems.items()}

@@ -1,6 +1,6 @@
-"""The pages that are open, each rendered once for all browsers; new pictures become differences.
+"""The open pages, each rendered once for all browsers. New pictures are sent as differences.
 
-Pages that no browser shows any more are dropped, so that the work is bounded by the open pages.
+Pages that are no longer shown in a browser are removed, so that the load depends on the open pages.
 """
 
 import asyncio
@@ -51,14 +51,14 @@ PAGES: Final[Mapping[PageKind, Page]] = {
 
 
 def page_of(address: Address) -> Page:
-    """Return the page at an address; the roles of a DisaggregatedSet have a rollout of their own."""
+    """Return the page at an address. DisaggregatedSets have a separate rollout page."""
     return (
         disaggregatedsetrollout.PAGE if address.of_whole and address.kind is PageKind.ROLLOUT else PAGES[address.kind]
     )
 
 
 KEPT_PAGES: Final = 64
-"""The maximum of kept pages without a stream."""
+"""The maximum number of retained pages without a stream."""
 
 PATIENCE: Final = 5.0
 
@@ -66,36 +66,36 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class OpenPage(Struct):
-    """A kept page: its channel, the number of its streams, and the lists that it read last."""
+    """A retained page: its channel, the number of its streams, and the lists that it read last."""
 
     channel: PageChannel
     streams: int = 0
     facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
     made_at: datetime | None = None
-    """The time of the picture that it shows."""
+    """The time of its picture."""
 
 
 class Subscriptions:
-    """The opened pages of one server."""
+    """The open pages of a server."""
 
     def __init__(self, model: LiveModel) -> None:
         self._model = model
         self._opened: dict[Address, OpenPage] = {}
 
     async def channel(self, address: Address) -> PageChannel:
-        """Return the channel of a page as it is now."""
+        """Return the channel of a page in its current state."""
         return (await self._current(address, waits=not page_of(address).shows_first(address))).channel
 
     @asynccontextmanager
     async def looking(self, address: Address) -> AsyncIterator[PageChannel]:
-        """Keep a page current in the body; yield its channel."""
+        """Keep a page current while the context is active, and yield its channel."""
         opened = await self._current(address, waits=not page_of(address).shows_first(address))
         opened.streams += 1
         try:
             async with self._model.looking():
                 if self._is_due(address, opened):
-                    self._model.announce()  # the lists are read now, also without a change
+                    self._model.announce()  # the lists are reread even without a change
                 yield opened.channel
         finally:
             opened.streams -= 1
@@ -105,7 +105,7 @@ class Subscriptions:
         return (await self._current(address)).facts
 
     async def run(self) -> None:
-        """Show every new picture on the open pages, until cancelled; slow lists of a page do not delay other pages."""
+        """Show each new picture on the open pages until cancelled. Slow lists of a page do not delay other pages."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 picture = self._model.picture
@@ -115,14 +115,14 @@ class Subscriptions:
                         tasks.create_task(self._renew(address, opened))
                     if opened.streams and (not is_due or page_of(address).shows_first(address)):
                         self._show(address, opened)
-                if self._model.picture is picture:  # else there was another one meanwhile
+                if self._model.picture is picture:  # otherwise, another one was opened in the meantime
                     await self._model.changed()
 
     async def _current(self, address: Address, *, waits: bool = True) -> OpenPage:
         opened = self._opened.pop(address, None)
         if opened is None:
             opened = OpenPage(PageChannel(randomness.uid()))
-        self._opened[address] = opened  # the last entry, so that pages that were not used for long are dropped first
+        self._opened[address] = opened  # move to the end, so that the least recently used pages are removed first
         opened.streams += 1
         try:
             if waits and self._is_due(address, opened):
@@ -137,7 +137,7 @@ class Subscriptions:
         return opened
 
     def _is_due(self, address: Address, opened: OpenPage) -> bool:
-        """Return whether a page reads lists, and its last reading is too old."""
+        """Return whether a page reads lists that are too old."""
         page = page_of(address)
         does_read = page.reads_episodes or bool(page.reads(address))
         return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
@@ -155,7 +155,7 @@ class Subscriptions:
             facts = replace(opened.facts, before=opened.channel.shown)
             rendering = page_of(address).render(picture, address, facts)
             opened.made_at = picture.now
-        except Exception as error:  # anything may be stored in an object: the other pages continue
+        except Exception as error:  # stored objects may contain any value, and other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
             trouble = f"this page is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
             notice = cells.trouble(replace(picture, trouble=trouble, answered=opened.made_at))
@@ -165,7 +165,7 @@ class Subscriptions:
     async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
         objects: dict[Resource, list[JSONObject]] = {}
         for query in queries:
-            # It may not be read, or is too long: the page shows the rest.
+            # The list is not permitted or too long. The page shows all other data.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
                     read = await Lists(self._model.client).bounded(query)
@@ -173,7 +173,7 @@ class Subscriptions:
         return objects
 
     async def _episodes(self, address: Address) -> Sequence[Episode] | None:
-        """Return the recorded failures of a set, which outlive it, or of all LeaderWorkerSets of a DisaggregatedSet."""
+        """Return the recorded failures of a set, which may be deleted, or of the parts of a DisaggregatedSet."""
         if self._model.read_episodes is None:
             return None
         keys = [address.key]

@@ -1,7 +1,8 @@
-"""The HTTP server of the dashboard: every request passes the gate, pages come from the subscriptions, streams are bounded.
+"""The HTTP server of the dashboard. Each request is checked, and the number of streams is limited.
 
-Addresses below the base: `open` (the link), pages (`address.py`), `stream` for changes and logs (`browserstreams.py`) and `stream/NUMBER/KEY`
-for its topics, `pane/NAMESPACE/NAME/GROUP/RANK`, `first-error/sets/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
+Paths relative to the base: `open` (the link), pages (`address.py`), `stream` for changes and logs
+(`browserstreams.py`), `stream/NUMBER/KEY` for its subscriptions, `pane/NAMESPACE/NAME/GROUP/RANK`,
+`first-error/sets/NAMESPACE/NAME`, `search`, `static/VERSION/FILE`, and `act` for actions.
 """
 
 import asyncio
@@ -57,13 +58,13 @@ from lwsctl.views.selection import Selection
 LOOPBACK: Final = "127.0.0.1"
 CONNECTIONS: Final = 128
 MOST_BODY: Final = 4096
-"""Bytes of a request for an action."""
+"""The maximum size of an action request in bytes."""
 
 PATIENCE: Final = 30.0
-"""The maximum seconds for a dry run."""
+"""The timeout of a dry run in seconds."""
 
 LONGEST_ACTION: Final = 660.0
-"""The maximum seconds for the command of an action: longer than `lws restart` waits for groups."""
+"""The timeout of an action in seconds, which exceeds the time that `lws restart` waits for groups."""
 
 NOBODY: Final = ClusterIdentity()
 """The identity of a dashboard without names."""
@@ -72,7 +73,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def new_secrets(place: str | None = None) -> Secrets:
-    """Make the secrets of one server; the beginning of its addresses is random, unless given."""
+    """Create the secrets of a server. The start of its addresses is random by default."""
     return Secrets(
         place=secrets.token_hex(8) if place is None else place,
         link=secrets.token_urlsafe(32),
@@ -82,7 +83,7 @@ def new_secrets(place: str | None = None) -> Secrets:
 
 
 class UserPermissions(msgspec.Struct, frozen=True):
-    """The rights of a user: the secret of the own pages, and the runner of commands, if any."""
+    """The permissions of a user: the secret of the user's pages, and the runner of commands, if any."""
 
     user: str
     action: str
@@ -90,7 +91,7 @@ class UserPermissions(msgspec.Struct, frozen=True):
 
 
 class Dashboard(msgspec.Struct):
-    """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
+    """The application of a server. `port` is known after it listens. `runner` runs the commands of actions."""
 
     model: LiveModel
     subscriptions: Subscriptions
@@ -99,20 +100,26 @@ class Dashboard(msgspec.Struct):
     port: int = 0
     about: ClusterIdentity = ClusterIdentity()
     door: LoginPage | None = None
-    """The login of a shared dashboard; None if only the browser that opened the link may read."""
+    """The login of a shared dashboard, or None if only the browser that opened the link has access."""
     host: str = LOOPBACK
     streams: BrowserStreams = msgspec.field(default_factory=BrowserStreams)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
-        """Listen on this port (0: on a free one), of this machine alone unless shared; raise `ConfigError`."""
+        """Listen on this port (0 for a free port), only on this machine unless shared.
+
+        Raise `ConfigError` on failure.
+        """
         limits = bounds(CONNECTIONS)
         self._listener = Listener(self.application(), BindAddress(self.host, port), name="dashboard", limits=limits)
         await self._listener.__aenter__()
         self.port = self._listener.port
 
     async def leave(self) -> None:
-        """Stop listening, and close all connections; streams are cancelled, as they do not end by themselves."""
+        """Stop listening, and close all connections.
+
+        Streams are cancelled, because they do not complete on their own.
+        """
         self.streams.leave()
         if self._listener is not None:
             await self._listener.__aexit__(None, None, None)
@@ -120,12 +127,12 @@ class Dashboard(msgspec.Struct):
 
     @property
     def gate(self) -> RequestChecks:
-        """Return the checks that requests pass."""
+        """Return the checks for requests."""
         return RequestChecks(self.secrets, self.port, allows_actions=self.runner is not None)
 
     @property
     def link(self) -> str:
-        """Return the link that opens the dashboard, once."""
+        """Return the link that opens the dashboard once."""
         return f"http://{LOOPBACK}:{self.port}{self.gate.base}open?token={self.secrets.link}"
 
     def application(self) -> web.Application:
@@ -138,7 +145,7 @@ class Dashboard(msgspec.Struct):
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse a request that the gate or the login refuses, before anything is read."""
+        """Reject a request that fails the checks or the login, before any data is read."""
         if self.door is not None:
             return await self.door.guard(request, handler)
         refusal = self.gate.refusal(responses.asked(request))
@@ -167,14 +174,14 @@ class Dashboard(msgspec.Struct):
                 return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
 
     def _rights(self, request: web.Request) -> UserPermissions:
-        """Return the rights of the user of a request."""
+        """Return the permissions of the user of a request."""
         if self.door is None:
             return UserPermissions(self.about.user, self.secrets.action, self.runner)
         visitor = request[VISITOR]
         return UserPermissions(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
 
     def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
-        """Return the answers that read nothing from the API server; None for other addresses."""
+        """Return responses that do not require the API server, or None for other addresses."""
         match first, rest:
             case "open", [] if self.door is None:
                 return self._open(request)
@@ -186,14 +193,14 @@ class Dashboard(msgspec.Struct):
                 return None
 
     def _open(self, request: web.Request) -> web.StreamResponse:
-        """Exchange the token of the link for the cookie; the response redirects the browser, as if from its own page."""
+        """Exchange the link token for the cookie. The response redirects the browser."""
         if not self.secrets.exchange(request.query.get("token", "")):
             return responses.refused(Rejection.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag(
             "link", rel="icon", href=f"{base}{staticfiles.folder()}/icon.svg"
-        )  # else the browser asks for one elsewhere
+        )  # otherwise, browsers request it from a different path
         head = tag("head", onward, icon, tag("title", "lws"))
         response = responses.html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
@@ -231,13 +238,13 @@ class Dashboard(msgspec.Struct):
             htmldocument.document(page_of(page_address), page_address, channel.shown, channel.ident, serving)
         )
         if not serving.action:
-            response.enable_compression()  # the length of a compressed page would tell something of the secret in it
+            response.enable_compression()  # the length of a compressed page could reveal its secret
         if not self._exists(page_address):
             response.set_status(404)
         return response
 
     def _exists(self, page_address: address.Address) -> bool:
-        """Return whether what a page is about exists; recorded failures outlive their set."""
+        """Return whether the object of a page exists. Recorded failures may exist without their set."""
         match page_address.kind:
             case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
                 find = self.model.picture.find_whole if page_address.of_whole else self.model.picture.find
@@ -248,7 +255,7 @@ class Dashboard(msgspec.Struct):
                 return True
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        """Send the changes of pages and the lines of logs that a browser follows."""
+        """Send the page changes and log lines that a browser follows."""
         user, first = self._user(request), None
         if "of" in request.query:
             key = request.query.get("key", "")
@@ -265,12 +272,12 @@ class Dashboard(msgspec.Struct):
         try:
             await response.prepare(request)
             await self.streams.serve(user, response.write, first, admits)
-        except* (ConnectionError, TimeoutError):  # the browser has left, or reads nothing
+        except* (ConnectionError, TimeoutError):  # the browser has disconnected, or does not read
             pass
         return response
 
     def _change(self, request: web.Request, ident: str, key: str) -> web.StreamResponse:
-        """Add a topic to an open stream, or remove one."""
+        """Add a subscription to an open stream, or remove it."""
         user = self._user(request)
         stream = self.streams.find(ident, user)
         if stream is None:
@@ -286,7 +293,7 @@ class Dashboard(msgspec.Struct):
         return web.Response(status=204)
 
     def _topic(self, key: str, query: Mapping[str, str]) -> Topic | None:
-        """Return the topic that a query names: the logs `logs/KIND/NAMESPACE/NAME?rank=PLACE`, or a page since a state."""
+        """Return the subscription of a query, which is a page since a state, or `logs/KIND/NAMESPACE/NAME?rank=PLACE`."""
         if not KEY.fullmatch(key):
             return None
         path, _, text = query["of"].partition("?")
@@ -332,9 +339,9 @@ class Dashboard(msgspec.Struct):
         return responses.missing() if panel is None else responses.html(panel)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
-        """Run the command of an action: a dry run, unless the page says that it was seen and confirmed."""
+        """Run the command of an action, as a dry run unless the page has confirmed it."""
         rights = self._rights(request)
-        if rights.runner is None:  # the gate has refused it, unless the dashboard is shared
+        if rights.runner is None:  # the checks have rejected it, unless the dashboard is shared
             return responses.refused(Rejection.READ_ONLY)
         try:
             action = msgspec.json.decode(await request.read(), type=dict[str, object])
@@ -365,7 +372,7 @@ class Dashboard(msgspec.Struct):
 async def opened(
     model: LiveModel, runner: Runner | None, port: int, *beside: ChangeSource, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
-    """Serve a dashboard meanwhile; `beside` may end it with an error."""
+    """Serve a dashboard while the context is active. `beside` may stop it with an error."""
     async with _served(Dashboard(model, Subscriptions(model), runner, about=about), port, *beside) as dashboard:
         yield dashboard
 
@@ -374,7 +381,7 @@ async def opened(
 async def shared(
     model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
-    """Serve a dashboard on this address in the body, for all users whose token the host accepts."""
+    """Serve a dashboard on this address for all users whose token is accepted."""
     door = LoginPage(LoginSessions(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
     async with _served(
         Dashboard(model, Subscriptions(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")),

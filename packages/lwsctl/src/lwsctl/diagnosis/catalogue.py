@@ -1,9 +1,9 @@
 """The catalogue of causes. If several causes match, the first one explains the others. Pure.
 
-A cause belongs to the stage at which a group is stuck: no controller reconciles it, its pods are rejected, no restarts
-remain, a node is lost, pods cannot be scheduled, pods cannot be started, pods fail, the group does not form, the
-rollout waits. The meaning of a code never changes. New causes get new codes, and codes of removed causes are not used
-again.
+A cause belongs to the stage at which a group is stuck: no controller reconciles it, its pods are rejected, no
+restarts remain, a node is lost, pods cannot be scheduled, pods cannot be started, pods fail, the group does not form,
+or the rollout waits. The meaning of a code never changes. New causes receive new codes, and codes of removed causes
+are not reused.
 """
 
 from typing import Final
@@ -48,24 +48,24 @@ from lwsctl.diagnosis.finding import Cause
 from lwsctl.model.verdict import Verdict
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
-    # Nothing acts on the object.
+    # No controller reconciles the object.
     unreconciled.held_by_finalizer,
     refusals.NAMESPACE_ENDS,
     unreconciled.field_is_unreadable,
     managers.manager_is_down,
     managers.nobody_leads,
     managers.manager_is_silent,
-    # Parts of a DisaggregatedSet are refused.
+    # Objects of a DisaggregatedSet are rejected.
     sets.scaler_is_taken,
     sets.part_is_refused,
-    # Objects beside pods are refused.
+    # Objects other than pods are rejected.
     nameconflicts.name_is_taken,
     nameconflicts.object_is_refused,
     contention.field_is_contested,
-    # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
+    # Groups cannot be gang scheduled, because objects are missing or a feature gate is disabled.
     featuregates.lacks_prerequisite,
     featuregates.lacks_gate,
-    # Pods are refused: specific causes before general ones.
+    # Pods are rejected. Specific causes are before general causes.
     podpolicies.policy_is_impaired,
     refusals.webhook_is_untrusted,
     refusals.webhook_is_unreachable,
@@ -86,15 +86,15 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     unreconciled.statefulset_without_controller,
     missingpods.has_not_made_pods,
     unreconciled.revision_is_missing,
-    # They were given up.
+    # Groups have no remaining restarts.
     starts.budget_is_spent,
     hangs.is_late,
-    # Their node is lost, or they do not terminate.
+    # The node is lost, or pods do not terminate.
     lostnodes.node_is_gone,
     lostnodes.node_is_not_ready,
     lostnodes.held_by_finalizer,
     lostnodes.does_not_end,
-    # They cannot be scheduled.
+    # Pods cannot be scheduled.
     schedulinggates.awaits_queue,
     schedulinggates.is_gated,
     schedulinggates.unknown_scheduler,
@@ -119,7 +119,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     closednodes.tainted,
     closednodes.cordoned,
     scheduling.UNSCHEDULABLE,
-    # They cannot be started.
+    # Pods cannot be started.
     kubeletrefusals.is_refused,
     evictedpods.was_evicted,
     containerrefusals.NO_DEVICE,
@@ -139,7 +139,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NOT_PULLED,
     images.NO_COMMAND,
     images.NOT_STARTED,
-    # They fail.
+    # Pods fail.
     hooks.start_hook_fails,
     injections.injection_is_unready,
     containers.out_of_memory,
@@ -149,7 +149,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     completions.has_ended,
     hangs.restarts_in_place,
     starts.backs_off,
-    # They run, and get no further.
+    # Pods are running without progress.
     hangs.hangs,
     resizes.not_resized,
     # The group does not form.
@@ -167,7 +167,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     rollouts.stays_between_two_steps,
     rollouts.is_not_in_place,
     pendingmoves.is_never_moved,
-    # There is no error yet.
+    # There is no error.
     rollouts.is_deleting,
     lostnodes.ends_slowly,
     starts.was_recreated,

@@ -1,7 +1,7 @@
-"""Decides whether the last diagnosis of a set still applies to its current view. Pure.
+"""Determines whether the last diagnosis of a set still applies to its current view. Pure.
 
-In: a set, and the diagnosis that was made after its last change but one. Out: the diagnosis to show. A set that has reached
-its desired state in the meantime is healthy, whatever the last diagnosis says.
+The input is a set, and its last diagnosis. The output is the diagnosis to show. A set that has reached its desired
+state in the meantime is healthy, regardless of the last diagnosis.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ from lwsctl.views.selection import Selection
 
 
 def of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
-    """Return the diagnosis of a LeaderWorkerSet. Without a last diagnosis, it is progressing."""
+    """Return the diagnosis of a LeaderWorkerSet. Without a previous diagnosis, its state is progressing."""
     return errorboundary.attempt(partial(_of_view, view, last, now, commands), partial(_unjudged, view))
 
 
@@ -41,7 +41,7 @@ def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Comman
 
 
 def of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
-    """Return the diagnosis of a DisaggregatedSet whose parts have their diagnoses."""
+    """Return the diagnosis of a DisaggregatedSet from the diagnoses of its parts."""
     return errorboundary.attempt(partial(_of_whole, whole, last), partial(_unjudged, whole))
 
 
@@ -50,7 +50,7 @@ def _of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
     if whole.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(whole.object):
         own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
     diagnosis = diagnose.worst(diagnose.of_whole(own, [part.diagnosis for part in whole.parts]))
-    is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # a part describes only its own groups
+    is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # the view of a part contains only its own groups
     return own if is_fine else diagnosis
 
 

@@ -29,11 +29,11 @@ from lwsctl.views.selection import Selection, narrow
 from lwsctl.views.wording import counted, duration, updated_groups
 
 SHORT: Final = timedelta(minutes=1)
-"""Starts up to this duration are not mentioned."""
+"""Starts up to this duration are not reported."""
 
 
 def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the root cause for the selection, and stored values of a whole set that admission would reject.
+    """Return the root cause for the selection. For a set, include stored values that admission would reject.
 
     If an object cannot be diagnosed, the diagnosis contains the error.
     """
@@ -120,7 +120,7 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
 
 
 def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
-    """Return the fallback finding that running ranks that were never ready may still be loading."""
+    """Return the fallback finding that running ranks that were never ready may still be starting."""
     finding = starts.loads(observed)
     return (starts.is_starting, finding) if finding is not None else None
 
@@ -156,7 +156,10 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
 
 
 def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
-    """Return when the current state began. For a start, also return its duration and the previous duration."""
+    """Return the time when the current state started.
+
+    For a start, also return its duration and the previous duration.
+    """
     groups = [group for group in observed.view.groups if selection.group in (None, group.name)]
     if verdict is Verdict.STARTING:
         starts = [rank.startup for group in groups for rank in group.ranks if rank.startup is not None]
@@ -193,7 +196,7 @@ def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _took(view: View, end: datetime | None) -> str:
-    """Return how long a completed run took since the creation of its set."""
+    """Return the duration of a completed run since its set was created."""
     began = timestamps.read(view.created)
     return f" after {duration(end - began)}" if began is not None and end is not None else ""
 

@@ -1,4 +1,4 @@
-"""Prints diagnoses as text and as machine-readable documents, for `lws explain` and other commands. Pure."""
+"""Formats diagnoses as text and as machine-readable documents, for `lws explain` and other commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -12,7 +12,7 @@ from lwsctl.model.verdict import AS_DESIRED, URGENCY, WORDS
 from lwsctl.views.wording import counted, listed
 
 VERSION: Final = "lws/v1"
-"""The `apiVersion` of the document, which changes only when the meaning of a field changes."""
+"""The `apiVersion` of the document. It changes only if the meaning of a field changes."""
 
 
 def headline(diagnosis: Diagnosis) -> str:
@@ -26,12 +26,12 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def state(diagnosis: Diagnosis) -> str:
-    """Return the verdict as text. If a start takes long, add its duration."""
+    """Return the verdict as text, with the duration of a long start."""
     return " ".join(filter(None, [WORDS[diagnosis.verdict], diagnosis.duration]))
 
 
 def lines(diagnosis: Diagnosis) -> list[str]:
-    """Return a diagnosis as text: the headline, the evidence, the next steps, and the kinds that could not be read."""
+    """Return a diagnosis as text: the headline, the evidence, the next steps, and unreadable kinds."""
     rows = [headline(diagnosis)]
     rows += ["", "Evidence:", *(f"  {line}" for line in diagnosis.evidence)] if diagnosis.evidence else []
     rows += ["", f"{diagnosis.next}:", *(f"  {step}" for step in diagnosis.steps)] if diagnosis.steps else []
@@ -67,14 +67,14 @@ def _subject(subject: Subject) -> JSONObject:
 
 
 BLOCKS: Final = 10
-"""The number of diagnoses that are printed with evidence and next steps. Others are printed in one line each."""
+"""The number of diagnoses that are printed with evidence and next steps. Others are one line each."""
 
 NAMES: Final = 10
 """The maximum number of healthy objects to name."""
 
 
 def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
-    """Sort diagnoses by urgency, and keep those of the same DisaggregatedSet together."""
+    """Sort diagnoses by urgency, and keep diagnoses of the same DisaggregatedSet together."""
     by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
     inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
     return [
@@ -83,7 +83,7 @@ def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
 
 
 def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
-    """Return diagnoses as text: the first ones in full, others in one line each, and healthy objects in one line."""
+    """Return diagnoses as text: the first diagnoses in full, others in one line, and one line for healthy objects."""
     sets = [list(group) for _, group in groupby(diagnoses, _set)]
     ill = [group for group in sets if worst(group).verdict not in AS_DESIRED]
     fine = [group for group in sets if worst(group).verdict in AS_DESIRED]

@@ -1,7 +1,7 @@
-"""Explains why evictions of a group wait because the limit of unavailable groups is reached. Pure.
+"""Explains why evictions of a group are delayed by the limit of unavailable groups. Pure.
 
 The annotation of a LeaderWorkerSet sets the maximum number of unavailable groups. The manager's default is not
-available in this module. Without the annotation, a group whose disruption budget is 0 cannot be evicted now.
+available in this module. Without the annotation, a group with a disruption budget of 0 cannot be evicted.
 """
 
 from collections.abc import Iterable
@@ -16,17 +16,17 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
 NAMED = 5
-"""The maximum number of groups to name."""
+"""The maximum number of groups to list."""
 
 
 def are_asked_for(view: View) -> bool:
-    """Return whether the limit is only visible in disruption budgets, because there is no annotation."""
+    """Return whether the limit is only defined in disruption budgets, and not in an annotation."""
     has_own = labels.DISRUPTION_BUDGET in meta.annotations(view.object)
     return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
 
 
 def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
-    """Return why a group cannot be evicted, or an empty string. None as the group means all ready groups."""
+    """Return the reason why a group cannot be evicted, or an empty string. None selects all ready groups."""
     annotations, unready = meta.annotations(view.object), _away(view)
     if labels.DISRUPTION_BUDGET not in annotations:
         own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]

@@ -1,4 +1,4 @@
-"""Describes how a run terminated, and gives advice about its exit code. Pure.
+"""Describes how a run terminated, with advice for its exit code. Pure.
 
 The advice depends on the run and on the template. It does not depend on the current pod with that name, which may be
 new or missing.
@@ -32,10 +32,10 @@ SIGNALS: Final[Mapping[int, str]] = {
     141: "SIGPIPE",
     143: "SIGTERM",
 }
-"""The signals that terminate a process, by exit code: 128 plus the signal number."""
+"""The signals that terminate a process, by exit code (128 plus the signal number)."""
 
 BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
-"""The exit codes for signals that other processes send. Other signals are caused by errors in the process itself."""
+"""Exit codes of signals that other processes send. Other signals are caused by errors in the process."""
 
 OWN_FAULTS: Final[Mapping[int, str]] = {
     132: "the executable uses an instruction that this CPU does not support; use an image for this CPU",
@@ -44,7 +44,7 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     136: "the program divided by zero, or an integer operation overflowed",
     139: "the program or a native library accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 in the container environment to print the location",
 }
-"""The meanings of signals that are caused by errors in the process itself."""
+"""The meanings of signals that are caused by errors in the process."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
@@ -52,14 +52,14 @@ LACKING: Final = frozenset({2, NOT_FOUND})
 """Exit codes of interpreters and shells that cannot find a file or executable."""
 
 OF_THE_MACHINE: Final = "host://"
-"""The imageID prefix of a container whose image is not mapped, so that it runs executables of the host."""
+"""The imageID prefix of a container with an unmapped image, which runs executables of the host."""
 
 ON_PURPOSE: Final = "host"
 """The image name that explicitly selects the executables of the host."""
 
 
 def signal(end: JSONObject) -> str:
-    """Return the signal that terminated a run. Return an empty string if none did, or its reason is more specific."""
+    """Return the signal that terminated a run, or an empty string if none did or its reason is more specific."""
     return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
 
 
@@ -85,7 +85,7 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
 
 
 def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
-    """Yield the meaning of an exit code: who sent the signal, or that an executable or file is missing."""
+    """Yield the meaning of an exit code: the sender of the signal, or a missing executable or file."""
     code = death.end.get("exitCode") or 0
     container: JSONObject = next(
         (candidate for candidate in declared(observed, rank) if candidate.get("name") == death.container), {}
@@ -109,7 +109,9 @@ def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[
 
 
 def log_steps(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
-    """Yield the command that shows the log of a run. If no lines remain, also yield how to keep lines of the next run.
+    """Yield the command that shows the log of a run.
+
+    If no lines remain, yield a step to preserve those of the next run.
 
     In a local cluster, the log of a deleted pod is available from the next pod with the same name. In other clusters,
     the command follows the log of the next pod.
@@ -159,6 +161,6 @@ def maps(name: str, image: str) -> bool:
 
 
 def _is_rendezvous(container: JSONObject, end: JSONObject) -> bool:
-    """Return whether the rendezvous caused the exit code, according to the container's command or last message."""
+    """Return whether the rendezvous caused the exit code, based on the container's command or last message."""
     words = [*(container.get("command") or []), *(container.get("args") or []), end.get("message")]
     return any("rendezvous" in str(word) for word in words)

@@ -14,12 +14,12 @@ from lwsctl.views.selection import Selection
 
 
 def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
-    """Return whether the selection is ready or complete, has not failed recently, and no group has to move."""
+    """Return whether the selection is ready or complete, has not failed recently, and no group must be moved."""
     return verdict_of(view, selection, now) in AS_DESIRED and not groupmoves.is_moving(view)
 
 
 def verdict_of(view: View, selection: Selection, now: datetime, *, ends: bool = False) -> Verdict:
-    """Return the verdict for a selection from its view alone, without a cause."""
+    """Return the verdict for a selection from its view, without a cause."""
     return judge(of_view(view, selection, ends=ends), now)
 
 
@@ -51,7 +51,7 @@ def _is_ready(view: View, selection: Selection) -> bool:
     """Return whether all selected ranks are ready in the latest revision."""
     if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object) or not _are_ready(view, selection):
         return False
-    # only now: they compare every pod
+    # last, because they compare all pods
     hung = [group.name for group in hangs.hung_groups(view) if selection.group in (None, group.name)]
     return not hung and not any(scaledworkers.scaled_groups(view))
 

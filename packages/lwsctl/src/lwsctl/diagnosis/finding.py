@@ -1,4 +1,4 @@
-"""The data types of causes: a cause in the catalogue, and a finding of a cause. Pure."""
+"""Data types of causes: a cause in the catalogue, and a finding. Pure."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,11 +12,11 @@ from lwsctl.model.verdict import Verdict
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """A cause that was found, with its object, one sentence, the evidence, and the next steps.
+    """A detected cause with its object, sentence, evidence and next steps.
 
     `log` is the container whose log may contain more details. Callers that can read the log add it, and append its
-    error to `statement` (`judging.with_log`). If the pod is deleted, the log of `recorded` is in an episode. `verdict`
-    overrides the verdict of the cause, because some errors are normal during a start.
+    error to `statement` (`logerrors.with_log`). If the pod is deleted, the log of `recorded` is in an episode.
+    `verdict` overrides the verdict of the cause, because some errors are normal during a start.
     """
 
     subject: Subject
@@ -26,7 +26,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     log: FailedContainer | None = None
     recorded: RecordedRun | None = None
     statement: str = ""
-    """The sentence without the error of the container."""
+    """The sentence without the container error."""
     verdict: Verdict | None = None
 
 
@@ -36,8 +36,8 @@ Find: TypeAlias = Callable[[Observed], Finding | None]
 class Cause(Struct, frozen=True, kw_only=True):
     """A cause in the catalogue. The meaning of a code never changes. `meaning` and `remedy` are for the reference.
 
-    A test applies each remedy without a `person`. If another component is handling the problem, `patience` is the time
-    for which that counts as progress, independent of other starts.
+    A test applies each remedy without a `person`. If another component is processing the problem, `patience` is the
+    time for which the state is progressing, independent of other starts.
     """
 
     code: str

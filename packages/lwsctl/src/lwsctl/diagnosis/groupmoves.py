@@ -1,4 +1,4 @@
-"""Determines which groups must move to other nodes, and why the manager would never move a group. Pure."""
+"""Determines which groups must be moved, and why the manager would not move a group. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
@@ -21,7 +21,7 @@ HELD: Final = "maxUnavailable is 0, and extra groups are not created while a par
 
 
 def is_moving(view: View) -> bool:
-    """Return whether groups must move, according to the manager's report. Requires that maintenance is enabled."""
+    """Return whether groups must be moved, according to the manager. Requires that maintenance is enabled."""
     return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
 
 
@@ -40,7 +40,7 @@ def _closing(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
-    """Return the nodes that a group must leave. Exhausted and completed groups are not moved."""
+    """Return the nodes from which a group must be moved. Exhausted and completed groups are not moved."""
     if group.is_over:
         return frozenset()
     return frozenset(
@@ -57,7 +57,7 @@ def is_marked(group: Group) -> bool:
 
 
 def obstacle(lws: JSONObject) -> str:
-    """Return why no available group of a LeaderWorkerSet is ever moved.
+    """Return the reason why available groups of a LeaderWorkerSet cannot be moved.
 
     Return an empty string if groups are moved, or the LeaderWorkerSet is invalid.
     """
@@ -73,7 +73,7 @@ def obstacle(lws: JSONObject) -> str:
 
 
 def refusal(lws: JSONObject) -> str:
-    """Return which field keeps groups of a LeaderWorkerSet on closed nodes. Return an empty string if none does."""
+    """Return the field that keeps groups on closed nodes, or an empty string if there is none."""
     if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
         return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"
     return obstacle(lws)

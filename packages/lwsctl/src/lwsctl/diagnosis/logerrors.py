@@ -1,4 +1,4 @@
-"""Finds the error of a failure in the container log, which has more lines than a termination message. Pure."""
+"""Finds the error of a failure in the container log, which is longer than a termination message. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,17 +13,17 @@ from lwsctl.diagnosis import ranks
 from lwsctl.model.diagnosis import Diagnosis, RecordedRun
 
 QUOTED: Final = 5
-"""The number of log lines that are quoted after the first error."""
+"""The number of log lines to quote after the first error."""
 
 CUT_LINES: Final = 80
 CUT_LENGTH: Final = 2000
-"""The minimum size of a message that the kubelet has truncated at its start (`FallbackToLogsOnError`)."""
+"""The minimum size of a message whose start the kubelet has truncated (`FallbackToLogsOnError`)."""
 
 NO_LINES: Final = (
     "to preserve the last log lines of failed runs, set recorder.enable in the manager configuration, or terminationMessagePolicy: FallbackToLogsOnError in "
     "container "
 )
-"""A step that keeps log lines of the next failure, before the container name. Not needed if an episode has lines."""
+"""A step to preserve log lines of the next failure, before the container name. Omitted if an episode has lines."""
 
 INDENT: Final = "  "
 """The indentation of quoted lines in evidence."""
@@ -39,14 +39,14 @@ def _quoted(masked_lines: Sequence[str]) -> list[str]:
 
 
 def wants_log(end: JSONObject) -> bool:
-    """Return whether the log of a run may contain an error that is missing in its termination message."""
+    """Return whether the log of a run may contain an error that is not in its termination message."""
     lines, message = podstate.last_lines(end), str(end.get("message") or "")
     is_cut = len(lines) >= CUT_LINES or len(message) >= CUT_LENGTH
     return is_cut or not errorlines.telling(lines).certain
 
 
 def recorded_run(death: ContainerFailure) -> RecordedRun | None:
-    """Return the run in the recreation record, if its log may contain an error that is missing in the record."""
+    """Return the run in the recreation record, if its log may contain an error that is not in the record."""
     if not death.is_recorded or not wants_log(death.end):
         return None
     return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))

@@ -12,7 +12,7 @@ CONDITION: Final = "MemoryLimitExceeded"
 
 
 def warnings(observed: Observed) -> Iterator[str]:
-    """Yield each pod with such a container, and what would happen on a real node."""
+    """Yield each pod with such a container, and the effect on a real node."""
     for rank in observed.view.ranks:
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":

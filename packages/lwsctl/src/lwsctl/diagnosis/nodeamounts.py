@@ -1,4 +1,4 @@
-"""Formats the capacity of nodes and the requests of their pods for users. Pure."""
+"""Formats node capacity and pod requests for users. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -14,7 +14,7 @@ ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
 
 FIRST: Final = ("cpu", "memory", "pods")
 SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")
-"""Resources that are shown only in the description of a node."""
+"""Resources that are shown only in the node description."""
 
 
 def by_node(pods: Iterable[JSONObject]) -> ByNode:
@@ -28,13 +28,13 @@ def by_node(pods: Iterable[JSONObject]) -> ByNode:
 
 
 def status(node: JSONObject) -> str:
-    """Return the status of a node as kubectl prints it."""
+    """Return the node status as kubectl prints it."""
     word = "Ready" if meta.is_condition_true(node, "Ready") else "NotReady"
     return f"{word},SchedulingDisabled" if meta.spec(node).get("unschedulable") else word
 
 
 def names(nodes: Iterable[JSONObject]) -> list[str]:
-    """Return the names of displayed resources: first common resources, then others in the order of names."""
+    """Return the names of displayed resources: first common resources, then others in alphabetical order."""
     return [
         *FIRST,
         *sorted(
@@ -54,7 +54,7 @@ def held(pods: Iterable[JSONObject]) -> Demand:
 
 
 def asked(pod: JSONObject) -> Demand:
-    """Return the requests of a pod, counted as one pod."""
+    """Return the requests of a pod, including one pod."""
     return demand_of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
 
 
@@ -66,7 +66,7 @@ def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
 def share(name: str, has: Quantity, usage: Demand | None) -> str:
     """Return the free and the total amount, or only the total if the used amount is unknown.
 
-    Pods can hold more than the node's capacity if one of their devices failed.
+    Pods can use more than the node's capacity if one of their devices failed.
     """
     whole = amount_text(has, name)
     return whole if usage is None else f"{amount_text(max(has - usage.get(name, ZERO), ZERO), name)} of {whole}"

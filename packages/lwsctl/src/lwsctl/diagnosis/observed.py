@@ -38,12 +38,12 @@ KUBECTL: Final = "kubectl"
 
 
 class Commands(Struct, frozen=True, kw_only=True):
-    """The command prefixes with which next steps call kubectl and lws, so that they use the same cluster.
+    """The kubectl and lws commands for next steps, with options that select the same cluster.
 
-    In a local cluster there is no kubectl, and steps that call it are omitted. If `until_done` is set, the command
-    waits until all ranks complete, so a rank that exited with code 0 is not an error. `images` are the images that a
-    local cluster maps to directories, or None if unknown. `node_patience` is the time for which a node that an
-    autoscaler adds counts as progress.
+    For a local cluster, steps that call kubectl are omitted. If `until_done` is set, the command waits until all
+    ranks complete, so a rank that exited with code 0 is not an error. `images` are the images that a local cluster
+    maps to directories, or None if unknown. `node_patience` is the maximum time to wait for a node from an
+    autoscaler.
     """
 
     kubectl: str = KUBECTL
@@ -56,15 +56,15 @@ class Commands(Struct, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
     """A LeaderWorkerSet and its related objects at one time.
 
-    `objects` contains the objects that were read, by kind. A missing kind was not needed, or is in `unread` because the
-    user has no permission. If the API server does not serve a kind, its list is empty. `running` are the pods on all
-    nodes, or None if there are too many or they cannot be read.
+    `objects` contains the objects that were read, by kind. A missing kind was not required, or is in `unread` because
+    the user does not have permission. If the API server does not serve a kind, its list is empty. `running` are the
+    pods on all nodes, or None if there are too many or they cannot be read.
     """
 
     view: View
     now: datetime
     rank: int | None = None
-    """The selected rank, if only one is selected. The view contains its whole group."""
+    """The selected rank, or None. The view contains its whole group."""
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     unread: frozenset[Resource] = frozenset()
     running: Sequence[JSONObject] | None = None
@@ -74,14 +74,14 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     leader_deployment: JSONObject | None = None
     """The Deployment for leaders with random keys, if it was read."""
     namesake: JSONObject | None = None
-    """The pod that has the name of an unexplained missing rank, if it was read."""
+    """The pod with the name of an unexplained missing rank, if it was read."""
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
         """Return the objects of a kind, or an empty list if the kind was not read."""
         return self.objects.get(resource, ())
 
     def knows(self, resource: Resource) -> bool:
-        """Return whether a kind was read, so that an object that is not listed does not exist."""
+        """Return whether a kind was read, so that unlisted objects do not exist."""
         return resource in self.objects
 
     def by_name(self, resource: Resource, name: str) -> JSONObject | None:
@@ -90,7 +90,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def ends(self) -> bool:
-        """Return whether ranks run to completion, as the set specifies or because the command waits for completion."""
+        """Return whether ranks run to completion, because the set or the command requires it."""
         return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
 
     @cached_property
@@ -152,7 +152,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def template(self) -> str:
-        """Return where to edit the pod template, because edits to a generated LeaderWorkerSet are overwritten."""
+        """Return the object in which to edit the pod template. Edits to a generated LeaderWorkerSet are reverted."""
         own = meta.labels(self.view.object)
         if own.get(SET_NAME) and own.get(ROLE):
             return f"the template of role {own[ROLE]} in DisaggregatedSet {own[SET_NAME]}"
@@ -172,9 +172,9 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
     def kept_log(self, group: GroupName) -> str:
-        """Return how to read the logs of a failed group whose pods a finalizer keeps.
+        """Return a step to read the logs of a failed group whose pods a finalizer keeps.
 
-        A Kubernetes node removes the log together with the containers. A manager that records failures reads it
+        A Kubernetes node deletes the log together with the containers. A manager that records failures reads it
         earlier.
         """
         name = f"{self.view.name}/{group}"

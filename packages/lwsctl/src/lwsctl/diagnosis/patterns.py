@@ -1,8 +1,8 @@
-"""Finds causes by messages in the cluster, with a stage, a pattern, a sentence and next steps. Pure.
+"""Finds causes based on messages in the cluster, with a stage, a pattern, a sentence and next steps. Pure.
 
-A message is the reason that the view shows for a rank (WHY), so that `lws get` and a diagnosis never differ. Sentences
-and steps can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`, `kubectl` and
-`lws`. Each finding has a step without kubectl, unless the cause only occurs on Kubernetes.
+A message is the reason that the view shows for a rank (WHY), so that `lws get` and a diagnosis never differ.
+Sentences and steps can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`,
+`kubectl` and `lws`. Each finding has a step without kubectl, unless the cause only occurs in Kubernetes.
 """
 
 import re
@@ -29,7 +29,7 @@ READ: Final = 4096
 
 
 class StageMessage(Struct, frozen=True):
-    """Finds the first rank at a stage that has a matching message."""
+    """Finds the first rank at a stage with a matching message."""
 
     stage: Stage
     pattern: str
@@ -40,7 +40,7 @@ class StageMessage(Struct, frozen=True):
         """Search the ranks."""
         pattern = re.compile(self.pattern)
         members = observed.at(self.stage)
-        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most are equal
+        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most messages are equal
         matches = {why: pattern.search(why[:READ]) for why in texts}
         hits = [(rank, match) for rank in members if (match := matches.get(rank.why))]
         if not hits:

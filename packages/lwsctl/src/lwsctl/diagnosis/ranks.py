@@ -21,7 +21,7 @@ NEVER_BEGAN: Final = frozenset({"StartError", "ContainerCannotRun", "CreateConta
 """The reasons of runs that failed before the container process started."""
 
 QUOTED: Final = 600
-"""The number of characters that are read and quoted from the start of a message."""
+"""The number of characters to read and quote from the start of a message."""
 
 
 def is_missing(rank: Rank) -> bool:
@@ -35,17 +35,17 @@ def is_terminating(rank: Rank) -> bool:
 
 
 def is_unscheduled(rank: Rank) -> bool:
-    """Return whether the pod has no node yet."""
+    """Return whether the pod is not assigned to a node."""
     return rank.object is not None and not rank.node and not is_terminating(rank)
 
 
 def is_placed(rank: Rank) -> bool:
-    """Return whether the pod has a node, and is not being deleted."""
+    """Return whether the pod is assigned to a node, and is not being deleted."""
     return rank.object is not None and bool(rank.node) and not is_terminating(rank)
 
 
 def is_placed_or_recorded(rank: Rank) -> bool:
-    """Return whether the pod has a node, or the recreation record describes how the previous pod failed."""
+    """Return whether the pod is assigned to a node, or the record describes how the previous pod failed."""
     return is_placed(rank) or recorded_run(rank) is not None
 
 
@@ -83,7 +83,7 @@ def of_subject(observed: Observed, subject: Subject) -> Rank:
 
 
 def others(count: int) -> str:
-    """Return the text after the first rank's name that counts the other ranks."""
+    """Return the suffix for the first rank's name with the number of other ranks."""
     return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""
 
 
@@ -96,7 +96,7 @@ def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
 
 
 def quote(text: str) -> str:
-    """Return a message on one line, with masked secrets, shortened to fit a terminal."""
+    """Return a message on one line with masked secrets, shortened to fit a terminal."""
     line = " ".join(masked(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
@@ -115,7 +115,7 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
 
 
 def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
-    """Yield the container, reason and message for runs that failed before the process started, also recorded ones."""
+    """Yield the container, reason and message of current and recorded runs that failed before the process started."""
     for run in rank.deaths:
         if run.end.get("reason") in NEVER_BEGAN:
             yield run.container, str(run.end["reason"]), masked(str(run.end.get("message") or ""))

@@ -22,7 +22,7 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 GPU: Final = "nvidia.com/gpu"
 GPU_MEMORY: Final = "nvidia.com/gpu-memory"
-"""The GPU resources that only the embedded cluster reports: busy GPUs, and GPU memory in bytes."""
+"""GPU resources that only the embedded cluster reports: busy GPUs, and GPU memory in bytes."""
 
 OF_GPUS: Final = (GPU, GPU_MEMORY)
 
@@ -43,7 +43,7 @@ class RankLoad(Struct, frozen=True):
 
 
 def metrics_of(namespace: str, name: str = "") -> Query:
-    """Return a label selector for the pod metrics of one LeaderWorkerSet, or of all."""
+    """Return a label selector for the pod metrics of one or all LeaderWorkerSets."""
     return Query(POD_METRICS, namespace, label_selector=f"{labels.NAME}={name}" if name else labels.NAME)
 
 
@@ -69,7 +69,7 @@ def loads(views: Iterable[View], used: Mapping[ObjectKey, Demand]) -> list[RankL
 
 
 def bound(pod: JSONObject, name: str) -> Quantity | None:
-    """Return a pod's maximum usage of a resource: its limits if all containers have one, otherwise its requests."""
+    """Return the maximum usage of a pod: its limits if all containers have one, otherwise its requests."""
     spec = meta.spec(pod)
     limits = [
         quantity.parse_list((container.get("resources") or {}).get("limits")).get(name)
@@ -96,7 +96,7 @@ def columns(views: Iterable[View], used: Mapping[ObjectKey, Demand], now: dateti
 
 
 def cells(row: RankLoad, names: Sequence[str], now: datetime) -> list[str]:
-    """Return a rank's usage and maximum of each resource, or `-` if the usage is unknown."""
+    """Return the usage and maximum of each resource for a rank, or `-` if the usage is unknown."""
     return [_busy(row, now) if name == GPU else _cell(row, name) for name in names]
 
 
@@ -115,7 +115,7 @@ def _cell(row: RankLoad, name: str) -> str:
 
 
 def _busy(row: RankLoad, now: datetime) -> str:
-    """Return the GPU utilization of a rank, and how long the GPUs have been idle."""
+    """Return the GPU utilization of a rank, and the duration for which the GPUs have been idle."""
     own, used = len(devices.of_pod(row.rank.object)), (row.used or {}).get(GPU)
     if used is None or not own:
         return "-"

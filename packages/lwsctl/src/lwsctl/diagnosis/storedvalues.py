@@ -1,7 +1,7 @@
-"""Finds stored values that admission would reject today. They remain valid in the cluster, also in updates. Pure.
+"""Finds stored values that admission would reject now. They remain valid in the cluster, including updates. Pure.
 
-Such values exist because the scale subresource does not call webhooks, or the cluster temporarily had none
-(docs/adr/0029-stored-values.md).
+Such values exist because the scale subresource does not call webhooks, or because the cluster temporarily had no
+webhooks (docs/adr/0029-stored-values.md).
 """
 
 from kuberuntime.objects.field import FieldError
@@ -12,7 +12,7 @@ from lwsctl.diagnosis.observed import Observed
 
 
 def errors(observed: Observed) -> list[FieldError]:
-    """Return the errors that would occur if the stored object were created."""
+    """Return the errors that would occur if the stored object were created now."""
     try:
         if observed.of_set is not None:
             return stored_disaggregatedset_errors(observed.of_set.object)

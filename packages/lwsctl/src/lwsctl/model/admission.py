@@ -1,6 +1,6 @@
-"""Explains why a pod cannot be scheduled yet: it waits for quota, a node, or the rest of its group. Pure.
+"""Explains why a pod cannot be scheduled: it waits for quota, a node, or other pods of its group. Pure.
 
-In: a pod object. Out: one sentence, or an empty string if the pod does not wait.
+The input is a pod object. The output is one sentence, or an empty string if the pod does not wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 def held_back(pod: JSONObject) -> str:
-    """Return what the pod waits for; quota comes first, because it blocks everything else.
+    """Return what the pod waits for. Quota has priority, because it blocks all other conditions.
 
     >>> held_back({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
     'waits for the scheduling gates example.com/a, example.com/b'
@@ -57,4 +57,4 @@ KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
     labels.GANG_GATE: _group,
     labels.REPLACEMENT_GATE: _replacement,
 }
-"""The scheduling gates that have their own sentence, in the order in which they are removed."""
+"""Scheduling gates with specific sentences, in the order of their removal."""

@@ -1,4 +1,4 @@
-"""The sets of a cluster at one time, with which every command and page begins. Pure."""
+"""The sets of a cluster at one time, which all commands and pages read first. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -11,14 +11,17 @@ from lwsctl.model.leaderworkerset import View
 
 
 class Cluster(Struct, frozen=True, kw_only=True, dict=True):
-    """The LeaderWorkerSets and DisaggregatedSets of a namespace (empty: of all namespaces) at one time."""
+    """The LeaderWorkerSets and DisaggregatedSets of a namespace (all if empty) at one time."""
 
     namespace: str = ""
     views: Sequence[View] = ()
     sets: Sequence[SetView] = ()
 
     def with_views(self, views: Sequence[View]) -> "Cluster":
-        """Return the same cluster with other views of its LeaderWorkerSets, also in its DisaggregatedSets."""
+        """Return the same cluster with different views of its LeaderWorkerSets.
+
+        DisaggregatedSets contain the same views.
+        """
         return cluster_of(views, [whole.object for whole in self.sets], self.namespace)
 
     @cached_property
@@ -28,7 +31,7 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def roots(self) -> list[Shown]:
-        """Return the DisaggregatedSets, and the LeaderWorkerSets that belong to none of them."""
+        """Return the DisaggregatedSets, and the LeaderWorkerSets without a DisaggregatedSet."""
         return [*self.sets, *(view for view in self.views if view.key not in self.owners)]
 
     def find(self, key: ObjectKey) -> View | None:
@@ -44,7 +47,7 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
         return self.find_whole(key) if of_whole else self.find(key)
 
     def members(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
-        """Return the LeaderWorkerSets of a page with their names in places of ranks, or none for a single one."""
+        """Return the LeaderWorkerSets of a page with their names in rank paths, or nothing for a single one."""
         item = self.at(key, of_whole=of_whole)
         if item is None:
             return ()
@@ -52,5 +55,5 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def cluster_of(views: Sequence[View], sets: Iterable[JSONObject], namespace: str = "") -> Cluster:
-    """Return the cluster with these LeaderWorkerSets, and with the DisaggregatedSets of these objects."""
+    """Return the cluster with these LeaderWorkerSets, and the DisaggregatedSets of these objects."""
     return Cluster(namespace=namespace, views=views, sets=[set_view(obj, views) for obj in sets])

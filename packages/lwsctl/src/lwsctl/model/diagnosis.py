@@ -1,4 +1,4 @@
-"""The diagnosis of a set, a group or a rank: its verdict, the reason, the evidence, and the next steps. Pure."""
+"""The diagnosis of a set, a group or a rank: its verdict, reason, evidence, and next steps. Pure."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,7 +11,7 @@ from lwsctl.model.verdict import WORDS, Verdict
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """The object that a finding describes, with its group and rank, if any."""
+    """The object of a finding, with its group and rank, if any."""
 
     kind: str
     name: str
@@ -40,7 +40,7 @@ class FailedContainer(Struct, frozen=True):
 
 
 class Person(StrEnum):
-    """The only person who can apply a remedy, because it is not part of the LeaderWorkerSet's objects."""
+    """The person who must apply a remedy, because it is not part of the LeaderWorkerSet's objects."""
 
     ADMINISTRATOR = "administrator"
     AUTHOR = "author"
@@ -53,11 +53,11 @@ PERSONS: Final = {
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that could not be read.
+    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` contains the kinds that could not be read.
 
-    `owner` is the DisaggregatedSet that contains the object, if it was selected. `since` is the time of the first known
-    failure, of the start or of completion, or None if unknown. A cause that counts as progress for a limited time has a
-    `patience`. If `is_of_record` is set, the quoted lines come from a run whose pod is deleted.
+    `owner` is the DisaggregatedSet that contains the object, if it was selected. `since` is the time of the first
+    known failure, of the start or of completion, or None if unknown. `patience` is the time for which the cause is
+    progressing, if it is limited. If `is_of_record` is set, the quoted lines belong to a run whose pod is deleted.
     """
 
     target: str
@@ -79,7 +79,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     patience: timedelta | None = None
     since: datetime | None = None
     duration: str = ""
-    """The text after the verdict if a start takes long, such as `for 4m (last time: 6m)`."""
+    """The suffix of the verdict for a long start, such as `for 4m (last time: 6m)`."""
 
     def __str__(self) -> str:
         parts = [f"{self.target} is {WORDS[self.verdict]} {self.duration}".rstrip(), self.code, self.sentence]
@@ -88,7 +88,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def next(self) -> str:
-        """Return the title of the next steps. If only one person can take the steps, the title names that person."""
+        """Return the title of the next steps, with the person who must perform them, if any."""
         return f"Next ({PERSONS[self.person]})" if self.person else "Next"
 
 

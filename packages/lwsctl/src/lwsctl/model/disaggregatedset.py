@@ -1,6 +1,7 @@
 """A DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
 
-In: the object, and views of LeaderWorkerSets. Out: immutable values that commands show together with LeaderWorkerSets.
+The input is the object, and views of LeaderWorkerSets. The output is immutable values that commands show together
+with LeaderWorkerSets.
 """
 
 from collections import Counter
@@ -16,11 +17,11 @@ from lwsctl.model.diagnosis import NOT_DIAGNOSED, Diagnosis
 from lwsctl.model.leaderworkerset import View
 
 Owners: TypeAlias = Mapping[ObjectKey, Sequence[str]]
-"""The names of LeaderWorkerSets in the places of their ranks: the own name, and the role; none outside a DisaggregatedSet."""
+"""The name of each LeaderWorkerSet and its role for rank paths, or nothing outside a DisaggregatedSet."""
 
 
 class RoleCount(Struct, frozen=True):
-    """The number of groups in a role, in all slices and revisions."""
+    """The number of groups of a role in all slices and revisions."""
 
     name: str
     ready: int
@@ -31,7 +32,7 @@ class RoleCount(Struct, frozen=True):
 
 
 class SetView(Struct, frozen=True, kw_only=True):
-    """A DisaggregatedSet, its roles in the order of the spec, and its parts sorted by slice, role and revision."""
+    """A DisaggregatedSet, its roles in spec order, and its parts sorted by slice, role and revision."""
 
     name: str
     namespace: str
@@ -42,7 +43,7 @@ class SetView(Struct, frozen=True, kw_only=True):
     """The number of groups in the latest revision, according to the status."""
     object: JSONObject
     diagnosis: Diagnosis = NOT_DIAGNOSED
-    """The diagnosis that explains it best: its own, or the diagnosis of a part."""
+    """The most relevant diagnosis, of the set itself or of one of its parts."""
 
     @property
     def key(self) -> ObjectKey:
@@ -66,7 +67,7 @@ class SetView(Struct, frozen=True, kw_only=True):
 
     @property
     def owners(self) -> list[tuple[View, tuple[str, ...]]]:
-        """Return each part with its names in places of ranks: a unique name, and the role."""
+        """Return each part with its names for rank paths: a unique name, and the role."""
         counts = Counter(part.role for part in self.parts)
         return [
             (
@@ -83,7 +84,7 @@ class SetView(Struct, frozen=True, kw_only=True):
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the status reports the latest spec, and no group of an older revision remains."""
+        """Return whether the status reports the latest spec, and no groups of older revisions remain."""
         observed = meta.is_observed(self.object)
         return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
 
@@ -120,7 +121,7 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
 
 
 def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCount:
-    """Count the groups in a role. If the role has a scaler, the LeaderWorkerSets have the desired number."""
+    """Count the groups of a role. If the role has a scaler, the LeaderWorkerSets contain the desired number."""
     own = [part for part in parts if part.role == role.get("name")]
     if has_scaler(role):
         desired = sum(view.desired for view in own)
@@ -130,7 +131,7 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCoun
 
 
 def placed(place: str, owners: Sequence[str]) -> str:
-    """Return the place of a rank after the name of its LeaderWorkerSet, if it has one.
+    """Return the path of a rank after the name of its LeaderWorkerSet, if any.
 
     >>> placed("0/1", ()), placed("0/1", ("prefill", "prefill"))
     ('0/1', 'prefill/0/1')

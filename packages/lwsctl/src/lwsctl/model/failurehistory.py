@@ -1,4 +1,4 @@
-"""The recorded history in a view: the failures of a group, and the start of a rank. Pure values without objects."""
+"""The recorded history in a view: the failures of a group, and the start of a rank. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -8,11 +8,11 @@ from kuberuntime.objects.terminations import REMEMBERED, SETTLED, proof
 
 
 class Recreations(Struct, frozen=True, kw_only=True):
-    """The consecutive recreations of a group: the number of the last one, and the pod whose failure caused it.
+    """The consecutive recreations of a group: their number, and the pod whose failure caused the last one.
 
-    While `is_waiting` is set, the last recreation is pending until `due`. If `is_exhausted` is set, it will not happen.
-    `failure` describes the pod's failure, and `killed` explains why a kubelet killed its container. The pod may belong
-    to the group that this group replaces, but has the same rank.
+    If `is_waiting` is set, the last recreation is pending until `due`. If `is_exhausted` is set, it will not occur.
+    `failure` describes the pod's failure, and `killed` explains why a kubelet killed its container. The pod may
+    belong to the group that this group replaces, but has the same rank.
     """
 
     count: int
@@ -28,7 +28,7 @@ class Recreations(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Return the known reason of the failure, first why a kubelet killed the container, or an empty string."""
+        """Return the reason of the failure, preferably why a kubelet killed the container, or an empty string."""
         return "; ".join(filter(None, (self.killed, self.failure)))
 
     @property

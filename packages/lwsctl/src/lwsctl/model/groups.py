@@ -1,6 +1,6 @@
-"""The state of a group and of its ranks, as all commands and pages show it.
+"""The state of a group and its ranks, which all commands and pages show.
 
-In: the pods of a group. Out: immutable values. Pure.
+The input is the pods of a group. The output is immutable values. Pure.
 """
 
 from enum import StrEnum
@@ -31,7 +31,7 @@ UNREADABLE: Final = "Unreadable"
 """The state of a rank whose pod cannot be parsed."""
 
 NOT_CREATED: Final = "not created yet"
-"""The default reason if there is no pod."""
+"""The default reason for a missing pod."""
 
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", COMPLETED})
@@ -118,7 +118,7 @@ class Rank(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """A leader and its workers. `ranks` has every rank up to the group size, with or without a pod.
+    """A leader and its workers. `ranks` contains all ranks up to the group size, with or without a pod.
 
     `index` is a sequence number. With random keys, the youngest group is first, and groups with a terminating leader
     are last.
@@ -171,12 +171,12 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the group has ended permanently, because it is exhausted or has completed."""
+        """Return whether the group has terminated permanently, because it is exhausted or complete."""
         return groupname.is_over(self._leader)
 
     @property
     def end(self) -> GroupEnd | None:
-        """Return how the group ended, if it completed or reached its deadline."""
+        """Return the result of a group that completed or reached its deadline."""
         return groupname.end_of(self._leader)
 
     @property
@@ -186,7 +186,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def hang(self) -> Hang | None:
-        """Return details about the group's hang, or None if it makes progress or is not monitored."""
+        """Return details about the hang of a group, or None if it makes progress or is not monitored."""
         return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
 
     @property
@@ -200,7 +200,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def ready_ranks(self) -> int:
-        """Return how many ranks are ready."""
+        """Return the number of ready ranks."""
         return sum(rank.is_ready for rank in self.ranks)
 
 

@@ -1,6 +1,6 @@
-"""A LeaderWorkerSet with its groups, as all commands and pages show it.
+"""A LeaderWorkerSet with its groups, which all commands and pages show.
 
-In: the API objects of one LeaderWorkerSet. Out: immutable values. Pure.
+The input is the API objects of one LeaderWorkerSet. The output is immutable values. Pure.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ LISTED: Final = 10_000
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet and its groups. The replica counts come from its status (contract 1.3).
+    """A LeaderWorkerSet and its groups. The replica counts are read from its status (contract 1.3).
 
     `more` is the number of groups without a pod that are omitted from `groups`, because there are too many.
     """
@@ -44,7 +44,7 @@ class View(Struct, frozen=True, kw_only=True):
     object: JSONObject
     more: int = 0
     leaders: JSONObject | None = None
-    """The StatefulSet of the leaders, or their Deployment if groups have random keys. None if it was not read."""
+    """The leader StatefulSet, or the Deployment for random keys, or None if it was not read."""
     diagnosis: Diagnosis = NOT_DIAGNOSED
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def leaderworkersets(self) -> tuple["View", ...]:
-        """Return the LeaderWorkerSet itself, as a DisaggregatedSet returns its LeaderWorkerSets."""
+        """Return this LeaderWorkerSet, for the same interface as a DisaggregatedSet."""
         return (self,)
 
     @property
@@ -74,7 +74,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def slice(self) -> str:
-        """Return the slice in its DisaggregatedSet. Objects that were created before slices existed belong to slice 0."""
+        """Return the slice in its DisaggregatedSet. Objects without a slice label belong to slice 0."""
         return meta.labels(self.object).get(SLICE) or "0"
 
     @property
@@ -108,13 +108,13 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def newest_groups(self) -> list[Group]:
-        """Return the groups with the revision of the leader workload, or none if that was not read."""
+        """Return the groups with the revision of the leader workload, or none if it was not read."""
         revision = groupname.revision(self.leaders or {})
         return [group for group in self.groups if revision and group.revision == revision]
 
     @property
     def updated(self) -> int:
-        """Return how many desired groups have the latest revision. The status also counts surge groups."""
+        """Return the number of desired groups at the latest revision. The status also counts surge groups."""
         surge = {group.revision for group in self.groups if group.index >= self.desired}
         if not surge:
             return self.up_to_date
@@ -132,7 +132,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def ready_by_pods(self) -> int:
-        """Return how many desired groups are ready according to their pods, which change before the status."""
+        """Return the number of desired groups that are ready according to their pods. The status may be older."""
         return sum(group.is_ready for group in self.groups if group.index < self.desired)
 
     @property
@@ -254,7 +254,7 @@ def _age(members: _Members) -> tuple[str, str]:
 def _size_of(members: _Members, size: int) -> int:
     """Return the original group size, at most `LISTED`. During a rollout, it may differ from the spec.
 
-    The limit is necessary because users with write access to pods can set any number in the annotation.
+    The limit is required because users with write access to pods can set any number in the annotation.
     """
     if members.ends:
         return 0

@@ -1,7 +1,8 @@
 """Derives the verdict for a LeaderWorkerSet, group or rank from its view, its history and a known cause. Pure.
 
-In: a view with recorded failures (`failurehistory.py`), and the verdict of the first cause that matches. Out: a verdict. `get`,
-`explain`, `wait`, `run`, `rollout status`, `doctor` and the dashboard all use this verdict.
+The input is a view with recorded failures (`failurehistory.py`), and the verdict of the first matching cause. The
+output is a verdict. `get`, `explain`, `wait`, `run`, `rollout status`, `doctor` and the dashboard all use this
+verdict.
 """
 
 from datetime import datetime
@@ -17,20 +18,20 @@ class Verdict(StrEnum):
     """The state of a LeaderWorkerSet, group or rank, or the state that a cause implies."""
 
     STUCK = "stuck"
-    """It does not continue until a user acts."""
+    """The set does not continue until a user acts."""
     CRASHING = "crashing"
-    """Its containers fail repeatedly, and it has not been ready for long enough afterwards."""
+    """The containers fail repeatedly, and the set has not been ready for long enough afterwards."""
     UNKNOWN = "unknown"
-    """It is not ready, and no known cause matches."""
+    """The set is not ready, and no known cause matches."""
     UNREAD = "unread"
-    """It is not ready, and the evidence could not be read."""
+    """The set is not ready, and the evidence could not be read."""
     PROGRESSING = "progressing"
-    """It is not in its desired state yet, but there is no error."""
+    """The set is not in its desired state, but there is no error."""
     STARTING = "starting"
-    """It was never ready, and is within its time limit."""
+    """The set was never ready, and is within its time limit."""
     HEALTHY = "healthy"
     COMPLETE = "complete"
-    """It ran to completion."""
+    """The set ran to completion."""
 
 
 URGENCY: Final = tuple(Verdict)
@@ -41,10 +42,10 @@ WORDS: Final = {
     Verdict.UNKNOWN: "not ready",
     Verdict.UNREAD: "not ready",
 }
-"""The text of each verdict in sentences."""
+"""The description of each verdict in sentences."""
 
 NEEDS_USER: Final = frozenset({Verdict.STUCK, Verdict.CRASHING})
-"""The verdicts that require a user: they end a wait with `--fail-fast`, and are red on the dashboard."""
+"""The verdicts that require a user. They stop a wait with `--fail-fast`, and are red on the dashboard."""
 
 CALM: Final = frozenset({Verdict.PROGRESSING, Verdict.STARTING})
 """The verdicts without an error, although the desired state is not reached."""
@@ -53,15 +54,15 @@ AS_DESIRED: Final = frozenset({Verdict.HEALTHY, Verdict.COMPLETE})
 
 
 def ready_or_complete(verdict: Verdict, ready: int, desired: int) -> int:
-    """Return how many groups are ready. All groups of a complete set count."""
+    """Return the number of ready groups. All groups of a complete set are included."""
     return desired if verdict is Verdict.COMPLETE else ready
 
 
 class HealthFacts(Struct, frozen=True, kw_only=True):
     """The health of a selection, from which a verdict is derived.
 
-    `is_ready` is true if the selection currently matches the spec. `cause` is the verdict of the matching cause (None:
-    no known cause). `is_read` is false if evidence could not be read.
+    `is_ready` is true if the selection currently matches the spec. `cause` is the verdict of the matching cause, or
+    None if there is none. `is_read` is false if evidence could not be read.
     """
 
     is_complete: bool = False
@@ -72,7 +73,7 @@ class HealthFacts(Struct, frozen=True, kw_only=True):
 
 
 def judge(facts: HealthFacts, now: datetime) -> Verdict:
-    """Return the verdict. The first failure of a group that recovers does not count as a crash loop."""
+    """Return the verdict. The first failure of a group that recovers is not a crash loop."""
     current = [crashes for crashes in facts.crashes if not crashes.are_over(now)]
     if facts.is_complete:
         return Verdict.COMPLETE

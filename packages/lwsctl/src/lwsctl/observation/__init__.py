@@ -1,1 +1,1 @@
-"""Reads or watches API objects, and converts them to views and logs for the Python client and the commands."""
+"""Reads or watches API objects, and converts them to views and logs for commands and the Python client."""

@@ -27,10 +27,10 @@ from lwsctl.views.unmetconditions import Check
 T = TypeVar("T")
 
 AGAIN: Final = 5.0
-"""Seconds until the permissions for a supplement are checked again, if the check failed."""
+"""The delay in seconds before the permissions for a supplement are checked again after a failed check."""
 
 LONGEST_PAUSE: Final = 0.25
-"""The maximum delay in seconds to batch several changes."""
+"""The maximum delay in seconds to combine several changes."""
 
 
 class ChangeSource(Protocol):
@@ -47,14 +47,14 @@ class ChangeSource(Protocol):
 
 
 class Relistable(ChangeSource, Protocol):
-    """Objects that can be listed again."""
+    """Objects that can be relisted."""
 
     def relist(self, then: Callable[[], None]) -> None:
-        """List all objects again, and call back when they are known."""
+        """Relist all objects, and call back when they are known."""
 
 
 class Supplement:
-    """Objects that explain other objects. They are watched from the first request on, if the user may list them.
+    """Objects that explain other objects. After the first request, they are watched if the user may list them.
 
     If `is_needed` is set, they are watched immediately, and a wait starts when they are known or access is denied. An
     `optional` kind that is not served has no objects.
@@ -78,7 +78,7 @@ class Supplement:
         self._informer.subscribe(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
-        """List all objects again."""
+        """Relist all objects."""
         self._informer.relist(then)
 
     async def wait_synced(self) -> None:
@@ -92,7 +92,7 @@ class Supplement:
                     answer.cancel()
 
     async def run(self) -> None:
-        """Watch the objects after the first request, if the user has the permission. Retry while that is unknown."""
+        """Watch the objects after the first request, if the user has permission. Retry while this is unknown."""
         await self._requested.wait()
         while True:
             try:
@@ -100,18 +100,18 @@ class Supplement:
             except ForbiddenError:
                 self._refused.set()
                 return
-            except UnauthorizedError:  # a token that has expired meanwhile; who it is about is followed elsewhere
+            except UnauthorizedError:  # an expired token; other code watches the object
                 self._refused.set()
                 await asyncio.sleep(AGAIN)
 
 
 class Explanations:
-    """Supplementary evidence in a namespace (empty: all namespaces): Warning events and recreation records."""
+    """Supplementary evidence in a namespace (all if empty): Warning events and recreation records."""
 
     def __init__(self, client: Client, namespace: str, name: str = "", clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._events = Supplement(client, lists.events_in(namespace))
-        # without its record, a group that failed looks healthy between two failures
+        # without its record, a failed group looks healthy between two failures
         self._records = Supplement(client, lists.records_of(namespace, name), is_needed=True)
 
     @property
@@ -120,7 +120,7 @@ class Explanations:
         return (self._events, self._records)
 
     def with_evidence(self, views: list[View]) -> list[View]:
-        """Return the views with the known evidence. Events are watched when an object is not ready."""
+        """Return the views with the known evidence. Events are watched if an object is not ready."""
         events = self._events.ask() if wants_events(views) else []
         return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
 
@@ -137,11 +137,11 @@ class ConditionWatch:
         self._changed.set()
 
     async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
-        """Return the first result of `check` that is not None. `check` is called after every change.
+        """Return the first result of `check` that is not None. `check` is called after each change.
 
-        If `every` is set, it is also called after this number of seconds without a change. After each check there is a
-        pause (`pause_left`). Changes during the pause are checked together. The pause depends on the shorter of the
-        last two checks, because a single check may take long on a machine whose CPUs are busy.
+        If `every` is set, it is also called after this number of seconds without a change. After each check there is
+        a pause (`pause_left`), and changes during the pause are checked together. The pause depends on the shorter of
+        the last two checks, because a single check may take long on a machine with busy CPUs.
         """
         clock = SystemClock()
         before = 0.0
@@ -159,10 +159,10 @@ class ConditionWatch:
 
 
 def pause_left(took: float, since: float) -> float:
-    """Return the seconds until the next check. The last check took `took` seconds, `since` seconds ago.
+    """Return the delay in seconds before the next check. The last check took `took` seconds, `since` seconds ago.
 
-    The pause is three times as long as the check, and at most `LONGEST_PAUSE`. Therefore, checks of thousands of pods
-    leave CPU time for other processes. A change after the pause is checked immediately.
+    The pause is three times as long as the check, and at most `LONGEST_PAUSE`, so that checks of thousands of pods do
+    not use all CPU time. A change after the pause is checked immediately.
 
     >>> pause_left(0.0625, 0.125), pause_left(0.0625, 5.0)
     (0.0625, 0.0)
@@ -174,7 +174,8 @@ def pause_left(took: float, since: float) -> float:
 async def following(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
     """Run informers, and yield when all of them are synchronized.
 
-    If the user may not watch an object, ForbiddenError is raised in an exception group, instead of waiting forever.
+    If the user does not have permission to watch an object, ForbiddenError is raised in an exception group, instead
+    of waiting indefinitely.
     """
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(_run(informer)) for informer in informers]
@@ -192,7 +193,7 @@ async def _run(informer: ChangeSource) -> None:
 
 
 class AllSets:
-    """The informers for all LeaderWorkerSets with these labels in a namespace (empty: all), and for their pods."""
+    """The informers for all LeaderWorkerSets with these labels in a namespace (all if empty), and for their pods."""
 
     def __init__(self, client: Client, namespace: str, label_selector: str, clock: Clock | None = None) -> None:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
@@ -206,7 +207,7 @@ class AllSets:
         return (self.sets, self.pods, *self._explanations.all)
 
     def views(self) -> list[View]:
-        """Return the current views by namespace and name. Pods that did not change are not parsed again."""
+        """Return the current views by namespace and name. Unchanged pods are not parsed again."""
         return self._explanations.with_evidence(_views(self.sets, self.pods, self._ranks.next()))
 
 
@@ -217,7 +218,7 @@ class KnownRanks:
         self._last: dict[UID, Rank] = {}
 
     def next(self) -> Callable[[JSONObject], Rank]:
-        """Return the function that converts pods to ranks. Ranks of pods that it does not receive are dropped."""
+        """Return the function that converts pods to ranks. Ranks of other pods are dropped."""
         previous, self._last = self._last, {}
         current = self._last
 
@@ -301,13 +302,13 @@ def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
 
 
 FIRST_ANSWER: Final = 10.0
-"""Seconds until the initial state must be known, if only that state is checked."""
+"""The timeout in seconds for the initial state, if only that state is checked."""
 
 
 class WaitTimeoutError(TimeoutError):
-    """The condition was not met in time. The message describes what was missing.
+    """The condition was not met in time. The message describes the unmet condition.
 
-    `missing` contains only that part. `view` is the last view, or None if there was none.
+    `missing` contains only this condition. `view` is the last view, or None if there was none.
     """
 
     def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
@@ -325,7 +326,9 @@ async def wait_for(
     beside: tuple[ChangeSource, ...] = (),
     every: float | None = None,
 ) -> Shown | None:
-    """Wait until nothing is missing, and return the final view. `report` is called when the missing part changes.
+    """Wait until the condition is met, and return the final view.
+
+    `report` is called when the unmet condition changes.
 
     If `every` is set, the check is also repeated after this number of seconds without a change.
 

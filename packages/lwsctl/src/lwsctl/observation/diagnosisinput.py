@@ -1,8 +1,8 @@
-"""Reads the input for a diagnosis concurrently: only pods if a LeaderWorkerSet is healthy, else related objects.
+"""Reads the input for a diagnosis concurrently: only pods for a healthy LeaderWorkerSet, or related objects.
 
-If the user may not read a kind, or the server fails to list it, the kind is recorded as unread. If a kind is not
-served, its list is empty. Cluster-wide lists are limited, and longer lists are ignored, so that a diagnosis never waits
-for 5,000 nodes.
+If the user does not have permission to read a kind, or the server fails to list it, the kind is recorded as unread.
+If a kind is not served, its list is empty. Cluster-wide lists are limited, and longer lists are ignored, so that a
+diagnosis never waits for 5,000 nodes.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ from lwsctl.views.health import crashes
 from lwsctl.views.selection import Selection
 
 FEW: Final = 10
-"""The maximum number of nodes that are read by name. For more nodes, a list request is cheaper."""
+"""The maximum number of nodes to read by name. For more nodes, a list request is more efficient."""
 
 STARTED: Final = frozenset({"Running", "Failed"})
-"""The pod phases in which containers have run, and can look up the names that a Service publishes."""
+"""The pod phases in which containers have run, and can resolve names that a Service publishes."""
 
 GANG_MARKS: Final = frozenset({labels.GANG_GROUP, VOLCANO_GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
-"""The annotations of pods in a group that a gang scheduler starts, for lws, Volcano and `spec.scheduling`."""
+"""The annotations of pods whose group a gang scheduler starts, for lws, Volcano and `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
@@ -129,12 +129,12 @@ async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
 
 
 def wants_of_view(view: View) -> Iterator[ListRequest]:
-    """Yield the lists that causes need for a LeaderWorkerSet that is not in its desired state."""
+    """Yield the lists that causes require for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = view.namespace, f"{labels.NAME}={view.name}"
     yield ListRequest(lists.events_in(namespace))
     members = view.unready
     is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
-    # without unready members the status is behind the pods: it follows what StatefulSets report
+    # if all members are ready, the status may be older than the pods
     if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_to_be_made, members)):
         yield ListRequest(Query(resources.CONTROLLER_REVISIONS, namespace, own))
         yield ListRequest(Query(resources.STATEFULSETS, namespace, own))
@@ -174,7 +174,7 @@ def _is_to_be_made(rank: Rank) -> bool:
 
 
 def _awaits_manager(group: Group) -> bool:
-    """Return whether the manager must create workers for a group, because its leader has a node."""
+    """Return whether the manager must create workers for a group, because its leader is scheduled."""
     has_leader = group.leader is not None and group.leader.node
     return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
 
@@ -188,7 +188,7 @@ def of_manager() -> Iterator[ListRequest]:
 
 
 def _of_pod_policy() -> Iterator[ListRequest]:
-    """Yield the lists for the policy that admits pods, and for the configuration that requires it."""
+    """Yield the lists for the pod admission policy, and for the configuration that requires it."""
     yield ListRequest(Query(resources.CONFIG_MAPS, field_selector=f"metadata.name={CONFIGURATION}"))
     for kind in podpolicy.KINDS:
         yield ListRequest(only(kind, podpolicy.KEY))
@@ -262,7 +262,7 @@ class Reader:
             return None
 
     async def read_running(self, view: View) -> Sequence[JSONObject] | None:
-        """Read the pods on all nodes if a rank waits for resources. Return None if unnecessary or impossible."""
+        """Read the pods on all nodes if a rank waits for resources. Return None if not required or not possible."""
         short = [rank for rank in view.ranks if "Insufficient" in rank.why]
         if not short:
             return None

@@ -1,6 +1,6 @@
 """Finds evidence for a diagnosis: the log of a failed container, or the recorded failure of a deleted pod.
 
-Commands, surveys, the Python client and the dashboard use this module, so that all of them report the same error.
+Commands, the Python client and the dashboard use this module, so that all of them report the same error.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -39,7 +39,7 @@ class RunLines(Struct, frozen=True):
 
 
 async def with_evidence(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
-    """Return a diagnosis that uses all evidence the user may read. Without new evidence, return it unchanged."""
+    """Return a diagnosis with all evidence that the user may read. Without new evidence, return it unchanged."""
     return with_run(diagnosis, await find(client, diagnosis, read))
 
 
@@ -51,7 +51,7 @@ def with_run(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
 
 
 async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
-    """Return the lines that explain a diagnosis better, or None if none are needed or they cannot be read."""
+    """Return the lines that explain a diagnosis better, or None if they are not needed or cannot be read."""
     run = diagnosis.recorded
     if diagnosis.log is not None and (lines := await log_tail(client, diagnosis.log)):
         return RunLines(meta.name(diagnosis.log.pod), diagnosis.log.container, lines)

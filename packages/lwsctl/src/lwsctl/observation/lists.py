@@ -70,13 +70,13 @@ class Lists:
 
 
 EVERY_START: Final = ("Scheduled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete")
-"""The reasons of frequent events that occur for every pod and do not explain anything."""
+"""The reasons of frequent events that occur for every pod and do not explain problems."""
 
 TELLING: Final = ",".join(f"reason!={reason}" for reason in EVERY_START)
 
 
 def events_in(namespace: str) -> Query:
-    """Return the query for events in a namespace (empty: all) that may explain a problem."""
+    """Return the query for events in a namespace (all if empty) that may explain a problem."""
     return Query(CORE_EVENTS, namespace, field_selector=TELLING)
 
 
@@ -97,7 +97,7 @@ async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> 
 
 
 async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
-    """List objects. Return an empty list if the user has no permission."""
+    """List objects. Return an empty list if the user does not have permission."""
     try:
         return await lists.all(query)
     except ForbiddenError:

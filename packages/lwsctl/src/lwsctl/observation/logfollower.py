@@ -1,7 +1,7 @@
-"""Follows logs across container restarts and broken connections, including logs of pods that are created later.
+"""Follows logs across container restarts and broken connections, including logs of pods created later.
 
 No line is returned twice, because lines are requested with timestamps, and a line is dropped if it is not newer than
-the pod's latest line. A broken stream is reopened while its container runs. If a node has removed the log of a
+the pod's latest line. A broken stream is reopened while its container is running. If a node has deleted the log of a
 terminated container, this is reported, and the log is not requested again.
 """
 
@@ -25,7 +25,7 @@ from lwsctl.views.podcontainers import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
-"""The maximum delay in seconds before a stream is reopened. The delay doubles after each attempt without a line."""
+"""The maximum delay in seconds before a stream is reopened. The delay doubles after attempts without a line."""
 
 
 Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
@@ -38,7 +38,7 @@ def refuse(_: JSONObject, error: LostLogError) -> None:
 
 
 class Streams(Struct):
-    """The limit of concurrently followed logs (None: no limit), which several followers can share.
+    """The limit of concurrently followed logs (None for no limit), which several followers can share.
 
     `report_full` is called once, when a rank must wait until a different log ends. `lost` is called for each log that
     is no longer available.
@@ -65,7 +65,7 @@ class Streams(Struct):
         task.add_done_callback(self._open.discard)
 
     async def next_end(self) -> None:
-        """Wait until one of the open streams ends."""
+        """Wait until one of the open streams closes."""
         await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
 
 
@@ -128,7 +128,10 @@ class LogFollower:
     async def run(
         self, objects: ConditionCheck, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
     ) -> None:
-        """Follow until `is_over` returns true for the set and all logs have ended. Previous runs are not included."""
+        """Follow until `is_over` returns true for the set and all logs are complete.
+
+        Previous runs are not included.
+        """
         for pod in informers.pods.store.list():
             status = container_status(pod, self._options.container)
             self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
@@ -151,7 +154,7 @@ class LogFollower:
             await asyncio.wait(ended_readers, timeout=timeout)
 
     def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
-        """Open a stream for each new run. Return whether a run must wait until another stream ends."""
+        """Open a stream for each new run. Return whether a run must wait until another stream closes."""
         pods = [*filter(self._is_selected, informers.pods.store.list())]
         return not all(self._begin(tasks, informers, pod) for pod in pods)
 
@@ -163,7 +166,7 @@ class LogFollower:
             return True
         if not self._streams.has_room():
             return False
-        # A run that began and ended between two observed states of the pod left its log as that of the previous run.
+        # If a run started and terminated between two observed pod states, its log is the previous log.
         was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
         self._seen |= {(uid, number), (uid, number - 1)}
 
@@ -183,7 +186,7 @@ class LogFollower:
         is_first = meta.uid(pod) in self._first
         self._first.discard(meta.uid(pod))
         async with self._turns[meta.uid(pod)]:
-            with suppress(NotFoundError):  # the pod was deleted, and its log with it
+            with suppress(NotFoundError):  # the pod and its log were deleted
                 if after_previous:
                     await self._copy_previous(pod)
                 failure = await self._copy_run(pod, self._options if is_first else self._later)
@@ -192,7 +195,7 @@ class LogFollower:
     async def _copy_rest(
         self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], failure: KubeError | None
     ) -> None:
-        """Reopen the log while its run continues, or if the stream failed before the end (`failure`)."""
+        """Reopen the log while its run continues, or if the stream failed before its end (`failure`)."""
         pause = FIRST_PAUSE
         while True:
             before = self._newest[meta.uid(pod)].moment
@@ -206,16 +209,17 @@ class LogFollower:
                 self._report(pod, failure)
                 return
             if container_status(now, self._options.container).get("restartCount", 0) > number:
-                await self._copy_previous(pod)  # the broken-off run has ended; the next run has a reader of its own
+                await self._copy_previous(pod)  # the interrupted run has terminated; the next run has a separate reader
                 return
             again = await self._copy_run(pod, self._later)
-            # A stream that reached its end was whole: the node may remove the log before the status shows the end.
+            # A stream that reached its end is complete, even if the node deletes the log before the status is
+            # updated.
             failure = None if failure is None and isinstance(again, LostLogError) else again
             is_progress = self._newest[meta.uid(pod)].moment > before
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
     async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
-        """Wait until the pod reports that its run terminated, which is shortly after the log ends.
+        """Wait until the pod reports that its run terminated, which is shortly after the end of the log.
 
         Wait for at most `seconds`.
         """
@@ -232,10 +236,10 @@ class LogFollower:
             self._streams.lost(pod, failure)
 
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
-        """Pass on new lines of a run. Return why the end of the log was not reached.
+        """Pass on new lines of a run. Return the reason if the end of the log was not reached.
 
         The run may change in the meantime. If a log is temporarily unreadable because its pod is being deleted or
-        restarted, it may be readable at the next attempt. If the user may not read a log, this is an error.
+        restarted, it may be readable at the next attempt. Missing permission to read a log is an error.
         """
         newest = self._newest[meta.uid(pod)]
         bound = newest.moment

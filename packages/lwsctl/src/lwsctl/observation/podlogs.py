@@ -23,22 +23,22 @@ LAST_LINES: Final = 5
 """The number of lines to quote for a failed container, as in the kubelet's termination message."""
 
 LONGEST_LINE: Final = 2000
-"""The maximum number of bytes of a line in which an error is searched."""
+"""The maximum number of bytes of a line that are searched for an error."""
 
 PATIENCE: Final = 5.0
-"""The maximum time in seconds for a kubelet to return the lines."""
+"""The timeout in seconds for a kubelet to return the lines."""
 
 
 class LogError(KubeError):
-    """A log is missing, or access is denied. The message names the pod and its state."""
+    """A log is missing, or access is denied. The message contains the pod and its state."""
 
 
 class LostLogError(LogError):
-    """The log of a run is no longer available because its node has removed it."""
+    """The log of a run is no longer available because its node has deleted it."""
 
 
 class NotStartedError(LogError):
-    """A container has no log because it never ran. `pod` is the pod name, `reason` is what the container waits for."""
+    """A container has no log because it never ran. `reason` is what the container waits for."""
 
     def __init__(self, pod: str, reason: str) -> None:
         super().__init__(f"{pod} has {reason}")
@@ -79,8 +79,8 @@ Sink: TypeAlias = Callable[[JSONObject, bytes], None]
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:
     """Yield the lines of a pod's log.
 
-    Raise `NotStartedError` if the pod has no node or the container never ran. Raise `LostLogError` if the node has
-    removed the log.
+    Raise `NotStartedError` if the pod is not scheduled or the container never ran. Raise `LostLogError` if the node
+    has deleted the log.
     """
     container = options.container or default_container(pod)
     never_ran = unlogged(pod, options.container)
@@ -118,14 +118,14 @@ async def silent_lines(client: Client, views: Iterable[View], most: int) -> list
 
 
 async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
-    """Return a failed container's first error and last lines, indented below its name. Return none if unreadable."""
+    """Return the first error and last lines of a failed container below its name, or no lines if unreadable."""
     lines = await log_tail(client, failed)
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
 
 
 async def log_tail(client: Client, failed: FailedContainer) -> list[str]:
-    """Return the end of a failed container's log, masked, to find its error. Return no lines if it is unreadable."""
+    """Return the masked end of a failed container's log, to find its error, or no lines if it is unreadable."""
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
     try:
         async with timeouts.within(PATIENCE):

@@ -1,7 +1,7 @@
-"""Reads the Secrets that a pod mounts or uses in variables, to mask their values in log quotations.
+"""Reads the Secrets that a pod mounts or uses in variables, to mask their values in quoted logs.
 
-Secrets are read only to quote a log, which already needs a request. If the user may not read a Secret, its values are
-masked only where they look like secrets.
+Secrets are read only to quote a log, which already requires a request. If the user does not have permission to read a
+Secret, its values are masked only if they look like secrets.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ PATIENCE: Final = 2.0
 
 
 async def mask_for(client: Client, pods: Sequence[JSONObject]) -> Mask:
-    """Return a mask with the values in the pods' Secrets, and of variables with a name that indicates a secret."""
+    """Return a mask with the values of the pods' Secrets, and of variables whose name indicates a secret."""
     keys = dict.fromkeys(ObjectKey(meta.namespace(pod), name) for pod in pods for name in names(pod) if name)
     secrets = await asyncio.gather(*(_find(client, key) for key in islice(keys, MOST)))
     return Mask(masking.known([secret for secret in secrets if secret is not None], pods))

@@ -1,7 +1,7 @@
-"""Finds the logs of runs whose pods are deleted in the failures that a recorder has stored.
+"""Finds the logs of runs of deleted pods in recorded failures.
 
-In: a failed run that only the recreation record describes, and the episodes of its LeaderWorkerSet. Out: the log of
-that run, which a diagnosis uses as if the pod still existed. Pure.
+The input is a failed run that only the recreation record describes, and the episodes of its LeaderWorkerSet. The
+output is the log of this run, which a diagnosis uses as if the pod still existed. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """Diagnoses many LeaderWorkerSets together. Each list is read once for all of them.
 
-The lists for one LeaderWorkerSet are selected from the shared lists. Therefore, hundreds of diagnoses need a dozen
-requests, and the time for each diagnosis depends only on its own objects and events.
+The lists for one LeaderWorkerSet are selected from the shared lists. Therefore, hundreds of diagnoses require only a
+dozen requests, and the time for each diagnosis depends only on its own objects and events.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class ListResult(Struct, frozen=True):
 
 
 class SharedLists:
-    """Lists for all LeaderWorkerSets in a namespace (empty: all), which are read once."""
+    """Lists for all LeaderWorkerSets in a namespace (all if empty), which are read once."""
 
     def __init__(self, lists: Lists, namespace: str, keys: Sequence[ObjectKey]) -> None:
         self._lists = lists
@@ -108,7 +108,7 @@ class SharedLists:
         return await self._lists.node(name)
 
     def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
-        """Yield the keys that an event may belong to: every part of the object name, as `web` in `data-web-0`.
+        """Yield the possible LeaderWorkerSet keys of an event. For `data-web-0`, `web` is one of them.
 
         The names of pods, claims, PodGroups and Workloads contain the name of their LeaderWorkerSet, separated by
         dashes.
@@ -142,7 +142,7 @@ class OwnLists(Struct, frozen=True):
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, or None if it does not exist. All nodes are read, because other sets also need them."""
+        """Return a node, or None if it does not exist. All nodes are read, because other sets also require them."""
         try:
             nodes = await self.shared.read(Query(NODES), _of_node, is_bounded=True)
         except TooManyError:

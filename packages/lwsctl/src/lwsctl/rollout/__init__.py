@@ -1,1 +1,1 @@
-"""The logic of `lws rollout`: which objects its subcommands read and change, and what a change does. Pure."""
+"""The logic of `lws rollout`: the objects that its subcommands read and change, and the effects of changes. Pure."""

@@ -1,7 +1,8 @@
 """Predicts the effects of applying a manifest to a LeaderWorkerSet: changed fields, and rollout steps. Pure.
 
-In: the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. Out: a `ApplyForecast`, as
-text for users and as a machine-readable document. The number of lines is limited, regardless of the number of groups.
+The input is the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. The output is
+an `ApplyForecast`, as text and as a machine-readable document. The number of lines is limited, regardless of the
+number of groups.
 """
 
 from collections.abc import Iterator
@@ -40,11 +41,11 @@ from lwsctl.views.document import VERSION
 from lwsctl.views.wording import counted, duration, format_groups
 
 WAVES_SHOWN: Final = 12
-"""The maximum number of steps in the text. Documents contain all steps."""
+"""The maximum number of steps in text output. Documents contain all steps."""
 
 
 class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects of changing one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
+    """The effects of changing one LeaderWorkerSet. `startup` is the start duration of its groups, if known.
 
     If `rolls` is set, `kept` groups already have the desired revision, because an incomplete update is reverted.
     """
@@ -63,13 +64,13 @@ class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
     exhausted: tuple[Group, ...] = ()
     """The groups without remaining restarts."""
     in_place: int = 0
-    """The number of groups whose pods are kept."""
+    """The number of groups whose pods are not recreated."""
     obstacle: str = ""
     """The first field that prevents an in-place update."""
     is_barred: bool = False
     """Whether only in-place updates are permitted, so that the obstacle blocks the rollout."""
     warnings: tuple[str, ...] = ()
-    """Warnings about names that happen to fit, and about ignored labels in templates."""
+    """Warnings about names that fit by coincidence, and about ignored labels in templates."""
     is_open: bool = False
     """Whether the Deployment controller determines the order of groups, so that steps cannot be predicted."""
 
@@ -81,7 +82,7 @@ class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
-    """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist yet.
+    """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
@@ -123,12 +124,12 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
 
 
 def startups(lws_view: View) -> list[timedelta]:
-    """Return how long groups without restarts took from the creation of the leader until every rank was ready."""
+    """Return the start durations of groups without restarts, from leader creation until all ranks were ready."""
     return [length for group in lws_view.groups if (length := _startup(group)) is not None]
 
 
 def lines(plan: ApplyForecast) -> list[str]:
-    """Return the effects as text for users."""
+    """Return the effects as text."""
     head = [f"{plan.name}: {summary(plan.changes, is_new=plan.is_new)}", *change_lines(plan.changes)]
     return [
         *head,
@@ -249,7 +250,7 @@ def _recreated(plan: ApplyForecast) -> int:
 
 
 def _in_place(plan: ApplyForecast) -> Iterator[str]:
-    """Yield the number of pods that are kept, or the field that prevents an in-place update."""
+    """Yield the number of pods that are not recreated, or the field that prevents an in-place update."""
     if plan.is_barred:
         yield f"in place: impossible, so the rollout stops, because {plan.obstacle} of a running pod cannot change"
     elif plan.obstacle:
@@ -268,7 +269,7 @@ def _steps(plan: ApplyForecast) -> Iterator[str]:
 
 
 def _exhausted(plan: ApplyForecast) -> Iterator[str]:
-    """Yield what happens to groups without remaining restarts: they are replaced, removed, or kept."""
+    """Yield the effects on groups without remaining restarts, which are replaced, deleted or kept."""
     indexes = {index for wave in plan.forecast.waves for index in wave.groups}
     if plan.is_open and plan.rolls:
         indexes = {group.index for group in plan.exhausted}

@@ -1,7 +1,4 @@
-"""Predicts which groups move when nodes are closed, in which order and how fast, and which groups stay.
-
-Pure.
-"""
+"""Predicts the order and duration of group moves if nodes are drained, and the groups that remain. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -27,7 +24,7 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class DrainForecast(Struct, frozen=True, kw_only=True):
-    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must move to other nodes, in their order.
+    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must be moved, in order.
 
     At most `at_once` groups move at a time, and `extra` of them are replaced before they are deleted. `takes` is the
     total duration, estimated from earlier starts, or None if unknown. If `why_not` is not empty, no group moves.
@@ -42,7 +39,7 @@ class DrainForecast(Struct, frozen=True, kw_only=True):
 
 
 def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> DrainForecast:
-    """Return how these groups move. Raise ValueError if the rollout strategy is invalid."""
+    """Return the predicted moves of these groups. Raise ValueError if the rollout strategy is invalid."""
     limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
     extra = 0 if groupname.is_hash_set(view.object) else limits.surge
     at_once = max(limits.unavailable + extra, 1)
@@ -65,7 +62,7 @@ def _turn(group: Group) -> tuple[int, str]:
 
 
 def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
-    """Yield a line for each LeaderWorkerSet with the groups that would move, or why they would not move."""
+    """Yield a line for each LeaderWorkerSet with the groups that would move, or the reason why they would not."""
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
         if leaving.why_not:

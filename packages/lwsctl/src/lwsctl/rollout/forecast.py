@@ -1,12 +1,12 @@
-"""Simulates a rollout step by step with the controller's decisions, if groups become ready as expected. Pure.
+"""Simulates a rollout with the controller's logic, assuming that groups become ready as expected. Pure.
 
-In: the rollout strategy in numbers, and the current groups. Out: waves with the replaced groups, and the maximum number
-of groups and minimum number of available groups over all waves. The core makes the decisions
-(`rollingupdate.next_step`, `outdatedleaders.py`). Only the StatefulSet controller is modeled: it immediately creates
-all missing leaders, with the new revision at or above the partition. Every group with the new revision is ready before
-the next wave.
+The input is the rollout strategy in numbers, and the current groups. The output is waves with the replaced groups,
+and the maximum number of groups and minimum number of available groups over all waves. The core makes the decisions
+(`rollingupdate.next_step`, `outdatedleaders.py`). Only the StatefulSet controller is modeled. It immediately creates
+all missing leaders, with the new revision at or above the partition. All groups with the new revision are ready
+before the next wave.
 
-Groups are bits of an integer as in `fold`. A rollout has at most one wave for each group; `LARGEST` limits both.
+Groups are bits of an integer as in `fold`. A rollout has at most one wave for each group, and `LARGEST` limits both.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from leaderworkerset.decisions.rolloutsteps import (
 )
 
 LARGEST: Final = 10_000
-"""The maximum number of groups for which a forecast is made."""
+"""The maximum number of groups for a forecast."""
 
 OLD: Final = "old"
 NEW: Final = "new"
@@ -49,7 +49,7 @@ class RolloutStage(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """All waves of a rollout. `held` groups keep the old revision. If `is_stuck`, it never completes by itself."""
+    """All waves of a rollout. `held` groups keep the old revision. If `is_stuck`, the rollout does not complete."""
 
     waves: tuple[RolloutStage, ...]
     held: int
@@ -91,7 +91,7 @@ def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> F
         waves.append(wave)
     outdated = indexes_below(last.members & ~last.updated, limits.replicas)
     held_count = indexes_below(outdated, limits.partition).bit_count()
-    has_room = last.current.replicas == limits.replicas or held_count > 0  # surge groups replace those that are held
+    has_room = last.current.replicas == limits.replicas or held_count > 0  # surge groups replace the blocked groups
     is_done = outdated.bit_count() == held_count and has_room
     return Forecast(waves=tuple(waves), held=held_count, is_stuck=not is_done)
 
@@ -99,11 +99,11 @@ def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> F
 def _waves(
     world: RolloutState, limits: Budget, *, is_new_revision: bool
 ) -> Iterator[tuple[RolloutState, RolloutStage]]:
-    """Yield each state with the wave that led to it, until nothing changes.
+    """Yield each state with the wave that led to it, until the state does not change.
 
-    Groups below the partition are created with the old revision, if there is one. After a reverted update there is
-    none, because the StatefulSet still has the desired revision. The lowest group shows this, because it is updated
-    last.
+    Groups below the partition are created with the old revision, if it exists. After a reverted update it does not
+    exist, because the StatefulSet still has the desired revision. The lowest group indicates this, because it is
+    updated last.
     """
     is_new = is_new_revision
     lowest = world.members & -world.members
@@ -167,7 +167,7 @@ def _leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLea
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:
-    """Return a leader StatefulSet that its controller has observed, and whose leaders are replaced by lws."""
+    """Return a leader StatefulSet that its controller has observed, and whose leaders the manager replaces."""
     return {
         "metadata": {"generation": 1},
         "spec": {

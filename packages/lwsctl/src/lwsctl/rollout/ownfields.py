@@ -1,4 +1,4 @@
-"""Determines fields owned by commands of the same user, which `lws apply` and the Python client take over. Pure."""
+"""Determines fields of commands of the same user, whose ownership `lws apply` and the Python client take. Pure."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ ROLLOUT: Final = "lws-rollout"
 """The field manager for `lws rollout undo` and `restart`."""
 
 OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
-"""The field managers whose fields an apply may take over, and their commands."""
+"""The field managers whose fields an apply may take, and their commands."""
 
 
 def is_with_own_only(error: ConflictError) -> bool:

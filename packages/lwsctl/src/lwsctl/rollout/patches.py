@@ -1,7 +1,8 @@
 """Builds the patches of `lws rollout undo`, `pause`, `resume` and `restart`.
 
-In: the LeaderWorkerSet, and other inputs of the subcommand. Out: a JSON patch or a merge patch, or None if nothing
-changes. Each contains the resource version that was read, so that it fails if the object has changed since then.
+The input is the LeaderWorkerSet, and other inputs of the subcommand. The output is a JSON patch or a merge patch, or
+None without changes. Each patch contains the resource version that was read, so that it fails if the object has
+changed since then.
 """
 
 from datetime import datetime
@@ -15,7 +16,7 @@ from leaderworkerset.decisions.rolloutsteps import rollout_position
 from lwsctl.model.leaderworkerset import View
 
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
-"""The pod template annotation by which `kubectl rollout restart` creates a new revision."""
+"""The pod template annotation with which `kubectl rollout restart` creates a new revision."""
 
 
 class PausedError(ValueError):
@@ -39,10 +40,11 @@ def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
 
 
 def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
-    """Return the merge patch that holds all groups without the current revision, and all later changes.
+    """Return the merge patch that blocks updates of all groups without the current revision, and later changes.
 
     The partition is raised to the progress of the rollout. Groups above the partition are unchanged, and groups below
-    it keep the old revision. The previous partition is recorded. If there is no rollout, all groups are held.
+    it keep the old revision. The previous partition is recorded. If no rollout is in progress, the partition blocks
+    all groups.
     """
     lws = view.object
     if is_paused(lws):
@@ -61,7 +63,10 @@ def resuming(lws: JSONObject) -> JSONObject | None:
 
 
 def restarting(lws: JSONObject, now: datetime) -> JSONObject:
-    """Return the merge patch that creates a new revision without other changes. Raise `PausedError` while paused."""
+    """Return the merge patch that creates a new revision without other changes.
+
+    Raise `PausedError` if it is paused.
+    """
     if is_paused(lws):
         raise PausedError(f"the rollout of {meta.name(lws)} is paused")
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
@@ -77,7 +82,7 @@ def partition(lws: JSONObject) -> int:
 
 
 def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
-    """Return the lowest partition that does not release more groups."""
+    """Return the lowest partition that does not update more groups."""
     if statefulset is None or not view.is_updating:
         return view.desired
     key = groupname.revision(statefulset)

@@ -1,8 +1,8 @@
-"""Finds the nodes on which a group fits if it leaves other nodes, or why it does not fit on any node. Pure.
+"""Finds other nodes on which a group fits, or the reason why it does not fit on any node. Pure.
 
 The estimate is as optimistic as the built-in gang gate (`core/gang/fit.py`), and includes exclusive topology, bound
-volumes and preemption. Therefore, the result "nowhere" is certain unless a node is added. The scheduler may choose
-other nodes.
+volumes and preemption. Therefore, a group that does not fit will not fit unless a node is added. The scheduler may
+select other nodes.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
 NAMED_NODES: Final = 3
-"""The maximum number of nodes to name for each reason, and as destinations."""
+"""The maximum number of nodes to list for each reason, and as destinations."""
 
 TOO_FEW: Final = "too few nodes have enough space, or their domains are in use"
 
@@ -45,7 +45,7 @@ class Relocation(Struct, frozen=True):
     pods: Mapping[str, int]
     why_nowhere: str = ""
     is_preempting: bool = False
-    """Whether the group only fits if it preempts pods with a lower priority."""
+    """Whether the group fits only if it preempts pods with a lower priority."""
 
     def __str__(self) -> str:
         """Return the destinations, or the reason.
@@ -61,7 +61,7 @@ class Relocation(Struct, frozen=True):
 
 
 def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: ClusterFacts) -> Relocation:
-    """Return where a group fits without the closed nodes, after its own pods are deleted."""
+    """Return the nodes on which a group fits after its pods are deleted, without the closed nodes."""
     nodes = [node for node in cluster.nodes if meta.name(node) not in closed]
     own = {rank.uid for rank in group.ranks}
     others = [pod for pod in cluster.pods if meta.uid(pod) not in own and _stays(pod)]
@@ -81,7 +81,7 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
 
 
 def stranded(view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts) -> Iterator[str]:
-    """Yield a line for each group that does not fit on any open node, even if no other group moved."""
+    """Yield a line for each group that does not fit on any schedulable node, even if no other group moved."""
     for group in groups:
         if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
             yield f"  {view.namespace}/{view.name}: group {group.name} would wait, because {outlook}"
@@ -97,7 +97,7 @@ def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[
 
 
 def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: Iterable[Need]) -> str:
-    """Return why pods fit on no node, by what the nodes lack for the first pod that does not fit anywhere.
+    """Return the reason why pods do not fit on any node: the insufficient resources for the first such pod.
 
     If each pod fits on some node, return the nodes without space for any pod, or that the remaining nodes are too few.
     """
@@ -161,7 +161,7 @@ def _needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Nee
 def _need(lws: JSONObject, pod: JSONObject, cluster: ClusterFacts, *, is_leader: bool) -> Need:
     need = read_need(pod)
     if not is_leader:
-        # Its nodeSelector has the domain of the leader, and a new leader has another one.
+        # Its nodeSelector contains the leader's domain, and a new leader has a different domain.
         key = meta.annotations(lws).get(labels.EXCLUSIVE_TOPOLOGY, "")
         need = replace(need, selector=tuple(label for label in need.selector if label.key != key))
     for terms in _volume_terms(lws, pod, cluster.volumes, is_leader=is_leader):

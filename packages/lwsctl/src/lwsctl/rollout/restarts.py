@@ -1,7 +1,7 @@
-"""Selects the groups to restart, so that the number of unavailable groups stays within the budget. Pure.
+"""Selects the groups to restart within the limit of unavailable groups. Pure.
 
-In: the current groups, the UIDs of the pods to delete, and the budget. Out: the groups to restart next. A restart is
-complete when a new pod has the same name and every rank is ready.
+The input is the current groups, the UIDs of the pods to delete, and the limit. The output is the groups to restart
+next. A restart is complete when a new pod has the same name and all ranks are ready.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from lwsctl.model.leaderworkerset import View
 
 
 class RestartStep(Struct, frozen=True):
-    """The ranks to delete now, and the names of groups that are not ready again."""
+    """The ranks to delete, and the groups that are not ready again."""
 
     now: tuple[Rank, ...]
     unready: tuple[GroupName, ...]
@@ -46,9 +46,9 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
 
 
 def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> RestartStep:
-    """Return the next batch: all unready groups immediately, and ready groups within the budget.
+    """Return the next batch: all unready groups immediately, and ready groups within the limit.
 
-    Groups that have ended permanently do not count against the budget, because they do not restart by themselves.
+    Exhausted and completed groups are not counted in the limit, because they do not restart automatically.
     """
     groups = [group for group in view.groups if group.index < view.desired and not group.is_over]
     unavailable = view.more + sum(not group.is_ready for group in groups)
@@ -57,7 +57,7 @@ def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | N
     for group in sorted(view.groups, key=lambda group: group.index, reverse=True):
         if group.name not in old:
             if group.key and group.index < view.desired and not group.is_ready:
-                left.append(group.name)  # it may replace one that was restarted
+                left.append(group.name)  # it may replace a restarted pod
             continue
         member = _member(group, rank or 0)
         is_old = member is not None and member.uid == old[group.name]

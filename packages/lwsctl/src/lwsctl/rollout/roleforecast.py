@@ -2,9 +2,9 @@
 
 Pure.
 
-In: the DisaggregatedSet before and after the change. Out: a `RoleForecast`, as text for users and as a
-machine-readable document. The planner calculates the steps, as if every group became ready immediately. The number of
-existing groups comes from the status. A role with a scaler keeps its groups.
+The input is the DisaggregatedSet before and after the change. The output is a `RoleForecast`, as text and as a
+machine-readable document. The planner calculates the steps, assuming that all groups become ready immediately. The
+number of existing groups is read from the status. The groups of a role with a scaler do not change.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class RoleForecast(Struct, frozen=True, kw_only=True):
 
 
 def forecast_roles(before: JSONObject | None, after: JSONObject) -> RoleForecast:
-    """Return the effects. `before` is None if the set does not exist yet. Raise ValueError for invalid values."""
+    """Return the effects. `before` is None if the set does not exist. Raise ValueError for invalid values."""
     new = disaggregatedset.decode(after)
     old = None if before is None else disaggregatedset.decode(before)
     revisions = [role_revision(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
@@ -66,7 +66,7 @@ def forecast_roles(before: JSONObject | None, after: JSONObject) -> RoleForecast
 
 
 def lines(plan: RoleForecast) -> Iterator[str]:
-    """Yield the effects as text for users."""
+    """Yield the effects as text."""
     yield f"{plan.name}: {fieldchanges.summary(plan.changes, is_new=plan.is_new)}"
     yield from fieldchanges.change_lines(plan.changes)
     each = f" in each of {plan.slices} slices" if plan.slices > 1 else ""

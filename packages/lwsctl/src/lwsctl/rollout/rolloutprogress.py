@@ -27,7 +27,10 @@ SHORTEST: Final = timedelta(seconds=1)
 
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
-    """The progress of a rollout: `done` of `desired` groups are updated and ready. The partition holds `held` groups."""
+    """The progress of a rollout: `done` of `desired` groups are updated and ready.
+
+    The partition blocks `held` groups.
+    """
 
     name: str
     done: int
@@ -46,12 +49,12 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> tuple[int, int, int]:
-        """Return the numbers that change while the rollout progresses."""
+        """Return the values that change while the rollout progresses."""
         return self.done, self.updated, self.ready
 
 
 def progress(view: View, now: datetime) -> RolloutProgress:
-    """Measure the rollout of a LeaderWorkerSet by its groups."""
+    """Measure the rollout of a LeaderWorkerSet based on its groups."""
     lws = view.object
     held_count = min(partition(lws), view.desired)
     rolled = [group for group in view.groups if held_count <= group.index < view.desired]
@@ -100,7 +103,7 @@ def line(rollout: RolloutProgress) -> str:
 
 
 def brief_line(rollout: RolloutProgress) -> str:
-    """Format the progress for a terminal, which truncates the line, with the most important information first.
+    """Format the progress for a terminal with the most important information first, because lines are truncated.
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason="web-1 is Pending: no node"))

@@ -1,6 +1,6 @@
-"""Predicts which groups are removed when a LeaderWorkerSet is scaled down, and which unready groups remain. Pure.
+"""Predicts the groups that are deleted when a LeaderWorkerSet is scaled down, and the remaining unready groups. Pure.
 
-A StatefulSet keeps the lowest indexes. Therefore, groups with the highest indexes are removed, regardless of their
+A StatefulSet keeps the lowest indexes. Therefore, groups with the highest indexes are deleted, regardless of their
 state. With random keys, the ReplicaSet deletes unready leaders first, and a leader is ready when its workers are
 (N-HASH-6, N-HASH-25).
 """
@@ -18,10 +18,10 @@ from lwsctl.views.wording import counted, format_groups
 
 
 class ScaleDown(Struct, frozen=True, kw_only=True):
-    """The groups that are certainly removed, the unready groups among them, and the remaining unready groups.
+    """The groups that are certainly deleted, the unready groups among them, and the remaining unready groups.
 
-    `others` is the number of ready groups that are also removed. If it is negative, that many groups in `going` remain.
-    Kubernetes chooses these groups.
+    `others` is the number of ready groups that are also deleted. If it is negative, this number of groups in `going`
+    remains. Kubernetes selects these groups.
     """
 
     going: tuple[GroupName, ...]
@@ -32,7 +32,7 @@ class ScaleDown(Struct, frozen=True, kw_only=True):
 
 
 def forecast(view: View, replicas: int) -> ScaleDown:
-    """Return the groups that are removed if the set is scaled down to this number."""
+    """Return the groups that are deleted if the set is scaled down to this number."""
     live = [group for group in view.groups if not _is_ending(group)]
     if groupname.is_hash_set(view.object):
         broken = _names(group for group in live if not group.is_ready)
@@ -48,7 +48,7 @@ def forecast(view: View, replicas: int) -> ScaleDown:
 
 
 def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
-    """Yield sentences about the removed and remaining groups."""
+    """Yield sentences about the deleted and remaining groups."""
     if scale_down.others < 0:
         count = len(scale_down.going) + scale_down.others
         yield f"{name}: {count} of {format_groups(scale_down.going)} {_go(count)} because Kubernetes deletes unready groups first"
@@ -67,7 +67,7 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
 
 
 def _is_ending(group: Group) -> bool:
-    """Return whether the group is already terminating, or has no leader yet."""
+    """Return whether the group is terminating, or has no leader."""
     leader = group.leader.object if group.leader else None
     return leader is None or (meta.is_deleting(leader) and not group.is_over)
 

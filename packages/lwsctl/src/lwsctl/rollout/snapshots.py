@@ -39,7 +39,7 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> View | Non
                 for statefulset in _of(objects, STATEFULSETS.kind)
                 if meta.name(statefulset) == name and _belongs(statefulset, name, place)
             ]
-            served = default_leaderworkerset(lws)  # the snapshot may be older than the definition
+            served = default_leaderworkerset(lws)  # the snapshot may be older than the CRD
             return view(served, pods, leaders=sets[0] if sets else None)
     return None
 

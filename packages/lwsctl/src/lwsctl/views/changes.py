@@ -1,4 +1,4 @@
-"""The changes between two views of LeaderWorkerSets: the output of `lws get --watch` without a terminal. Pure.
+"""The changes between two views of LeaderWorkerSets, for `lws get --watch` without a terminal. Pure.
 
 Each subject (a LeaderWorkerSet or a group) has its own line. If only one rank in a group changed, the line describes
 that rank, otherwise the group. In a LeaderWorkerSet with many groups, groups with the same change share a line.
@@ -34,7 +34,7 @@ class ViewSubject(Struct, frozen=True):
 
     @property
     def pace(self) -> str:
-        """Return the name by which lines are rate-limited together."""
+        """Return the name that groups lines for rate limiting."""
         return self.name if self.group is None else f"{self.owner} groups"
 
 
@@ -49,7 +49,7 @@ def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = Fal
 def lines(
     previous: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
-    """Return a line for every subject that changed since it was last shown, unless its lines are rate-limited."""
+    """Return a line for each subject that changed since it was last shown, unless its lines are rate-limited."""
     changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
     gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
@@ -103,7 +103,7 @@ def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
     for rank in group.ranks:
         yield f"{name}/{rank.place}", describe(rank)
     if group.recreations:
-        yield own, str(group.recreations)  # only compared: the line says how much time is left
+        yield own, str(group.recreations)  # only compared; the line contains the remaining time
 
 
 def describe(rank: Rank) -> str:

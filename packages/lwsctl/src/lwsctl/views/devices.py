@@ -37,7 +37,7 @@ def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
 
 
 def idle(pod: JSONObject | None, now: datetime) -> str:
-    """Return how long the devices of a pod have been idle, or an empty string if they are busy or unknown.
+    """Return the idle duration of a pod's devices, or an empty string if they are busy or unknown.
 
     >>> from datetime import UTC
     >>> note = {DEVICES: '{"a":["GPU-1","GPU-2"]}', IDLE: '{"GPU-1":"2026-01-01T00:00:00Z"}'}
@@ -57,7 +57,7 @@ def idle(pod: JSONObject | None, now: datetime) -> str:
 
 
 def failing(node: JSONObject) -> str:
-    """Return which devices of a node fail, and why. Return an empty string if no failure is known."""
+    """Return the failing devices of a node and the reason, or an empty string if no failure is known."""
     for condition in meta.status(node).get("conditions") or ():
         if condition.get("type") == ACCELERATORS_HEALTHY and condition.get("status") == "False":
             return masked(str(condition.get("message") or ""))

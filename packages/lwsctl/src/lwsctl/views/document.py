@@ -12,7 +12,7 @@ from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 
 VERSION: Final = "lws/v1"
-"""The `apiVersion` of the documents, which changes only when the meaning of a field changes."""
+"""The `apiVersion` of the documents. It changes only if the meaning of a field changes."""
 
 VIEWS: Final = "LeaderWorkerSetViewList"
 """The `kind` of the document that `lws get` prints."""

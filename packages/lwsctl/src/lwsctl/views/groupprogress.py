@@ -47,7 +47,7 @@ def steps(progress: Progress, now: datetime) -> str:
 
 
 def silence(hang: Hang, now: datetime) -> str:
-    """Return how long there has been no progress, and which rank has the oldest progress report."""
+    """Return the time without progress, and the rank with the oldest progress report."""
     blamed = hang.blamed
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
     silent = f"{blamed.pod} has no output for {duration(now - blamed.since)}{waits}"

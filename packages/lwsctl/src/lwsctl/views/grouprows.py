@@ -1,7 +1,7 @@
 """Combines groups in the same state into one row. Unready groups are first. Pure.
 
-In: the groups of a view. Out: folds, each with the groups that have the same state, reason and revision. Hundreds of
-ready groups, or groups with the same problem, need only one row.
+The input is the groups of a view. The output is rows of groups with the same state, reason and revision. Hundreds of
+ready groups, or groups with the same problem, require only one row.
 """
 
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ FEW_SETS: Final = 10
 """The maximum number of LeaderWorkerSets that are shown with their groups, unless they are named."""
 
 READY: Final = "ready"
-"""The state of a group in which every rank is ready."""
+"""The state of a group in which all ranks are ready."""
 
 MOST_RANGES: Final = 6
-"""The maximum number of index ranges in a text."""
+"""The maximum number of index ranges in a string."""
 
 
 class GroupRow(Struct, frozen=True):
@@ -50,12 +50,12 @@ class GroupRow(Struct, frozen=True):
 
     @property
     def ready_ranks(self) -> int:
-        """Return how many ranks are ready."""
+        """Return the number of ready ranks."""
         return sum(group.ready_ranks for group in self.groups)
 
     @property
     def ranks(self) -> int:
-        """Return how many ranks there are, with or without a pod."""
+        """Return the number of ranks, with or without a pod."""
         return sum(len(group.ranks) for group in self.groups)
 
     @property
@@ -70,13 +70,13 @@ class GroupRow(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return the number of ready ranks, the states of the other ranks, and why they are not ready."""
+        """Return the number of ready ranks, the states of the other ranks, and the reason."""
         others = "" if self.state == READY else f" ({self.state})"
         text = f"{self.ready_ranks} of {wording.counted(self.ranks, 'rank')} ready{others}"
         return f"{text}; {self.why}" if self.why else text
 
     def age(self, now: datetime) -> str:
-        """Return the age of the leaders. If ages differ, return the lowest and the highest."""
+        """Return the age of the leaders, or the lowest and the highest if ages differ."""
         created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
         if not created:
             return ""
@@ -99,7 +99,7 @@ def group_rows(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:
-    """Return why a group is not ready, and the reason without the group's name, to compare it with other groups."""
+    """Return the reason of a group, and the reason without the group name, to compare it with other groups."""
     recreated = None if recreations.is_over(group, now) else group.recreations
     recreation_text = recreations.sentence(recreated, now) if recreated else ""
     first = telling(group.ranks)

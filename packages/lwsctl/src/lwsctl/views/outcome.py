@@ -1,4 +1,4 @@
-"""Determines the outcome of a run: every rank completes, or a rank fails repeatedly. Pure."""
+"""Determines the outcome of a run: all ranks complete, or a rank fails repeatedly. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -18,11 +18,11 @@ from lwsctl.views import reasons, wording
 from lwsctl.views.wording import counted, format_groups, listed
 
 PLACES: Final = 8
-"""The maximum number of ranks to name for one state."""
+"""The maximum number of ranks to list for one state."""
 
 
 def is_done(rank: Rank) -> bool:
-    """Return whether every container of the rank has exited with code 0."""
+    """Return whether all containers of the rank have exited with code 0."""
     if rank.object is None:
         return False
     statuses = meta.status(rank.object).get("containerStatuses") or []
@@ -30,7 +30,7 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Return whether every LeaderWorkerSet is complete: all ranks have exited, or the set ran to completion."""
+    """Return whether all LeaderWorkerSets are complete: all ranks have exited, or the set ran to completion."""
     return all(_is_done(view) for view in views)
 
 
@@ -60,7 +60,7 @@ def unfinished(view: View) -> list[tuple[Group, Rank]]:
 
 
 def count_of_ended(view: View) -> str:
-    """Return how many ranks exited with code 0, and the other ranks."""
+    """Return the number of ranks that exited with code 0, and the other ranks."""
     total = sum(len(group.ranks) for group in view.groups)
     text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} exited with code 0"
     return "; ".join(filter(None, [text, not_ended(view)]))
@@ -89,14 +89,14 @@ def exit_codes(status: JSONObject) -> set[int]:
 
 
 class Failures(Struct):
-    """Counts the failures of each rank. If a rank is terminated to recreate its group, this is not a failure."""
+    """Counts the failures of each rank. The termination of a rank to recreate its group is not a failure."""
 
     limit: int
     counts: dict[str, int] = field(default_factory=dict)
     counted: set[tuple[str, str]] = field(default_factory=set)
 
     def verdict(self, views: Iterable[View]) -> str | None:
-        """Return why the run failed, or None while it may continue."""
+        """Return the reason why the run failed, or None while it may continue."""
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
                 return f"{view.name}: {format_groups(late)} not complete at the deadline"
@@ -135,7 +135,7 @@ def silent_failure(view: View) -> FailedContainer | None:
 def failures(view: View) -> list[FailedContainer]:
     """Return the failed containers in all unready ranks, by group and rank."""
     by_container = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
-    return [*reversed(by_container.values())]  # of a container's two failures the newer one
+    return [*reversed(by_container.values())]  # the later of two failures of a container
 
 
 def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
@@ -145,7 +145,7 @@ def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
         for status in meta.status(rank.object).get("containerStatuses") or []:
             for when in ("state", "lastState"):
                 end = (status.get(when) or {}).get("terminated") or {}
-                # Without a counted restart the last run did not fail: its node was restarted.
+                # If the restart was not counted, the last run did not fail. Its node was restarted.
                 if podstate.is_failure(end) and (when == "state" or status.get("restartCount")):
                     is_running = "running" in (status.get("state") or {})
                     yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end

@@ -9,7 +9,7 @@ from lwsctl.model.admission import held_back
 from lwsctl.views.wording import counted
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation that names the default container for `kubectl logs` and `exec`."""
+"""The annotation with the default container for `kubectl logs` and `exec`."""
 
 
 def containers(pod: JSONObject) -> list[str]:
@@ -43,7 +43,7 @@ def note_of_choice(pods: Sequence[JSONObject]) -> str:
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return a container status (None: the default container), or an empty object if there is none yet."""
+    """Return the status of a container (the default container if None), or an empty object if it does not exist."""
     name = container or default_container(pod)
     return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
 
@@ -55,7 +55,7 @@ def has_log(status: JSONObject) -> bool:
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return why a container (None: the default one) has no log yet. Return an empty string if it has, or is unknown.
+    """Return the reason why a container has no log, or an empty string if it has one or this is unknown.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'

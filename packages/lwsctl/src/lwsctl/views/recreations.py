@@ -1,4 +1,4 @@
-"""Reads how often a group was recreated, the failed pod, and the next attempt, from its record (docs/adr/0003).
+"""Reads the recreations of a group, the failed pod, and the next attempt, from its record (docs/adr/0003).
 
 Pure.
 """
@@ -19,7 +19,7 @@ from lwsctl.views.wording import counted, duration
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
-    """Read the recreation record of a leader's group. Return None if it is invalid or for another revision."""
+    """Read the recreation record of a leader's group, or return None if it is invalid or for another revision."""
     recreation = recreationrecord.read(record)
     revision = groupname.revision(leader) if leader else ""
     if recreation is None or (revision and revision != recreation.revision):
@@ -27,13 +27,13 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     is_condemned = leader is not None and meta.uid(leader) == recreation.leader
     stays = is_condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
     if recreation.state is not RecreationState.RECREATED and not stays:
-        return None  # the leader was replaced otherwise: that recreation did not take place
+        return None  # the leader was replaced for a different reason, so the recreation did not occur
     seconds = recreation.failure.longest_run
     is_program = recreation.failure.origin is Origin.PROGRAM
     if not recreation.count and not stays:
-        return None  # only pods that others deleted
+        return None  # only pods deleted by other clients
     return Recreations(
-        count=recreation.count + (stays and not is_program),  # deletions are not counted in a row
+        count=recreation.count + (stays and not is_program),  # deletions do not count as consecutive failures
         failed_pod=recreation.failure.pod,
         failed_uid=recreation.failure.uid,
         failed_rank=_rank_of(recreation.failure.pod, record),
@@ -84,7 +84,7 @@ def by_leader(records: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject
 
 
 def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: Group) -> JSONObject | None:
-    """Return the record of a group, or of the group that its leader replaces. Each new leader has a new random key."""
+    """Return the record of a group, or of the group that its leader replaces. New leaders have new random keys."""
     leader = group.leader.object if group.leader else None
     replaced = meta.annotations(leader or {}).get(labels.REPLACES, "")
     names = (meta.name(leader) if leader else f"{view.name}-{group.name}", replaced)
@@ -93,7 +93,7 @@ def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: 
 
 
 def sentence(recreation: Recreations, now: datetime) -> str:
-    """Describe how often a group was recreated, the reason, and the time of the next attempt.
+    """Describe the number of recreations of a group, the reason, and the time of the next attempt.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,7 +116,7 @@ def sentence(recreation: Recreations, now: datetime) -> str:
 
 
 def in_place(group: Group, now: datetime) -> str:
-    """Return which pod in a group restarted all containers in place, and how often, or an empty string.
+    """Describe the pod that restarted all containers in place, and the number of restarts, or return an empty string.
 
     If there are several groups, an unready group is chosen first, then the group with the most restarts.
     """

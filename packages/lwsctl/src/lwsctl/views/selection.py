@@ -39,7 +39,7 @@ class Selection(Struct, frozen=True):
 
 
 def read(words: str) -> Selection | None:
-    """Parse `LWS[/group[/rank]]`. Return None if the text is invalid.
+    """Parse `LWS[/group[/rank]]`, or return None if the text is invalid.
 
     >>> read("web/1/3"), str(read("web")), read("web/x")
     (Selection(name='web', group=1, rank=3), 'web', None)
@@ -51,7 +51,7 @@ def read(words: str) -> Selection | None:
 
 
 class Filter(Struct, frozen=True):
-    """Selects pods of a LeaderWorkerSet by selection, groups and ranks (empty: all)."""
+    """Selects pods of a LeaderWorkerSet by selection, groups and ranks (all if empty)."""
 
     selection: Selection
     groups: frozenset[GroupName] = frozenset()

@@ -1,4 +1,4 @@
-"""Checks what a set still lacks to reach a required condition. Checks return a sentence, or None. Pure."""
+"""Describes what is missing until a set meets a condition. Checks return a sentence, or None. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ READY_FOR: Final = timedelta(seconds=10)
 """The time for which a group must be ready after a failure, before a waiting command exits."""
 
 Check: TypeAlias = Callable[[Shown | None], str | None]
-"""A function that returns what is missing as text, or None if the condition is met."""
+"""A function that describes what is missing, or returns None if the condition is met."""
 
 ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
 """A path and the expected value. `==` is part of the path."""
@@ -53,7 +53,7 @@ def parse(condition: str) -> Check:
 
 
 def for_outcome(outcome: ConditionOutcome) -> Check:
-    """Return the check for a named condition. For two conditions, the text also describes what groups lack."""
+    """Return the check for a named condition. For two conditions, the description includes groups."""
     if outcome is AVAILABLE:
         return for_ready
     if outcome is COMPLETE:
@@ -93,7 +93,7 @@ def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR,
 
 
 def ready_groups(view: Shown) -> str:
-    """Return how many groups are ready, and the first reason why other groups are not ready."""
+    """Return the number of ready groups, and the first reason why other groups are not ready."""
     if isinstance(view, SetView):
         roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
@@ -117,7 +117,7 @@ def for_completion(view: Shown | None) -> str | None:
 
 
 def _progress(view: View) -> str:
-    """Return a LeaderWorkerSet's progress without the remaining time, because a changed line is printed again."""
+    """Return the progress of a LeaderWorkerSet without the remaining time, so that lines change less often."""
     advances = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
     texts = [
         f"group {group.name} at step {progress.step}" + (f" of {progress.total}" if progress.total else "")
@@ -141,7 +141,7 @@ def for_replicas(view: Shown | None, count: int) -> str | None:
 
 
 def _behind(view: Shown) -> str:
-    """Return a note if the status does not yet match the pods."""
+    """Return a note if the status does not match the pods yet."""
     text = "" if isinstance(view, SetView) else behind(view)
     return f"; {text}" if text else ""
 

@@ -12,7 +12,7 @@ from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
 """States that `kubectl get pods` does not print, or that are normal although they look like errors."""
 
-STEPS: Final = (  # below so many seconds: this unit, followed by this smaller one
+STEPS: Final = (  # below this number of seconds, use this unit and the smaller unit
     (120, "s", ""),
     (600, "m", "s"),
     (3 * 3600, "m", ""),
@@ -26,7 +26,7 @@ UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
 
 def updated_groups(updated: int, desired: int, with_surge: int) -> str:
-    """Return how many desired groups are updated. `status.updatedReplicas` (`with_surge`) includes surge groups.
+    """Return the number of updated groups. `status.updatedReplicas` (`with_surge`) includes surge groups.
 
     >>> updated_groups(2, 3, 2), updated_groups(2, 3, 3)
     ('2 of 3 groups updated', '2 of 3 groups and 1 surge group updated')
@@ -70,7 +70,7 @@ def state(rank: Rank) -> str:
 
 
 def reason(rank: Rank) -> str:
-    """Return why a rank is not ready, or an empty string if its state already shows the reason."""
+    """Return the reason why a rank is not ready, or an empty string if its state already shows it."""
     return "" if rank.why == NOT_CREATED else rank.why
 
 

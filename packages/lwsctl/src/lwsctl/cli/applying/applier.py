@@ -234,7 +234,7 @@ PATIENCE: Final = 30.0
 
 async def until_established(client: Client, key: ObjectKey) -> None:
     """Wait until the kind that a CRD defines is served."""
-    # Few manifests contain definitions; all others skip these imports.
+    # Few manifests contain CRDs. Skip these imports for all others.
     from kuberuntime.cache.informer import Informer
     from lwsctl.cli.watchwarnings import following
 
@@ -278,7 +278,7 @@ async def create_namespaces(session: Session, documents: Sequence[Document]) -> 
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         try:
             await session.client.create(NAMESPACES, obj)
-        except AlreadyExistsError:  # another client created it meanwhile
+        except AlreadyExistsError:  # another client created it in the meantime
             continue
         lines.append(f"namespace/{name} created (the manifest uses it, but does not contain it)")
     return lines
@@ -299,6 +299,6 @@ async def _namespace_of(session: Session, discovery: Discovery, document: Docume
     own: str = document.object["metadata"].get("namespace") or ""
     try:
         resource = await discovery.resource_of(document.object)
-    except UnknownKindError:  # perhaps of a definition in the same documents
+    except UnknownKindError:  # a CRD in the same documents may define it
         return own
     return (own or session.namespace) if resource.namespaced else ""

@@ -89,5 +89,5 @@ class Discovery:
                 for entry in msgspec.json.decode(response.body)["resources"]
                 if "/" not in entry["name"]
             }
-        except (msgspec.DecodeError, KeyError, TypeError) as error:  # the answer is not that of an API server
+        except (msgspec.DecodeError, KeyError, TypeError) as error:  # the response is not from an API server
             raise from_response(response.status, response.body) from error

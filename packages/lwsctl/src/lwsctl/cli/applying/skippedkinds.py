@@ -1,6 +1,6 @@
 """Skips objects that would have no effect in a local cluster, if the API server does not serve their kinds.
 
-In: the documents to apply. Out: the applied documents, and a line for each skipped document.
+The input is the documents to apply. The output is the applied documents, and a line for each skipped document.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Suggests a similar field or the correct path for a field that the API server does not recognize.
 
-In: the server's message, and the schema of the kind in its OpenAPI document. Out: a hint for each field.
+The input is the server's message, and the schema of the kind in its OpenAPI document. The output is a hint for each
+field.
 """
 
 import re
@@ -76,7 +77,7 @@ class Schema:
         if near:
             return near
         if longer := [field for field in fields if field.endswith(name[:1].upper() + name[1:])]:
-            return f', did you mean "{longer[0]}"?'  # as `type` in subGroupPolicy
+            return f', did you mean "{longer[0]}"?'  # such as `type` in subGroupPolicy
         elsewhere = next(iter(sorted(self._places(name, self._root, ""), key=lambda place: place.count("."))), "")
         return f": {name} belongs at {elsewhere}" if elsewhere else ""
 

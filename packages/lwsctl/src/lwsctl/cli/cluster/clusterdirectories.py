@@ -143,7 +143,7 @@ class ClusterDirectory(Struct, frozen=True):
         with contextlib.suppress(OSError):
             lock = self.lock.stat()
             for file in Path(f"/proc/{pid}/fd").iterdir():
-                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                with contextlib.suppress(FileNotFoundError):  # closed in the meantime
                     if os.path.samestat(lock, file.stat()):
                         return True
         return False
@@ -246,7 +246,7 @@ def unusable(error: OSError) -> CommandError:
 
 
 def _try_lock(descriptor: int) -> bool:
-    import fcntl  # Windows lacks it, and clusters of this machine
+    import fcntl  # not available on Windows, which has no local clusters
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -279,7 +279,7 @@ def place(name: str) -> ClusterDirectory:
 
 def of_kubeconfig(path: Path) -> ClusterDirectory | None:
     """Return the directory of the local cluster that a kubeconfig belongs to, or None."""
-    if path.name != "kubeconfig":  # as clusters of this machine call it
+    if path.name != "kubeconfig":  # the name that local clusters use
         return None
     directory = ClusterDirectory(path.parent.name, path.parent)
     try:
@@ -328,7 +328,7 @@ def _create(name: str) -> ClusterDirectory | None:
     except FileExistsError as error:
         if Path(error.filename) == fresh.directory:
             return None
-        raise unusable(error) from error  # a file has the name of the directory of all clusters
+        raise unusable(error) from error  # a file exists instead of the directory of all clusters
     except OSError as error:
         raise unusable(error) from error
     return fresh

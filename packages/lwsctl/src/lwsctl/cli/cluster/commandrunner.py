@@ -18,7 +18,7 @@ class CommandRunner(Struct, frozen=True):
         """Run a command. Return whether its exit code is 0, and its output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",  # no module of the working directory
+            "-P",  # do not import modules from the working directory
             "-m",
             "lwsctl.cli",
             *self.options,
@@ -34,5 +34,5 @@ class CommandRunner(Struct, frozen=True):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.terminate()
-                await process.communicate()  # wait() does not return while output is unread
+                await process.communicate()  # wait() does not return while there is unread output
         return process.returncode == 0, output.decode(errors="replace")

@@ -13,7 +13,7 @@ from lwsctl.cli.cluster.clusterdirectories import DEFAULT, ClusterDirectory
 from lwsctl.cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
+    from kuberuntime.cache.informer import Change  # its imports are only needed for watches
 
 BETWEEN_CHECKS: Final = 0.25
 """The interval in seconds between two checks whether the cluster process runs."""
@@ -22,7 +22,7 @@ BETWEEN_CHECKS: Final = 0.25
 class Keepalive:
     """Runs concurrently with informers, and raises an error when the cluster in `place` stops.
 
-    Without a place, does nothing.
+    It does nothing if there is no place.
     """
 
     def __init__(self, place: ClusterDirectory | None = None) -> None:
@@ -58,7 +58,7 @@ def refuse_stopped(place: ClusterDirectory) -> None:
     pid = place.pid()
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] if pid else ""
-    except OSError:  # it has ended meanwhile
+    except OSError:  # it has exited in the meantime
         return
     if state == "T":
         raise CommandError(

@@ -74,13 +74,13 @@ class ReconnectingTransport(Transport):
     async def _renew(self, used: "HTTPTransport") -> bool:
         """Reread the files. Return whether the transport differs from the previous one."""
         if self._current is not used:
-            return True  # another request, which failed at the same time, was first
+            return True  # another request that failed at the same time was first
         try:
             new_content = content(self._files())
             if new_content == self._content:
                 return False
             transport = self._make()
-        except (ConfigError, OSError):  # written only half, or deleted with its cluster
+        except (ConfigError, OSError):  # incomplete, or deleted with its cluster
             return False
         self._content = new_content
         self._earlier.append(self._current)

@@ -54,7 +54,7 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
 async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
     """Return the valid episodes in a namespace (all if empty), or of one set or group, in chronological order.
 
-    Raise `APIError` if the user may not read ConfigMaps.
+    Raise `APIError` if the user does not have permission to read ConfigMaps.
     """
     root = session.history
     records = (

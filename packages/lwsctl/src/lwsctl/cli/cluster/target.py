@@ -77,7 +77,7 @@ def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
     for quoted in WARNING.findall(headers.get("warning", "")):
         try:
             yield msgspec.json.decode(quoted, type=str)
-        except msgspec.DecodeError:  # an escape that JSON does not have
+        except msgspec.DecodeError:  # not a valid JSON escape
             yield quoted[1:-1]
 
 
@@ -131,7 +131,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
         """Connect. Configuration errors are raised immediately, network errors by the first request.
 
-        If the session `outlives` its cluster, it reads the kubeconfig again when the server does not respond or rejects
+        If the session `outlives` its cluster, it rereads the kubeconfig when the server does not respond or rejects
         the user.
         """
         from kuberuntime import lightaiohttp
@@ -204,7 +204,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return argument or self.local or clusterdirectories.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
-        """Return the lws and kubectl commands for hints (empty: none), with options that select the same cluster."""
+        """Return the lws and kubectl commands for hints, with options that select the same cluster."""
         words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         words += [f"--context={self.context_name}"] if self.context_name else []
         if place:

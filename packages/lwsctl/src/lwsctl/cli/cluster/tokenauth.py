@@ -48,7 +48,7 @@ class TokenAuthenticator(Struct, frozen=True):
     async def admit(self, token: str) -> str:
         """Return the name of the user.
 
-        Raise `LoginRejectedError` if the token is invalid, or the user lacks a read permission.
+        Raise `LoginRejectedError` if the token is invalid, or the user does not have a read permission.
         """
         try:
             async with self._client(token) as client:
@@ -73,13 +73,13 @@ class TokenAuthenticator(Struct, frozen=True):
             return None
 
         async def run(words: Sequence[str]) -> tuple[bool, str]:
-            with TemporaryDirectory(prefix="lws-user-") as directory:  # of this user alone: mode 0700
+            with TemporaryDirectory(prefix="lws-user-") as directory:  # readable only by this user (mode 0700)
                 path = Path(directory) / "kubeconfig"
                 path.touch(mode=0o600)
                 path.write_text(json.dumps(self._kubeconfig(token)), encoding="utf-8")
                 option = f"--kubeconfig={path}"
                 is_done, text = await CommandRunner([option]).run(words)
-                # Commands in the output name this file; the user has another one.
+                # Commands in the output contain this file, but the user has a different one.
                 return is_done, text.replace(f" {option}", "").replace(f" --kubeconfig {path}", "")
 
         return run

@@ -23,7 +23,7 @@ from lwsctl.cli.sets.diagnoses import commands_of
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import print_text
 
-if TYPE_CHECKING:  # they import what `--help` does not need
+if TYPE_CHECKING:  # their imports are not needed for `--help`
     from lwsctl.dashboard.livemodel import LiveModel
     from lwsctl.dashboard.pages.header import ClusterIdentity
     from lwsctl.dashboard.webserver import Dashboard
@@ -113,7 +113,7 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
         namespace = "" if request.everywhere else session.namespace
 
         own = commands_of(session)
-        # The users of a shared dashboard have kubeconfigs of their own.
+        # Users of a shared dashboard have separate kubeconfigs.
         commands = own if request.listen is None else replace(own, lws="lws", kubectl="")
         model = LiveModel(session.client, namespace, commands, read_episodes=recordings.of_sets(session))
         session.on_renewal.append(model.relist)
@@ -157,5 +157,5 @@ async def _announce(served: "Dashboard", directory: Path, request: DashboardRequ
     path = directory / "open.html"
     path.touch(mode=0o600)
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
-    if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
+    if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal and exit late
         print_text("No browser was found. Open the link manually.", err=True)

@@ -112,7 +112,7 @@ async def _of_documents(
         try:
             objects.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
-            if why := skippedgroups.reason(document.object["apiVersion"]):  # skipped when it was applied, too
+            if why := skippedgroups.reason(document.object["apiVersion"]):  # it was also skipped when it was applied
                 print_text(f"skipping {document.title}: {why}", err=True)
                 continue
             unknown.append(document.message(str(error)))

@@ -79,7 +79,7 @@ async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_inpu
     async with opened as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
             if has_terminal:
-                await send_terminal_size(streams)  # before the first key, since its effect may depend on it
+                await send_terminal_size(streams)  # before the first key, whose effect may depend on it
             sender = asyncio.create_task(send_input(streams)) if passes_input else None
             try:
                 return await receive_output(streams)
@@ -107,7 +107,7 @@ async def send_input(streams: Channels) -> None:
     reader = asyncio.StreamReader()
     try:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    except (ValueError, OSError):  # a regular file, or any input on Windows: a thread reads it
+    except (ValueError, OSError):  # a thread reads regular files, and all input on Windows
         while piece := await asyncio.to_thread(sys.stdin.buffer.read1, PIECE):  # type: ignore[union-attr]
             await streams.send(channels.STDIN, piece)
     else:
@@ -119,11 +119,11 @@ async def send_input(streams: Channels) -> None:
 @contextmanager
 def raw_terminal() -> Iterator[None]:
     """Send each key to the command. Restore the terminal afterwards."""
-    import termios  # Windows lacks both
+    import termios  # neither is available on Windows
     import tty
 
     before = termios.tcgetattr(sys.stdin)
-    tty.setraw(sys.stdin, termios.TCSADRAIN)  # keys that were typed already are for the command
+    tty.setraw(sys.stdin, termios.TCSADRAIN)  # typed keys are input for the command
     try:
         yield
     finally:

@@ -56,11 +56,12 @@ EXIT_CODES: Final = {
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Explain why a LeaderWorkerSet, a group or a rank is not ready: the root cause, its evidence, and the next step.
 
-    For a DisaggregatedSet, the cause is its own, or the cause of the LeaderWorkerSet in the worst state. Without a
-    name, all objects in the namespace are explained, ordered by urgency. Healthy objects are summarized in one line.
+    For a DisaggregatedSet without a separate problem, the cause of its least healthy LeaderWorkerSet is shown.
+    Without a name, all objects in the namespace are explained, ordered by urgency. Healthy objects are summarized in
+    one line.
 
     Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing until a user acts, 5 not ready
-    without a known cause. The object in the worst state determines the code. For cause codes see
+    without a known cause. The least healthy object determines the code. For cause codes, see
     docs/reference/causes.md.
     """
     if name and (everywhere or selector):
@@ -103,13 +104,13 @@ async def episodes_of(selection: Selection, diagnosis: Diagnosis, read: ReadEpis
         return []
     try:
         episodes = await read(ObjectKey(diagnosis.namespace, selection.name))
-    except APIError:  # what was found does not depend on it
+    except APIError:  # the result does not depend on it
         return []
     return [episode for episode in episodes if selection.group is None or episode.group == str(selection.group)]
 
 
 def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: bool) -> list[str]:
-    """Return lines about the last recorded failure, or only the command to show it if its log is already quoted."""
+    """Return lines about the last recorded failure. If its log is already quoted, return only the command."""
     lines = episodetable.brief(episodes[-1], SystemClock().now(), session.lws)
     return lines[-1:] if is_quoted else ["", *lines]
 

@@ -139,7 +139,7 @@ async def show_objects(target: Target, request: GetRequest, form: str) -> None:
 
 async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cluster], request: GetRequest) -> None:
     """Print the causes of the first stuck sets on stderr, like `lws explain`, and the number of other stuck sets."""
-    from lwsctl.cli.sets import diagnoses  # the whole catalogue of causes: only for sets that are not ready
+    from lwsctl.cli.sets import diagnoses  # imports all causes, only for unready sets
 
     plain, cluster = observed
     now = SystemClock().now()

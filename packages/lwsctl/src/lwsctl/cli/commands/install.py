@@ -169,7 +169,7 @@ def kinds_of(settings: InstallSettings) -> Registry:
 async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
     """Read the installed objects, validate or apply the new objects, and wait."""
     async with target.session() as session:
-        # Lines about single objects have another stream than printed objects.
+        # Lines about objects and printed objects use different streams.
         installer = Installer(
             session.client, settings.namespace, partial(terminal.print_text, err=bool(options["form"]))
         )

@@ -19,6 +19,6 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
     values = gocommand.read(ctx, words, operator_flags())
     if values is None:
         return 0
-    # `lws` reads these two at any position; `lws-operator operator` leaves them here.
+    # `lws` parses these two options at any position. `lws-operator operator` does not.
     above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}
     return run_operator({**{name: text for name, text in above.items() if text}, **values})

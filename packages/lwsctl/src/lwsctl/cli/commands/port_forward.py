@@ -90,7 +90,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
                 return f"the cluster no longer responds: {error}"
             continue
         except APIError:
-            continue  # the server answers: its error may be temporary
+            continue  # the server responds, so its error may be temporary
         failures = 0
         if meta.uid(current) != meta.uid(pod):
             return f"pod {name} was replaced by a new pod"
@@ -168,7 +168,7 @@ async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.
         while piece := await streams.receive():
             channel, data = piece
             if channel not in greeted:
-                greeted.add(channel)  # the first piece of each stream repeats the port, little-endian
+                greeted.add(channel)  # the first chunk of each stream repeats the port in little-endian
                 data = data[struct.calcsize("<H") :]
             if channel == ERROR and data:
                 raise CommandError(data.decode(errors="replace"))

@@ -137,7 +137,7 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: 
 
 async def scale_broken_first(session: Session, name: str, request: ScaleRequest) -> None:
     """Scale a LeaderWorkerSet down, and print the removed groups. If requested, recreate unready groups."""
-    # Following objects is what the rest of the command does not need.
+    # Only this part of the command requires informers.
     from lwsctl.cli.rollouts import preferbroken
 
     scale_down = await preferbroken.forecast_scale_down(session, name, request.replicas)

@@ -110,7 +110,7 @@ class Remover:
         for resource in (
             resources.CLUSTER_ROLE_BINDINGS,
             resources.CLUSTER_ROLES,
-        ):  # also those for users, and of other installers
+        ):  # including roles for users and for other installers
             for obj in filter(metadata.is_installed, await self._list(resource)):
                 if (resource, meta.key(obj)) not in objects:
                     await self._remove(resource, meta.key(obj))
@@ -140,7 +140,7 @@ class Remover:
     async def _let_go(self, pod: JSONObject) -> None:
         change = release_pod(pod)
         write = self._client.try_patch if self._is_trial else self._client.patch
-        with suppress(NotFoundError, ConflictError):  # gone meanwhile, and another one of its name may be there
+        with suppress(NotFoundError, ConflictError):  # it was deleted, and another object may have its name
             await write(change.resource, change.key, change.patch, kind=change.kind)
 
     def _report(self, line: str) -> None:
@@ -168,7 +168,7 @@ class Remover:
         if not metadata.is_installed(live):
             self._say(f"{title(resource, key.name)} not deleted, because it has no installation labels")
             return
-        # Pods of the manager terminate gracefully, with their permissions, before these are removed.
+        # Manager pods terminate gracefully with their permissions before the permissions are deleted.
         await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
         await self._until_gone(resource, key)
         self._report(f"{title(resource, key.name)} deleted")
@@ -218,7 +218,7 @@ def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
     )
     objects = [(kind, meta.key(obj)) for settings in choices for kind, obj in build_all(MANAGED, settings)]
     excluded = {resources.NAMESPACES, resources.CUSTOM_RESOURCE_DEFINITIONS}
-    # The last position counts: the webhook configurations are removed before anything else.
+    # The last position applies, so that webhook configurations are removed first.
     latest = dict.fromkeys(reversed([pair for pair in objects if pair[0] not in excluded]))
     return list(reversed(latest))
 
@@ -261,7 +261,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
         if keeps:
             refuse_stranding(await remover.evidence(), session.lws)
         await remove(remover, keeps=keeps)
-        if keeps:  # until it was gone, the manager went on
+        if keeps:  # the manager was active until it was deleted
             refuse_stranding(await remover.evidence(), session.lws)
 
     target.run(act)

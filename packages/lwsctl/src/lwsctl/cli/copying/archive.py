@@ -1,9 +1,9 @@
 """Packs local files into a stream, and extracts archives without writing files outside the destination.
 
-Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
-error; so is a device or a pipe. No member is written through a link that leads outside. A link may lead up only at the
-beginning of its target, from a directory that exists: what comes after `..` elsewhere would depend on later links.
-The headers of a member are bounded, whatever length they declare, as `tarfile` keeps them in memory.
+Archives from containers are not trusted. Devices, pipes, and members whose path or link target is outside the
+destination are rejected. Members are not written through links that lead outside. In a link target, `..` is allowed
+only at the start and from an existing directory, because other targets could depend on later links. The size of
+member headers is limited, because `tarfile` keeps them in memory.
 """
 
 import os

@@ -93,7 +93,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
         finally:
             sending.stop()
             ending.cancel()
-            # A writer that was stopped has failed, which is expected: its error is read, so that none is logged.
+            # A stopped writer has failed as expected. Its error is retrieved so that it is not logged.
             await asyncio.gather(ending, writing, return_exceptions=True)
 
 
@@ -116,7 +116,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
             ending = asyncio.create_task(relay(rank, streams, put))
             try:
                 await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)
-                # What is not an archive may be the words of a tar that fails, and its error explains more.
+                # Data other than an archive may be the error message of tar, which is more helpful.
                 if not (await asyncio.wait({ending}, timeout=TO_END if _failed(reading) else None))[0]:
                     reading.result()
                 end = await ending
@@ -125,7 +125,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
     finally:
         await put(b"")
         await asyncio.wait({reading})
-        unread = reading.exception()  # if tar did not start, there was nothing to read: that error is reported instead
+        unread = reading.exception()  # if tar did not start, report that error instead
     refuse_failure(rank, end)
     if unread is not None:
         raise unread

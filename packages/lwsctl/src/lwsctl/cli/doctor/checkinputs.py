@@ -189,7 +189,7 @@ async def _gates(client: Client) -> dict[str, bool] | UnreadableObject:
 
 
 async def _elsewhere(client: Client, namespace: str) -> list[str]:
-    """Return other namespaces with a Deployment of the manager, or none if the user may not list Deployments."""
+    """Return other namespaces with a manager Deployment, or none without permission to list Deployments."""
     with suppress(APIError):
         managers = await client.list(resources.DEPLOYMENTS, field_selector=f"metadata.name={metadata.MANAGER}")
         return sorted({meta.namespace(obj) for obj in managers.items} - {namespace})

@@ -79,7 +79,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     managers: Sequence[JSONObject]
     """The pods of the Deployment, or none if the user does not have permission to list pods."""
     other_namespaces: Sequence[str]
-    """Other namespaces that contain a Deployment with this name, or none if the user may not list Deployments."""
+    """Other namespaces with a Deployment of this name, or none without permission to list Deployments."""
     lease: Read
     gates: Mapping[str, bool] | UnreadableObject
     provider: str | UnreadableObject
@@ -150,7 +150,7 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
 
 
 def skew(existing: JSONObject, definition: JSONObject) -> str | None:
-    """Return how a CRD differs from this version, in API versions or spec fields. Return None if it does not differ."""
+    """Return the difference between a CRD and this version in API versions or spec fields, or None if equal."""
     for version in meta.spec(definition)["versions"]:
         other = installationhealth.version_of(existing, version["name"])
         if other is None:
@@ -292,7 +292,7 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         text = f"the native gang scheduling feature gate is disabled on {component}: {featuregates.shown_by(component, group)}"
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, UnreadableObject):
-        return  # only administrators may read them, and the version tells most
+        return  # only administrators may read them, and the version is usually sufficient
     needed = {"StatefulSetStartOrdinal": "the workers of each group must start at ordinal 1"}
     if facts.provider in NATIVE:
         needed["GenericWorkload"] = "kube-apiserver does not serve PodGroups, and drops references to them"

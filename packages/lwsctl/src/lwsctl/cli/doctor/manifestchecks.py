@@ -1,8 +1,8 @@
 """Checks manifests without a cluster. Pure.
 
-A guard is a loop by which ranks wait for each other: a script has it and, in it, a program that asks for a name or a
-port. Findings are only named: a guard may be right for its program. Restart rules of containers that the restart policy
-of their groups contradicts are also reported: the API server stores them, but groups behave differently.
+A guard is a loop in a script in which ranks use a tool to wait for a name or a port. Guards are only reported as
+warnings, because they may be correct. Container restart rules that contradict the restart policy of the group are
+also reported. API servers accept such rules, but groups behave differently.
 """
 
 import re

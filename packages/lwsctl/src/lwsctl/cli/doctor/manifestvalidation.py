@@ -1,7 +1,8 @@
 """Validates manifests like an API server with LeaderWorkerSets: first by schema, then by admission. Pure.
 
-In: manifests. Out: an error for each field that is refused, and a note about objects of other kinds, which only
-an API server can check. Pod templates are checked by their schema; what only admits pods, such as quotas, is not known here.
+The input is manifests. The output is an error for each invalid field, and a note about objects of other kinds, which
+only an API server can validate. Pod templates are validated with their schema. Rules that apply to pods, such as
+quotas, are unknown.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Validates a value against an OpenAPI schema in a CustomResourceDefinition. Pure.
 
-Unknown fields are errors, as for server-side apply; fields with a default may be absent. Combinations (`anyOf`, `oneOf`)
-and CEL rules are not evaluated.
+Unknown fields are errors, as in server-side apply. Fields with a default may be absent. Combinations (`anyOf`,
+`oneOf`) and CEL rules are not evaluated.
 """
 
 import re

@@ -1,7 +1,7 @@
 """An installation in a cluster: its namespace, existing objects, and the application of new objects.
 
-In: the objects that `install/` builds. Out: a line for each object, passed to `say`, or one error that lists the
-objects that were applied before it.
+The input is the objects that `install/` builds. The output is a line for each object, which is passed to `say`, or
+one error that lists the objects that were applied before it.
 """
 
 import asyncio
@@ -73,7 +73,10 @@ class Installer:
         self._say = say
 
     async def check_place(self) -> None:
-        """Raise an error if another namespace has the installation: its roles and webhooks serve the whole cluster."""
+        """Raise an error if the manager is installed in another namespace.
+
+        Its roles and webhooks are cluster-scoped.
+        """
         binding = await self._client.find(CLUSTER_ROLE_BINDINGS, BINDING)
         subjects = (binding or {}).get("subjects") or []
         there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
@@ -86,8 +89,7 @@ class Installer:
     async def check_operator(self) -> None:
         """Raise an error if the operator manages the installation, because it would revert all changes.
 
-        A user who may not read the operator's object needs no permission for it: an installation uses no object of the
-        operator.
+        The user does not need permission to read the operator's object, because an installation does not use it.
         """
         try:
             cluster = await self._client.find(OPERATORS, SINGLETON)
@@ -110,13 +112,13 @@ class Installer:
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
-        self._say(f"{title(NAMESPACES, self._namespace)} not deleted, because it was not created by an installer")
+        self._say(f"{title(NAMESPACES, self._namespace)} unchanged, because it was not created by an installer")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[ApplyResult]:
         """Validate all objects on the API server, and raise all errors together, to avoid an incomplete installation.
 
-        Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
+        Objects in a nonexistent namespace cannot be validated, and are returned unchanged.
         """
         is_new = await self._client.find(NAMESPACES, ObjectKey("", self._namespace)) is None
         checked: list[ApplyResult] = []

@@ -1,6 +1,6 @@
 """Determines the cluster for a manifest with `lws run --nodes auto --gpus auto`.
 
-Without these options nothing is assumed; if the nodes lack what the manifest needs, a note suggests them.
+Without these options, a note suggests them if the nodes do not meet the requirements of the manifest.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -122,7 +122,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
                     "run the groups"
                 )
     if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
-        nodes_of(options)  # raises: real GPUs need a number of nodes
+        nodes_of(options)  # raises an error, because host GPUs require a number of nodes
     devices = devicecounts.counted(documents)
     documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
     demands = [demand for document in documents for demand in demands_of(document.object)]

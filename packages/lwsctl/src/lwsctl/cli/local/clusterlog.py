@@ -1,7 +1,7 @@
 """The log of a detached cluster, which contains the standard error of its process. The file size is limited.
 
-When the file is full it becomes the older log and replaces the previous one, and a new file is begun; so both together
-stay below twice `LIMIT`. If no new file can be created (a full disk), further output is dropped.
+If the file is full, it becomes the previous log, and a new file is created. Therefore, the total size is less than
+twice `LIMIT`. If a new file cannot be created, for example on a full disk, further output is dropped.
 """
 
 import os

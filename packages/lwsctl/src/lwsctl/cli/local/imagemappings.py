@@ -1,7 +1,7 @@
 """The images that a local cluster maps to directories. `lws up --image` can add mappings to a running cluster.
 
-The kept options of the cluster say which (`keptoptions`). Its process reads them again when their file has changed, so a
-container that starts later runs with the new mapping.
+The mappings are saved options of the cluster (`savedoptions`). The cluster process rereads them after the file
+changes, so that new containers use the new mapping.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class ImageMappings(Mapping[str, Path]):
     def _current(self) -> Mapping[str, Path]:
         if (time := self._time()) != self._changed:
             self._changed = time
-            with suppress(CommandError):  # it is unreadable: the mappings so far remain
+            with suppress(CommandError):  # unreadable, so keep the previous mappings
                 options = savedoptions.load(self._place)
                 self._images = dict(options.images) if options is not None else self._images
         return self._images

@@ -82,8 +82,8 @@ async def local_cluster(
 ) -> AsyncIterator[LocalCluster]:
     """Start the cluster, and stop it on exit of the context.
 
-    `nodes` override those of the options. The controllers and webhooks of LeaderWorkerSets use HTTP to the API server,
-    as they do on Kubernetes.
+    `nodes` override the nodes in the options. The controllers and webhooks of LeaderWorkerSets use HTTP to connect to
+    the API server, as in Kubernetes.
     """
     logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
     settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
@@ -126,14 +126,14 @@ def read_logs(server: RunningCluster) -> ReadFiles:
 def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return a note about sandbox features that this machine does not support.
 
-    Empty if the file `path` contains the same note.
+    The result is empty if the file `path` contains the same note.
     """
     note = f"Note: without {'; without '.join(missing)}" if missing else ""
     try:
         if path.exists() and path.read_text() == note:
             return ()
         path.write_text(note)
-    except OSError:  # said again at the next start
+    except OSError:  # repeated at the next start
         pass
     return (note,) if note else ()
 
@@ -223,7 +223,7 @@ def _checked(nodes: Nodes) -> Nodes:
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
     """Return the environment of this process, with its virtual environment active.
 
-    So containers find the packages installed next to `lws`, even if it was called by its full path.
+    Containers can then find the packages that are installed next to `lws`, even if it was called by its full path.
     """
     active = dict(environment)
     if (prefix / "pyvenv.cfg").exists():

@@ -1,7 +1,7 @@
 """The stored options of a cluster, which the next `lws up` uses.
 
-In: the options of the command line. Out: the options to start with, and a text that names those of the last start. They
-are written once a cluster runs, so that options with which it does not start are not kept.
+The input is the command-line options. The output is the options to start with, and a note about the saved options.
+Options are saved after the cluster has started, so that invalid options are not saved.
 """
 
 from collections.abc import Collection
@@ -23,7 +23,7 @@ def load(place: ClusterDirectory) -> ClusterOptions | None:
     path = place.directory / OPTIONS
     try:
         value: Any = msgspec.json.decode(path.read_bytes())
-        if isinstance(value, dict) and isinstance(value.get("stub"), bool):  # as it was kept before --stub took values
+        if isinstance(value, dict) and isinstance(value.get("stub"), bool):  # the format before --stub had values
             value["stub"] = (MISSING,) if value["stub"] else ()
         return msgspec.convert(value, ClusterOptions, dec_hook=_decode)
     except (FileNotFoundError, NotADirectoryError):

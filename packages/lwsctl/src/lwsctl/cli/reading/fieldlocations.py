@@ -1,7 +1,7 @@
 """Finds the fields of an object that an error message contains, and their lines in the manifest. Pure.
 
-In: a message of an API server, of admission or of a check, the object, and the lines of its fields. Out: the message, and
-the line of its first field.
+The input is a message of an API server, of admission or of a check, the object, and the lines of its fields. The
+output is the message, and the line of its first field.
 """
 
 import re
@@ -46,7 +46,7 @@ def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]
         line = line_of((*path, *_element(searched[end:], _at(path, obj))))
         first = first or line
         is_field = message[end : end + 1] == ":" or UNKNOWN.search(message[max(0, end - LONGEST_PATH) : end])
-        if line is not None and line != first and is_field:  # not a part of a value
+        if line is not None and line != first and is_field:  # not part of a value
             parts.append(f"{message[start:end]} (line {line})")
             start = end
     return "".join([*parts, message[start:]]), first
@@ -94,9 +94,9 @@ def _path(base: Path, steps: str, obj: JSONObject) -> Path:
     path, node, done = base, _at(base, obj), 0
     for match in islice(STEP.finditer(steps), MAX_DEPTH):
         if match.start() < done:
-            continue  # a part of the name before
+            continue  # part of the previous name
         key: str | int = match[1] or _key(match[2], node)
-        if isinstance(node, dict) and key not in node and key in OF_METADATA:  # as `template.labels` of a StatefulSet
+        if isinstance(node, dict) and key not in node and key in OF_METADATA:  # for example `template.labels`
             path, node = (*path, "metadata"), _child(node, "metadata")
         if isinstance(node, dict) and key not in node and (dotted := _dotted(steps[match.start() + 1 :], node)):
             key, done = dotted, match.start() + 1 + len(dotted)

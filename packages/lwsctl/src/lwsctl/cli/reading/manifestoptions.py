@@ -26,7 +26,7 @@ OPTIONS: Final = (
 
 
 def _unprinted(document: Document) -> Document:
-    """Return a document without fields that only a server sets, so that output of `lws get -o yaml` can be applied."""
+    """Return a document without server-set fields, so that output of `lws get -o yaml` can be applied."""
     has_uid = bool((document.object.get("metadata") or {}).get("uid"))
     return replace(document, object=as_manifest(document.object)) if has_uid else document
 

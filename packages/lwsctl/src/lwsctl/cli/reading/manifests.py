@@ -1,7 +1,7 @@
 """Reads manifests from files, directories, URLs and standard input as documents with a known source.
 
-YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), a field that is null is absent, and a duplicate
-key is an error. Every error names the file and the line, and so do messages about fields of an object.
+YAML is parsed as in kubectl (`kuberuntime/manifests/yamltext.py`). Null fields are absent, and duplicate keys are
+errors. All errors contain the file and the line.
 """
 
 import stat
@@ -58,7 +58,7 @@ def fetch(address: str) -> bytes:
     except URLError as error:
         reason = error.reason
         raise CommandError(f"{address}: {describe(reason) if isinstance(reason, OSError) else reason}") from error
-    except (OSError, HTTPException, ValueError) as error:  # an invalid host, an incomplete answer
+    except (OSError, HTTPException, ValueError) as error:  # an invalid host, or an incomplete response
         raise CommandError(f"{address}: {error}") from error
     if len(text) > LARGEST:
         raise CommandError(f"{address}: larger than {LARGEST // 2**20} MiB, the limit for manifests")
@@ -178,13 +178,13 @@ def _read(path: str, *, recursive: bool) -> Iterator[Document]:
 
 def _files(path: Path, *, recursive: bool) -> list[Path]:
     try:
-        if not stat.S_ISDIR(path.stat().st_mode):  # `is_dir` of Python 3.14 denies what cannot be read
+        if not stat.S_ISDIR(path.stat().st_mode):  # since Python 3.14, `is_dir` returns False for unreadable paths
             return [path]
         paths = path.rglob("*") if recursive else path.iterdir()
         files = sorted(file for file in paths if file.suffix in SUFFIXES and file.is_file())
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError: a NUL in the name
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # ValueError if the name contains NUL
         raise ManifestError(f"{path}: no such file or directory") from error
-    except OSError as error:  # a directory without read permission, a name that is too long
+    except OSError as error:  # an unreadable directory, or a name that is too long
         raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
         deeper = "" if recursive else " (use -R to read its subdirectories)"
@@ -244,7 +244,7 @@ def _checked(value: object, source: str, line: int, origin: SourceText | None = 
 def _expand(document: Document) -> Iterator[Document]:
     """Replace a list with its items, and the output of `lws get -o view` with its objects.
 
-    Items of a typed list, such as a LeaderWorkerSetList, may lack their kind.
+    Items of a typed list, such as a LeaderWorkerSetList, may omit their kind.
     """
     obj = document.object
     if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
@@ -285,7 +285,7 @@ def _typed(item: JSON, items_of: JSONObject) -> JSON:
 def _without_nulls(value: JSON) -> JSON:
     """Return a value without null fields at any depth. List elements are not removed.
 
-    A null means an absent field to `kubectl apply`. Server-side apply rejects it in objects of custom kinds.
+    In `kubectl apply`, a null field is absent. Server-side apply rejects it for custom resources.
 
     >>> _without_nulls({"env": None, "volumes": [{"name": "a", "emptyDir": {"medium": None}}], "args": [None]})
     {'volumes': [{'name': 'a', 'emptyDir': {}}], 'args': [None]}
@@ -325,7 +325,7 @@ AT_ONCE: Final = 10
 def ordered(documents: Sequence[Document]) -> list[Document]:
     """Return the documents in the order in which they are applied.
 
-    Documents of equal rank keep the order of their files.
+    Documents of equal rank are in file order.
     """
     return sorted(documents, key=_rank)
 

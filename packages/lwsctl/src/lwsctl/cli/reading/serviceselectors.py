@@ -1,7 +1,7 @@
 """Warns about Services whose selector does not match any pods of the manifests, so that they have no endpoints.
 
-Only manifests with LeaderWorkerSets and no other kind of workload are checked; the pods of other workloads are not
-known here.
+Only manifests with LeaderWorkerSets and without other workloads are checked, because pods of other workloads are
+unknown.
 """
 
 from collections.abc import Iterator, Sequence

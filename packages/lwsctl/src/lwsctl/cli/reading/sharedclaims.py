@@ -1,6 +1,7 @@
 """Warns about claims that several ranks share although their volume can be attached to only one node.
 
-In: manifests, and the claims of the cluster that they name. Out: a warning for each such claim of a LeaderWorkerSet.
+The input is manifests, and the claims in the cluster that they reference. The output is a warning for each such claim
+of a LeaderWorkerSet.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ def _key(obj: JSONObject, namespace: str) -> ObjectKey:
 
 
 def _uses(obj: JSONObject, namespace: str) -> Mapping[ObjectKey, tuple[str, int]]:
-    """Return the first field that names each claim of a LeaderWorkerSet, and how many pods mount it."""
+    """Return the first field that references each claim of a LeaderWorkerSet, and the number of its pods."""
     uses: dict[ObjectKey, tuple[str, int]] = {}
     if obj["kind"] != LEADERWORKERSETS.kind:
         return uses

@@ -1,8 +1,8 @@
 """Replaces each device claim with a request of its pod for an extended resource. Pure.
 
-In: the documents of a rehearsal. Out: the documents without ResourceClaimTemplates, ResourceClaims and DeviceClasses,
-and pods that request `CLASS/device` in their place. Selectors, constraints and configurations of claims are not
-evaluated. A ResourceClaim that pods share is not counted: its devices would be counted once for each pod.
+The input is the documents of a rehearsal. The output is the documents without ResourceClaimTemplates, ResourceClaims
+and DeviceClasses, and pods that request `CLASS/device` instead. Selectors, constraints and configurations of claims
+are not evaluated. Shared ResourceClaims are not counted, because their devices would be counted once per pod.
 """
 
 from collections.abc import Iterator, Sequence
@@ -134,7 +134,7 @@ def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
 
 
 def _channel(obj: JSONObject) -> str:
-    """Return the ResourceClaimTemplate that the controller of an object creates, for example of a ComputeDomain."""
+    """Return the ResourceClaimTemplate that the object's controller would create, for example for a ComputeDomain."""
     spec = obj.get("spec")
     template = ((spec.get("channel") or {}) if isinstance(spec, dict) else {}).get("resourceClaimTemplate") or {}
     return str(template.get("name") or "") if obj["kind"] == "ComputeDomain" else ""

@@ -1,6 +1,6 @@
 """Reports mismatches between the images of manifests and the mappings of `--image NAME=DIR` before a pod fails.
 
-In: original objects, which may be invalid. Out: notes.
+The input is original objects, which may be invalid. The output is notes.
 """
 
 from collections.abc import Collection, Iterable, Iterator

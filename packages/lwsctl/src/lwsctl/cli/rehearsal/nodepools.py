@@ -1,12 +1,12 @@
 """Pools of simulated nodes on which all pods of the manifests fit, for `--nodes auto --gpus auto`.
 
-Pods that require the same labels and tolerate the same taints share a pool. A pod that requests GPUs, or must be apart
-from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
-domains as there are groups, all of one size, so that any group fits into any of them.
+Pods with the same required labels and tolerated taints share a pool. Pods that request GPUs or must be separate from
+others have dedicated nodes. Other pods share a node. Groups with exclusive topology have as many domains of the same
+size as there are groups, so that each group fits in each domain.
 
-A pod with fewer requirements may be placed on a node that is meant for another pod, and use its GPUs: no score of
-kube-scheduler prevents this. So a pool has one additional node for each such pod of other pools, and one additional
-domain for each pod or group that could hold a domain which an exclusive group needs.
+A pod with fewer requirements may be scheduled on a node for other pods and use its GPUs, because kube-scheduler
+scoring does not prevent this. Therefore, a pool has an additional node for each such pod of other pools. It also has
+an additional domain for each pod or group that could use a domain of an exclusive group.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ MOST: Final = 1000
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """Equal nodes, in the form of --node-label, --node-taint and --node-capacity, and the objects they are for."""
+    """Identical nodes in the format of the node options, and the objects that require them."""
 
     count: int
     labels: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
         repelled = [demand for demand in others if repels & {*demand.pod_labels}]
         number = _number(demands, key) + _pods(demand for demand in repelled if key not in _domain_keys(demand))
         sharing = takers if "" in repels else [demand for demand in takers if demand not in repelled]
-        unit *= -(-(size + _pods(sharing)) // unit)  # a domain of several smaller ones contains all nodes of each
+        unit *= -(-(size + _pods(sharing)) // unit)  # a domain contains all nodes of its smaller domains
         offset = f"(i-{first})" if first else "i"
         labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
         count = max(count, number * unit)

@@ -1,7 +1,7 @@
 """The node requirements of pods: labels, tolerated taints, resources, and distribution.
 
-In: original objects, which may be invalid; invalid parts require nothing, because the API server reports
-them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind of pods.
+The input is original objects. Invalid parts do not require anything, because the API server reports them. The output
+is one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, and one for each other kind of pods.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ HUGE_PAGES: Final = "hugepages-"
 class Domain(Struct, frozen=True):
     """Groups of `owner` in separate domains of the topology `key`: `number` domains with `pods` pods each.
 
-    Other pods with the label `repels` may not be in these domains; if it is empty, any other pods may.
+    Pods with the label `repels` cannot be in these domains. If `repels` is empty, any other pods can be.
     """
 
     key: str
@@ -72,9 +72,9 @@ def demands_of(obj: JSONObject) -> list[Demand]:
 
 
 def _slice_topologies(obj: JSONObject) -> dict[str, str]:
-    """Return the topologies of which each slice of a DisaggregatedSet needs a domain, and the label that these repel.
+    """Return the topologies in which each slice of a DisaggregatedSet requires a domain, and its repelling label.
 
-    They are read from the pod affinity that the controller adds to pods. An invalid object needs none.
+    They are read from the pod affinity that the controller adds to pods. Invalid objects do not require any.
     """
     if obj.get("kind") != DISAGGREGATED_SETS.kind:
         return {}
@@ -93,7 +93,7 @@ def _slice_topologies(obj: JSONObject) -> dict[str, str]:
 
 
 def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the LeaderWorkerSets of an object: itself, or the named templates of a kind that creates them."""
+    """Yield the LeaderWorkerSets of an object: the object itself, or named templates that create them."""
     if isinstance(node, dict):
         if "leaderWorkerTemplate" in _map(node.get("spec")):
             yield f" {node['name']}" if "name" in node else "", node

@@ -13,7 +13,7 @@ from lwsctl.rollout.relocation import ClusterFacts, claims_of
 
 
 async def read(session: Session, groups: Iterable[Group]) -> ClusterFacts | None:
-    """Return the nodes, all pods, and the volumes of these groups; None if nodes or pods may not be listed."""
+    """Return the nodes, all pods, and the volumes of these groups, or None without permission to list them."""
     client = session.client
     try:
         nodes, pods = (await client.list(NODES)).items, (await client.list(PODS)).items

@@ -1,6 +1,6 @@
 """Restarts some groups of a LeaderWorkerSet, or one rank, a few groups at a time.
 
-A group is recreated as after a failure: its leader is deleted in the foreground, workers first.
+A group is recreated as after a failure. Its leader is deleted in the foreground, workers first.
 """
 
 from msgspec import Struct, field
@@ -133,7 +133,7 @@ class Restart(Struct):
     def _next(self, view: View) -> RestartStep | None:
         """Return the next batch of groups, or a result if all are done. Return None if the command must wait."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
-        done = max(0, len(self._old) - len(turn.unready))  # a group that takes a place of one is waited for, too
+        done = max(0, len(self._old) - len(turn.unready))  # also wait for groups that replace one of them
         self._progress.show(
             f"{self.request.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
         )
@@ -150,4 +150,4 @@ class Restart(Struct):
         try:
             await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
         except (NotFoundError, ConflictError):
-            return  # the pod of this UID was deleted by another client
+            return  # another client deleted the pod with this UID

@@ -17,7 +17,8 @@ from lwsctl.cli.rollouts import rollouttargets
 PATIENCE: Final = 10.0
 """The time in seconds within which a manager with maintenance enabled reports groups that must be moved.
 
-It is the longest wait without an answer: a manager that is disabled or down never reports. The help of both commands names it.
+This is the longest wait without a response, because a disabled or stopped manager never reports. The help of both
+commands contains this value.
 """
 
 TAINT: Final[JSONObject] = {"key": labels.MOVING, "effect": "NoSchedule"}
@@ -36,7 +37,7 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
 async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
     """Taint nodes while the context is active, so that no new pods are scheduled on them.
 
-    Its value is unique for each move, so that it is recognized if the answer to its write was lost.
+    The taint value is unique for each move, so that the taint is recognized if the response to the write was lost.
     """
     own, tried = TAINT | {"value": randomness.uid()}, list[str]()
     try:

@@ -1,8 +1,7 @@
 """The output of `lws scale --prefer-broken`, and the actions of `--recreate-broken`.
 
-In groups with indexes, the highest indexes are removed, ready or not. So a remaining group that is not ready is
-recreated after the deletion of the removed groups, when there is room. The result is the desired number of groups, all
-of them ready.
+In groups with indexes, the highest indexes are deleted, whether they are ready or not. Remaining unready groups are
+recreated after these deletions, when resources are free. As a result, the desired number of groups is ready.
 """
 
 import asyncio

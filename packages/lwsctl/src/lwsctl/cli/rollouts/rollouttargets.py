@@ -1,8 +1,8 @@
 """The LeaderWorkerSet of a rollout command, with its pods, revisions and leader StatefulSet.
 
-A DisaggregatedSet rolls by creating new LeaderWorkerSets, so it has no template to return to and no partition: only
-`status` supports it. Its LeaderWorkerSets are written by its controller; they may be shown, and restarted by group
-only.
+Because a DisaggregatedSet creates new LeaderWorkerSets in a rollout, it has no previous template and no partition,
+and only `status` supports it. Its controller writes its LeaderWorkerSets. They can be displayed, and restarted only
+by group.
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ from lwsctl.rollout import ownfields, revisionhistory
 MANAGER = ownfields.ROLLOUT
 
 ATTEMPTS = 5
-"""The number of attempts to read and write an object that others change, as a rollout changes its status."""
+"""The number of attempts to read and write an object that other clients change concurrently."""
 
 
 async def read(session: Session, name: str) -> JSONObject:

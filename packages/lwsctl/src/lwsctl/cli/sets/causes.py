@@ -1,7 +1,7 @@
 """Diagnoses a set while `run`, `wait` or `rollout status` waits for it. The causes are the same as in `lws explain`.
 
-A cause is printed once, and again after it disappeared. While nothing new is found, the interval between two diagnoses
-grows, so that a rollout of hours is not diagnosed all the time.
+A cause is printed once, and again if it reappears. The interval between two diagnoses increases while no new cause is
+found, so that long rollouts are not diagnosed continuously.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.verdict import AS_DESIRED, NEEDS_USER
 
 if TYPE_CHECKING:
-    from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
+    from kuberuntime.cache.informer import Change  # its imports are only needed for watches
 
 FIRST: Final = 5.0
 """The delay in seconds before the first diagnosis, and before the next one after a new cause was found."""
@@ -50,7 +50,8 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class Causes:
     """Runs concurrently with informers, and prints on standard error why a set is stuck and the next step.
 
-    With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
+    With `stuck_after`, it raises StuckError if the set has been stuck for this number of seconds because of one
+    cause.
     """
 
     def __init__(
@@ -81,15 +82,15 @@ class Causes:
         """Return immediately, because commands never wait for a diagnosis."""
 
     async def conclude(self) -> str:
-        """Return the cause in lines that end an error, and the command that explains it; empty if none is found."""
+        """Return the cause for the end of an error, and the command that explains it, or an empty string."""
         cause = await self.last()
         return cause and f"\n{cause}\n{diagnoses.more(self._session, self._name)}"
 
     async def last(self) -> str:
         """Return the current or the previous cause, or an empty string if there is none.
 
-        A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
-        that moment.
+        A container that crashes repeatedly is not stuck while its group restarts, so that the last cause is more
+        informative.
         """
         diagnosis = await diagnoses.in_time(self._session, self._name)
         cause = "" if diagnosis is None or diagnosis.verdict in AS_DESIRED else headline(diagnosis)

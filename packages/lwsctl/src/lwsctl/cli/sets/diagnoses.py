@@ -56,7 +56,7 @@ async def diagnosed(session: Session, cluster: Cluster) -> Cluster:
 
 
 def _of_root(root: Shown) -> list[Diagnosis]:
-    """Return the diagnoses of a set; the diagnosis of a DisaggregatedSet precedes those of its LeaderWorkerSets."""
+    """Return the diagnoses of a set. The diagnosis of a DisaggregatedSet is before those of its LeaderWorkerSets."""
     if isinstance(root, View):
         return [root.diagnosis]
     parts = sorted(root.parts, key=lambda part: part.name)
@@ -106,7 +106,7 @@ async def notes(
 ) -> list[str]:
     """Return a line with the cause code for each stuck DisaggregatedSet and LeaderWorkerSet.
 
-    Each list that `lists` has read already is not read again.
+    Lists that `lists` has already read are not reread.
     """
     commands = commands_of(session)
     async with asyncio.TaskGroup() as tasks:
@@ -139,7 +139,7 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
     try:
         async with timeouts.within(REASON_SECONDS):
             return await diagnoses
-    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read concurrently
+    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # lists are read concurrently
         if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in leaves(error)):
             return None
         raise

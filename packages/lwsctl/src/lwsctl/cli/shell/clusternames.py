@@ -1,6 +1,6 @@
 """Reads names from a cluster for completion, over one connection and without the client of other commands.
 
-A shell waits for the answer: `quickcompletion` imports this module only if a line needs a cluster.
+Because a shell waits for the result, `quickcompletion` imports this module only if a line requires a cluster.
 """
 
 import os
@@ -34,7 +34,7 @@ class NeedsClientError(Exception):
 def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
     """Return the names from a cluster, or an empty list after an error. Return None if the full client is required.
 
-    `what` is a key of `LISTS`, and `where` has the options that select the cluster.
+    `what` is a key of `LISTS`, and `where` contains the options that select the cluster.
     """
     try:
         path = where.get("kubeconfig", "")
@@ -70,7 +70,7 @@ def _names(lists: "_Lists", start: str) -> list[str]:
     from lwsctl.views.selection import Selection
 
     group = name_of(rest[0]) if len(rest) > 1 else None
-    selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
+    selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # the leaders of groups
     pods = lists.read(f"/api/v1/namespaces/{quote(lists.namespace)}/pods?{urlencode({'labelSelector': selector})}")
     return completion.places(name, [place for pod in pods if (place := place_of(pod))], start)
 
@@ -110,7 +110,7 @@ class _Lists:
 def _credentials(access: Access) -> Credentials:
     if isinstance(access.credentials, StoredCredentials):
         return access.credentials.current
-    import asyncio  # only programs that print credentials need it
+    import asyncio  # only exec credential plugins need it
 
     return asyncio.run(asyncio.wait_for(access.credentials.get(), PATIENCE))
 

@@ -1,6 +1,6 @@
 """Completes names of LeaderWorkerSets and DisaggregatedSets, and groups and ranks after a slash.
 
-Errors are not printed while a line is completed: without an answer in time there are no suggestions.
+Errors are not printed during completion. If there is no response in time, there are no suggestions.
 """
 
 import os
@@ -15,7 +15,7 @@ from lwsctl.cli.shell.kubectlparser import LOCAL, where
 __all__ = ["LOCAL", "MOST", "PATIENCE", "matching", "names", "places", "typed", "where"]
 
 if TYPE_CHECKING:
-    from lwsctl.cli.cluster.target import Session  # imported only when there is a name to complete
+    from lwsctl.cli.cluster.target import Session  # imported only to complete a name
 
 PATIENCE: Final = 3.0
 """The maximum time in seconds that a shell waits for names."""
@@ -70,7 +70,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
     name, *rest = incomplete.split("/")
     if rest:
         group = name_of(rest[0]) if len(rest) > 1 else None
-        selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
+        selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # the leaders of groups
         listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
     sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)

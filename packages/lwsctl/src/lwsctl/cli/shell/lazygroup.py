@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
             lightlogging.load()
         module, attribute = entry.place
         command: click.Command = getattr(import_module(module), attribute)
-        command.epilog = entry.epilog  # `restart` is also a verb of `rollout`, with other examples
+        command.epilog = entry.epilog  # `restart` is also a subcommand of `rollout` with different examples
         return cluster_options(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -99,7 +99,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
         """List the commands by purpose, without imports."""
-        width = max(map(len, self.table))  # the same column in all sections
+        width = max(map(len, self.table))  # the same column width in all sections
         for title, names in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), self.table[name].summary) for name in names])

@@ -1,9 +1,9 @@
 """Completes clusters, contexts, namespaces, nodes, LeaderWorkerSets and ranks without the modules of commands.
 
-In: the complete words of a line and the incomplete one. Out: suggestions, or None if click knows the answer: options,
-commands, values of a choice. A shell waits for each answer, so no module of a command and no aiohttp is imported here.
-`clusternames` is imported only for names of a cluster. Connections with a proxy or a server name are left to
-`completing`.
+The input is the complete words of a line and the incomplete word. The output is suggestions, or None if click
+provides them (options, commands and choices). Because a shell waits for the result, this module does not import
+command modules or aiohttp. It imports `clusternames` only for names in a cluster. `completion` handles connections
+with a proxy or a server name.
 """
 
 from collections.abc import Sequence

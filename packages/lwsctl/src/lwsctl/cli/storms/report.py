@@ -21,7 +21,7 @@ WORDS: Final[dict[Happened, str]] = {
 class ProbeCounts(Struct):
     """The result of a probe: requests, failed requests, and the longest time without a response in seconds.
 
-    `outages` are the times (from, to) without an answer, in seconds after the storm began.
+    `outages` are the periods (start, end) without a response, in seconds after the start of the storm.
     """
 
     url: str
@@ -35,7 +35,7 @@ class ProbeCounts(Struct):
 class StormStep(Struct, frozen=True):
     """An attempted step, and its time in seconds after the start of the storm.
 
-    `error` is the reason why it had no effect.
+    `error` is the reason why the step had no effect.
     """
 
     at: float

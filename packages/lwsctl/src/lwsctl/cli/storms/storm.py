@@ -30,7 +30,7 @@ LASTING: Final = (2.0, 10.0)
 DRAWN: Final = tuple(fault for fault in FAULTS.values() if fault.of is not FaultTarget.NODE and fault.name != "delay")
 """The faults of random storms, which all local clusters support.
 
-Such a cluster may have only one node, and not every kernel can delay packets.
+These clusters may have only one node, and some kernels cannot delay packets.
 """
 
 
@@ -54,7 +54,7 @@ class Step(Struct, frozen=True, kw_only=True):
 def step(at: float, name: str, targets: Sequence[str], seconds: float, value: str = "") -> Step:
     """Return a step. `value` is the amount or path as typed, or an empty string for the default.
 
-    Raise `UsageError` if one is invalid.
+    Raise `UsageError` if a value is invalid.
 
     >>> str(step(0.0, "lose", ["web/0/0", "web/0/1"], 5.0, "30%"))
     'lose web/0/0 web/0/1 30% for 5 s'

@@ -53,7 +53,7 @@ class StormEffects(Struct):
         return next((sighting for sighting in self.changes if sighting.change in ("failed", "ending", "gone")), None)
 
     def _explain(self, rank: str, why: str) -> None:
-        """Add how its container ended to the last failure of a rank: kubelets report it after the pod is unready."""
+        """Add the container's exit to the last failure of a rank. Kubelets report it after the pod is unready."""
         for index in range(len(self.changes) - 1, -1, -1):
             sighting = self.changes[index]
             if sighting.rank == rank:

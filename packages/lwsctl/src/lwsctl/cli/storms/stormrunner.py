@@ -1,6 +1,6 @@
 """Runs a storm in a local cluster: requests each fault at its time, and watches the ranks.
 
-The cluster ends every fault itself. The requests at the end, or on Ctrl-C, only end them earlier.
+The cluster stops each fault after its duration. The requests at the end or on Ctrl-C stop faults earlier.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class StormRun:
         await faults(self._session.client, "GET")
         async with following(self._session.keepalive, *self._sets.all) as followed:
             self._sets.pods.subscribe(self._see)
-            self._began = self._now()  # from now on, as a subscriber gets what is there first
+            self._began = self._now()  # after this call, because a subscriber first receives existing objects
             try:
                 yield followed
             finally:
@@ -159,7 +159,7 @@ class StormRun:
     async def _undo(self) -> None:
         numbers, self._begun = self._begun, []
         for number in numbers:
-            with suppress(KubeError):  # the cluster has ended, and its faults with it
+            with suppress(KubeError):  # the cluster and its faults have stopped
                 await faults(self._session.client, "DELETE", number=number)
 
     def _see(self, change: Change) -> None:

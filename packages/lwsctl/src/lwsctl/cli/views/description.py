@@ -32,7 +32,8 @@ Fact = tuple[str, str]
 class Described(Struct, frozen=True, kw_only=True):
     """The content of a description: the view of the selection, its events, and the last lines of failed containers.
 
-    `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
+    `events` is None if the user does not have permission to list them. `lws` is the command in hints, with the
+    options for this cluster.
     """
 
     selection: Selection

@@ -24,7 +24,7 @@ def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
 
 
 def comparable(obj: JSONObject | None) -> JSONObject | None:
-    """Return an object without fields that are irrelevant in a diff: added by the API server, or empty."""
+    """Return an object without fields that are irrelevant in a diff: empty fields, and fields of the API server."""
     if obj is None:
         return None
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in SERVER_SIDE}

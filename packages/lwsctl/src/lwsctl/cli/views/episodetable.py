@@ -22,7 +22,7 @@ def table(episodes: Sequence[Episode], now: datetime, *, with_namespace: bool = 
 
 
 def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
-    """Return what happened, the last lines of the rank that failed first, and the command that shows the rest."""
+    """Return the failure, the last lines of the rank that failed first, and the command for the complete record."""
     logs = (
         run for rank in episode.ranks if rank.pod == episode.failed_pod for own in rank.containers for run in own.logs
     )

@@ -20,7 +20,7 @@ OBJECTS: Final = ("json", "yaml", "name")
 
 
 class OutputFormat(click.Choice[str]):
-    """One of some words, or a template, which is parsed at once so that errors are those of the command line."""
+    """A parameter type for a format name or a template. Templates are parsed immediately to report usage errors."""
 
     def __init__(self, *words: str) -> None:
         super().__init__([*words, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])

@@ -63,8 +63,8 @@ def display(sets: Sequence[str]) -> Display:
 class PlainDisplay:
     """Prints groups as lines on standard error, and logs as lines on standard output.
 
-    A group has at most one line a second, but the line that it is ready is printed at once: people and scripts wait
-    for it.
+    At most one line per second is printed for a group. Ready groups are printed immediately, because users and
+    scripts wait for them.
     """
 
     def __init__(self, clock: Clock | None = None, *, with_name: bool = False) -> None:

@@ -1,7 +1,7 @@
 """The lines of the live view, limited to a terminal. Problems are first, and reasons are not truncated. Pure.
 
-Up to ten groups have a line for each rank, more have a line for each group; more than ten LeaderWorkerSets have a line
-each. If the column WHY does not fit, the reasons are printed in full below the table.
+If there are up to ten groups, each rank has a line. Otherwise, each group has a line. If there are more than ten
+LeaderWorkerSets, each has a line. If the column WHY does not fit, the reasons are printed below the table.
 """
 
 import textwrap

@@ -24,7 +24,7 @@ def need_names(sets: Iterable[str]) -> bool:
 def printer(*, bare: bool, with_name: bool) -> Sink:
     """Return a function that prints log lines.
 
-    Each line follows its `group/rank` unless `bare`, or `LWS/group/rank` if `with_name`.
+    Each line has the prefix `group/rank` unless `bare`, or `LWS/group/rank` if `with_name`.
     """
     painter = Painter(sys.stdout)
 

@@ -28,8 +28,8 @@ def table(
 ) -> list[str]:
     """Align columns with three spaces between them, as kubectl does. Control characters are escaped.
 
-    Namespaces, if there are some, are the first column, and reasons the last one, if any row has one. A reason that
-    equals the reason of the row above is folded.
+    Namespaces are the first column if there are any, and reasons are the last column if a row has one. A reason that
+    repeats the reason of the previous row is replaced with a mark.
 
     >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
     ['NAME     AGE', 'a        5s', 'longer   1m']

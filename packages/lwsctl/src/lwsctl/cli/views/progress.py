@@ -15,7 +15,7 @@ BETWEEN_LINES: Final = 2.0
 class ProgressLine:
     """Shows what a command waits for on standard error. An unchanged message is shown once.
 
-    Plain lines have `between` seconds between them, after which the newest is printed; that needs a running loop.
+    Plain lines are printed at intervals of `between` seconds. This requires a running event loop.
     """
 
     def __init__(self, stream: TextIO | None = None, between: float = 0.0) -> None:
@@ -56,7 +56,7 @@ class ProgressLine:
         if self.rewrites:
             self.show(previous)
         else:
-            self._shown = previous  # it is above, and not to be repeated
+            self._shown = previous  # it is printed above, so do not repeat it
 
     def clear(self) -> None:
         """Clear the line for later output."""

@@ -1,6 +1,6 @@
 """The spec fields of a LeaderWorkerSet for its description. Pure.
 
-The facts follow from the field table: a field without a title is shown by its name.
+The fields are derived from the field table. Fields without a title are shown with their name.
 """
 
 from collections.abc import Iterator, Mapping

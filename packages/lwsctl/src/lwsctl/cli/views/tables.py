@@ -1,6 +1,7 @@
 """The tables of `lws get`: LeaderWorkerSets and their ranks. Equal groups share a row if there are many. Pure.
 
-If there are many LeaderWorkerSets, each has one row: unready ones first, with the reason of their first rank.
+If there are many LeaderWorkerSets, each has one row with the reason of its first unready rank. Unready ones are
+first.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ MOST_FOLDS: Final = 40
 class TableOptions(Struct, frozen=True, kw_only=True):
     """Table options: nodes and addresses, namespaces, and whether each rank has a row even if there are many groups.
 
-    With `is_chosen`, the LeaderWorkerSets were named by the user, and are shown with their groups even if they are
+    With `is_chosen`, the user named the LeaderWorkerSets, and they are shown with their groups even if there are
     many. A wide table has the columns of `usage`.
     """
 

@@ -1,1 +1,1 @@
-"""Pages as values: a picture in, HTML pieces out. Pure."""
+"""Pages as functions from a picture to HTML pieces. Pure."""

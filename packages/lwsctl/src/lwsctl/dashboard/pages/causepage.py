@@ -1,4 +1,4 @@
-"""One cause of the catalogue: its meaning, the remedy, and the sets that have it now. Pure."""
+"""A cause of the catalogue: its meaning, its remedy, and the sets that currently have it. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +25,7 @@ def frame(_: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces; for an unknown code a sentence that says so."""
+    """Return the pieces, or a message if the code is unknown."""
     cause = BY_CODE.get(address.episode)
     return {
         "trouble": cells.trouble(picture),

@@ -1,4 +1,4 @@
-"""The elements of several pages: the cell of a rank, meters of groups, causes, times, links. Pure."""
+"""Elements that pages share: rank cells, meters of groups, causes, times and links. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ GLYPHS: Final[Mapping[Readiness, str]] = {
     Readiness.ENDING: "◌",
     Readiness.PROBLEM: "✕",
 }
-"""The glyph of each condition, so that conditions do not differ in color only."""
+"""The glyph of each condition, so that conditions do not differ only in color."""
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.STUCK: "✕",
@@ -46,9 +46,9 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
 
 
 def cell(rank: Rank) -> Fragment:
-    """Return the cell of a rank, with its place, state and reason as its name, which is also its tooltip.
+    """Return the cell of a rank. Its name and tooltip contain the path, state and reason.
 
-    A set may have 8,000 of them, so the style sheet contains what is the same in all: the glyphs, and the state ready.
+    Because a set may have 8,000 cells, common content, such as the glyphs and the ready state, is in the style sheet.
     """
     state, key = rank.readiness, f"c/{rank.place}"
     words = "ready" if state is Readiness.READY and not rank.restarts else changes.describe(rank)
@@ -57,29 +57,29 @@ def cell(rank: Rank) -> Fragment:
 
 
 def failed_rank(view: View) -> str | None:
-    """Return the rank whose problem explains those of the others, which pages select when they are opened."""
+    """Return the rank whose problem explains the others, which pages select initially."""
     rank = reasons.telling(view.unready)
     return None if rank is None or rank.object is None else rank.place
 
 
 def mark(rank: Rank, owner: str) -> Safe:
-    """Return the mark of a rank in a line of marks."""
+    """Return the mark of a rank in a row of marks."""
     state = rank.readiness
     return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
 def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Fragment:
-    """Return an element that changes alone."""
+    """Return an element that is updated separately."""
     return Fragment(key, tag(name, *content, id=key, **attributes))
 
 
 def bar(done: int, total: int, label: str) -> Safe:
-    """Return a bar of progress."""
+    """Return a progress bar."""
     return _drawn([(Readiness.READY, done)], total, aria_label=label, role="img")
 
 
 def meter(views: Iterable[View]) -> Safe:
-    """Return a bar of the groups of sets by condition; the text next to it has the numbers."""
+    """Return a bar of the groups of sets by condition. The numbers are in the adjacent text."""
     own = list(views)
     running = [view for view in own if not view.is_complete]
     counts = Counter(group.readiness for view in running for group in view.groups)
@@ -91,7 +91,7 @@ def meter(views: Iterable[View]) -> Safe:
 
 
 def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: Attribute) -> Safe:
-    """Return amounts next to each other; an amount that is not zero is visible."""
+    """Return amounts in a stacked bar, in which nonzero amounts are always visible."""
     rects, at = [], 0
     for condition, amount in amounts:
         width = min(max(round(100 * amount / max(total, 1)), 4 if amount else 0), 100 - at)
@@ -101,7 +101,7 @@ def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: A
 
 
 def since(picture: Picture, item: Shown) -> Safe | None:
-    """Return since when a set is in its state, which the browser shows as an age; None if it is not known."""
+    """Return the time since which a set is in its state, or None if it is unknown. The browser shows its age."""
     seen = picture.order.since.get(place_of(item))
     text = (
         timestamps.render(item.diagnosis.since)
@@ -112,12 +112,12 @@ def since(picture: Picture, item: Shown) -> Safe | None:
 
 
 def time(text: str, **attributes: Attribute) -> Safe:
-    """Return a moment, as its time of day; the browser shows its age."""
+    """Return a timestamp as a time of day. The browser shows its age."""
     return tag("time", text[11:19] or text, datetime=text, **attributes)
 
 
 def _transition(item: Shown) -> str:
-    """Return when a set got its state by its conditions; empty if they do not have it."""
+    """Return the time at which a set entered its state according to its conditions, or an empty string."""
     is_desired = item.diagnosis.verdict in AS_DESIRED
     kinds = (COMPLETE, AVAILABLE) if is_desired else (UPDATE_IN_PROGRESS, AVAILABLE)
     for kind in kinds:
@@ -128,7 +128,7 @@ def _transition(item: Shown) -> str:
 
 
 def sentence(text: str, *names: str) -> str:
-    """Return a sentence with a capital, unless it begins with one of these names, or with another name of an object.
+    """Return a sentence with a capital letter, unless it starts with an object name.
 
     >>> sentence("no node has space"), sentence("web-0 is Pending"), sentence("web is Pending", "web")
     ('No node has space', 'web-0 is Pending', 'web is Pending')
@@ -138,13 +138,13 @@ def sentence(text: str, *names: str) -> str:
 
 
 def verdict(diagnosis: Diagnosis) -> Safe:
-    """Return the verdict as glyph and word."""
+    """Return the verdict as a glyph and a word."""
     glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state(diagnosis).capitalize())
     return tag("span", glyph, " ", words, class_=f"verdict {diagnosis.verdict.value}")
 
 
 def cause(diagnosis: Diagnosis) -> Safe:
-    """Return a diagnosis in full: sentence, evidence, next steps, and the lists that were not read."""
+    """Return a complete diagnosis: sentence, evidence, next steps, and lists that were not read."""
     return tag(
         "section",
         tag("h2", sentence(diagnosis.title or state(diagnosis)), " ", code(diagnosis)),
@@ -161,7 +161,7 @@ def cause(diagnosis: Diagnosis) -> Safe:
 
 
 def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
-    """Yield lines of evidence; quoted lines of a log are one block below the line that introduces them."""
+    """Yield lines of evidence. Quoted log lines are a block below the line that introduces them."""
     for is_quoted, group in groupby(lines, lambda line: line.startswith(INDENT)):
         if is_quoted:
             yield tag("pre", "\n".join(line.removeprefix(INDENT) for line in group), tabindex=0)
@@ -170,18 +170,18 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
 
 
 def cause_piece(key: str, diagnosis: Diagnosis) -> Fragment:
-    """Return the piece of a diagnosis, empty for a set as desired; screen readers read it out when it changes."""
+    """Return the piece of a diagnosis, which is empty for a healthy set. Screen readers read it when it changes."""
     section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
     return Fragment(key, tag("div", section, id=key), announcement=announcement(diagnosis))
 
 
 def announcement(diagnosis: Diagnosis) -> str:
-    """Return the words to read out when a cause changes; empty for a set that makes progress."""
+    """Return the text for screen readers when a cause changes, or an empty string while a set progresses."""
     return "" if diagnosis.verdict in CALM else headline(diagnosis)
 
 
 def trouble(picture: Picture) -> list[Fragment]:
-    """Return the notice that the picture may be out of date, if there is one."""
+    """Return the notice that the picture may be outdated, if it applies."""
     if not picture.trouble:
         return []
     answered = picture.answered
@@ -193,7 +193,7 @@ def trouble(picture: Picture) -> list[Fragment]:
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
-    """Return the pieces of the page of a set that does not exist."""
+    """Return the page pieces of a set that does not exist."""
     kind = "DisaggregatedSet" if address.of_whole else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
     keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
@@ -216,28 +216,28 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
 
 
 def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
-    """Return a link to a page; its address is relative to the base of the server."""
+    """Return a link to a page, with an address relative to the base of the server."""
     return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
 
 
 def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
-    """Return a table with a body, which is a region."""
+    """Return a table whose body is a region."""
     head = tag("thead", tag("tr", _names(header)))
     return scrolling(tag("table", tag("caption", caption), head, body, id=key, class_="plain"), caption)
 
 
 def scrolling(html: Safe, label: str) -> Safe:
-    """Return content that is wider than a phone in a box that scrolls, so that the page does not scroll."""
+    """Wrap wide content in a scrollable box, so that the page does not scroll."""
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
 def columns(words: Iterable[str], key: str = "column-names") -> Fragment:
-    """Return the row with the names of columns, for tables whose columns change."""
+    """Return the header row of a table with variable columns."""
     return Fragment(key, tag("tr", _names(words), id=key))
 
 
 def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET) -> Safe:
-    """Return the tabs of a set's pages."""
+    """Return the tabs of the pages of a set."""
     links = [
         tag(
             "a",
@@ -256,7 +256,7 @@ def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET
 
 
 def command(line: str) -> Safe | str:
-    """Return a next step: a command as code with a button that copies it, other text unchanged."""
+    """Return a next step as HTML. Commands are formatted as code and have a copy button."""
     if not line.startswith(("lws ", "kubectl ")):
         return sentence(line)
     button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")
@@ -264,7 +264,7 @@ def command(line: str) -> Safe | str:
 
 
 def code(diagnosis: Diagnosis) -> Safe | None:
-    """Return the code of a cause, as a link to the page that explains it."""
+    """Return the code of a cause as a link to its page."""
     return (
         tag("a", tag("code", diagnosis.code), href=f"{PageKind.CAUSE.value}/{diagnosis.code}")
         if diagnosis.code
@@ -273,7 +273,7 @@ def code(diagnosis: Diagnosis) -> Safe | None:
 
 
 def row(key: str, *cells: str | int | Safe, find: str = "") -> Fragment:
-    """Return a row of a plain table, whose first cell is its head."""
+    """Return a row of a plain table. Its first cell is a header."""
     first, *rest = cells
     html = tag(
         "tr",

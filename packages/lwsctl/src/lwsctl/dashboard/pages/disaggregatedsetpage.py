@@ -1,4 +1,4 @@
-"""A DisaggregatedSet: its roles, its cause, and its LeaderWorkerSets by slice, role and revision. Pure."""
+"""The page of a DisaggregatedSet: its roles, its cause, and its LeaderWorkerSets. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -26,7 +26,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces; for a set that does not exist a sentence that says so."""
+    """Return the pieces, or a message if the set does not exist."""
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows", "scale-role")
@@ -52,12 +52,12 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 
 def _role(name: str, groups: int) -> Fragment:
-    """Return the entry of a role in the list of roles, with its number of groups."""
+    """Return the list entry of a role with its number of groups."""
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
 def _row(picture: Picture, part: View, *, has_slices: bool) -> Fragment:
-    """Return a LeaderWorkerSet of the set: its state, its facts, and the tabs of its pages."""
+    """Return a LeaderWorkerSet of the set: its state, its properties, and the tabs of its pages."""
     key = f"p/{part.name}"
     state = cells.part(
         f"{key}/state",

@@ -1,4 +1,4 @@
-"""The rollout of a DisaggregatedSet: its roles side by side, each with its picture and its revisions. Pure."""
+"""The rollout page of a DisaggregatedSet: its roles side by side, with charts and revisions. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces, or a sentence if the set does not exist."""
+    """Return the pieces, or a message if the set does not exist."""
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows")
@@ -51,7 +51,7 @@ def _parts(whole: SetView, role: RoleCount) -> list[View]:
 
 
 def _newest(whole: SetView) -> str:
-    """Return the revision of the LeaderWorkerSets that were created last."""
+    """Return the revision of the most recently created LeaderWorkerSets."""
     return max(whole.parts, key=lambda part: part.created).set_revision if whole.parts else ""
 
 
@@ -61,7 +61,7 @@ def _words(part: View) -> str:
 
 
 def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
-    """Return the row of a role: its ready groups, its picture, and its LeaderWorkerSets."""
+    """Return the row of a role: its ready groups, its chart, and its LeaderWorkerSets."""
     key, steps = f"r/{role.name}", {}
     own: list[Group] = []
     for part in parts:

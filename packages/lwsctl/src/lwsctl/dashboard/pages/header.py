@@ -1,4 +1,4 @@
-"""The one line above every page: the cluster, the pages, the search, whether the page is live, and the menu. Pure."""
+"""The header of all pages: the cluster, the pages, the search, the connection state, and the menu. Pure."""
 
 from typing import Final
 
@@ -11,9 +11,9 @@ PAGES: Final = {PageKind.NOW: "Now", PageKind.TOPOLOGY: "Topology"}
 
 
 class ClusterIdentity(Struct, frozen=True, kw_only=True):
-    """The names of a cluster, and of the user of the dashboard; empty names are not shown.
+    """The names of a cluster and of the dashboard user. Empty names are not shown.
 
-    `login` is the path of the page on which a user logs out.
+    `login` is the path of the page with the logout button.
     """
 
     cluster: str = ""
@@ -24,12 +24,12 @@ class ClusterIdentity(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Return the name of the cluster, or of the context by which it is reached."""
+        """Return the name of the cluster, or of its kubeconfig context."""
         return self.cluster or self.context
 
 
 def header(about: ClusterIdentity, namespace: str, address: Address, *, allows_actions: bool) -> Safe:
-    """Return the header; a script keeps the live sign current."""
+    """Return the header. A script updates the connection state."""
     rights = "may act" if allows_actions else "read-only"
     user = f"{about.user} ({rights})" if about.user else rights
     search = tag(
@@ -73,7 +73,7 @@ def _links(address: Address) -> list[Safe]:
 
 
 def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -> Safe:
-    """Return what is needed seldom, and on narrow screens the pages."""
+    """Return rarely used elements and, on narrow screens, the pages."""
     facts = {
         "cluster": about.cluster,
         "context": "" if about.context == about.cluster else about.context,

@@ -1,4 +1,4 @@
-"""History: the recorded failures of a set, equal ones joined; one in full, or what differs between two. Pure."""
+"""The history page: recorded failures of a set, a single failure, or the comparison of two failures. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +23,13 @@ RANKS: Final = ("Rank", "Pod", "Node", "Container", "Restarts", "Ends")
 EVENTS: Final = ("Time", "Type", "Reason", "Object", "Count", "Message")
 
 SHOWN: Final = 200
-"""The maximum of episodes in the list, the newest."""
+"""The maximum number of episodes in the list. The latest episodes are shown."""
 
 CHOICES: Final = 12
-"""The maximum of other episodes that an episode links to, for a view side by side."""
+"""The maximum number of comparison links of an episode."""
 
 LINKED: Final = 8
-"""The maximum of records of equal failures that are linked, the newest."""
+"""The maximum number of linked records of equal failures. The latest records are linked."""
 
 NUMBER: Final = re.compile(r"\d+")
 SAME: Final = "Only differences are shown."
@@ -59,7 +59,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; for an episode that is not kept a sentence that says so."""
+    """Return the pieces, or a message if the episode no longer exists."""
     rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
@@ -119,12 +119,12 @@ def _words(picture: Picture, record: Episode) -> list[Safe]:
 
 
 def _first_rank_first(record: Episode) -> Episode:
-    """Return a record whose ranks begin with the rank that failed first."""
+    """Return a record with the rank that failed first at the start."""
     return replace(record, ranks=tuple(sorted(record.ranks, key=lambda rank: rank.rank != record.first_rank)))
 
 
 def _equal(records: Iterable[Episode]) -> list[list[Episode]]:
-    """Return records by failure; failures that differ in numbers only are equal."""
+    """Return records by failure. Failures that differ only in numbers are equal."""
     joined_records: dict[str, list[Episode]] = {}
     for record in records:
         joined_records.setdefault(_shape(record.failure) or record.outcome, []).append(record)
@@ -141,7 +141,7 @@ def _shape(line: str) -> str:
 
 
 def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Fragment]:
-    """Yield what differs between two episodes, each in a column."""
+    """Yield the differences between two episodes, in two columns."""
     left, right = _find(address.episode, facts), _find(address.other, facts)
     for side, episode, record, other in (("left", address.episode, left, right), ("right", address.other, right, left)):
         title, key = tag("h2", _shown(episode)), f"pair/{side}"
@@ -181,7 +181,7 @@ def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
 
 
 def _choices(record: Episode, facts: PageFacts) -> Safe | None:
-    """Return links to this episode next to each other one."""
+    """Return comparison links between this episode and each other episode."""
     others = [other for other in _newest(facts) if other is not record][:CHOICES]
     links = [joined(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
     return tag("p", "Compare with: ", links) if links else None
@@ -197,7 +197,7 @@ def _address(record: Episode) -> Address:
 
 
 def _shown(episode: str) -> str:
-    """Return `GROUP#N` of the `GROUP/N` in an address: `GROUP/N` would look like a rank."""
+    """Convert `GROUP/N` in an address to `GROUP#N`, because `GROUP/N` looks like a rank."""
     return episode.replace("/", "#")
 
 
@@ -216,14 +216,14 @@ def _note(text: str) -> Fragment:
 
 
 def _title(address: Address) -> Fragment:
-    """Return the head of the page: records outlive their set, so it says nothing of the set."""
+    """Return the page header without the state of the set, because records may outlive the set."""
     episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
     words = f"{address.key.namespace}{f' · failure {episodes}' if episodes else ''}"
     return Fragment("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
 
 
 def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
-    """Return the row of equal failures, the newest first."""
+    """Return the row of equal failures, the latest first."""
     record = records[0]
     times = f"{len(records)} × " if len(records) > 1 else ""  # noqa: RUF001
     ranks = sorted({own.first_rank for own in records if own.first_rank is not None})

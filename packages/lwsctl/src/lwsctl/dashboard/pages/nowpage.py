@@ -1,6 +1,6 @@
-"""Now: problems by cause, then a line for each set in progress, then all other sets. Pure.
+"""The first page: problems by cause, sets in progress, and all other sets. Pure.
 
-A line is in the part that the order of the sets says (`setorder.py`), so it moves at most every ten seconds.
+The order of the sets (`setorder.py`) determines the part of each row, so that rows move at most every ten seconds.
 """
 
 import re
@@ -26,16 +26,16 @@ from lwsctl.model.verdict import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.views.wording import counted
 
 READ_EVERY: Final = 30.0
-"""Seconds between two readings of nodes and pods: only one number of the page depends on them."""
+"""The interval in seconds for reading nodes and pods, on which only one number of the page depends."""
 
 STEPS: Final = 2
-"""The number of next steps that are shown of a cause; the page of a set shows all."""
+"""The number of next steps shown for a cause. The page of a set shows all steps."""
 
 FEW: Final = 10
-"""The maximum of sets as desired that have a whole line each."""
+"""The maximum number of healthy sets that are shown as complete rows."""
 
 OPEN: Final = 4
-"""The maximum of sets with one cause that are listed without a click."""
+"""The maximum number of sets with the same cause that are listed initially."""
 
 HEADER: Final = ("Set", "Namespace", "Kind", "Verdict", "Ready", "Desired", "Updated", "Cause")
 PARTS: Final = {
@@ -44,7 +44,7 @@ PARTS: Final = {
     Tier.HEALTHY: "Healthy",
     Tier.COMPLETE: "Complete",
 }
-"""The parts of the page, each with a region of its name."""
+"""The parts of the page, which are also the names of its regions."""
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
@@ -70,7 +70,7 @@ def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
 
 
 def reads(_: Address) -> Sequence[Query]:
-    """Return the lists: nodes and all pods, for the accelerators that are free."""
+    """Return the lists of nodes and all pods, for the free accelerators."""
     return [Query(NODES), Query(PODS)]
 
 
@@ -117,7 +117,7 @@ def _shows(address: Address, tier: Tier) -> bool:
 
 
 def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragment]:
-    """Yield a tile for all sets and for each state that sets have, with the number of its sets."""
+    """Yield a tile for all sets and for each existing state, with the number of sets."""
     counts = {StateFilter.ALL: sum(map(len, tiers.values()))}
     counts |= {StateFilter(tier.name.lower()): len(own) for tier, own in tiers.items() if own}
     counts.setdefault(address.state, 0)
@@ -155,7 +155,7 @@ def _summary(picture: Picture, items: Sequence[Shown]) -> str:
 
 
 def _verdicts(kind: str, items: Sequence[Shown]) -> str:
-    """Return the number of sets of a kind with each verdict; empty without any."""
+    """Return the number of sets of a kind with each verdict, or an empty string without sets."""
     counts = Counter(WORDS[item.diagnosis.verdict] for item in items)
     order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
     words = [f"{counts[word]} {word}" for word in order if counts[word]]
@@ -163,7 +163,7 @@ def _verdicts(kind: str, items: Sequence[Shown]) -> str:
 
 
 def _empty(picture: Picture) -> Fragment:
-    """Return what to do where there are no sets."""
+    """Return the next steps if there are no sets."""
     where = f"namespace {picture.namespace}" if picture.namespace else "any namespace"
     step = cells.command(f"{picture.commands.lws} apply -f FILE.yaml")
     html = tag(
@@ -177,7 +177,7 @@ def _empty(picture: Picture) -> Fragment:
 
 
 def _causes(picture: Picture, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
-    """Yield the problems by cause, in the order of the first set with each."""
+    """Yield the problems by cause, in the order of their first sets."""
     first = {item.diagnosis.code: at for at, item in reversed(list(enumerate(items)))}
     ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].diagnosis.code], pair[0]))
     for code, own in groupby(ranked, lambda pair: pair[1].diagnosis.code):
@@ -221,17 +221,17 @@ def _cause(picture: Picture, code: str, items: Sequence[Shown], *, names_namespa
 
 
 def _without_name(diagnosis: Diagnosis) -> str:
-    """Return the sentence of a diagnosis without the names and numbers of pods, to compare it with others."""
+    """Return the sentence of a diagnosis without pod names and numbers, to compare it with others."""
     return re.sub(rf"{re.escape(diagnosis.target)}[-0-9a-z/]*( \(and \d+ more ranks?\))?", "…", diagnosis.sentence)
 
 
 def _subject(diagnosis: Diagnosis) -> str:
-    """Return the object that a diagnosis is about; empty if that is the set."""
+    """Return the object of a diagnosis, or an empty string if it is the set."""
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
 def _line(picture: Picture, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
-    """Return the line of a set: state, name, since, groups, accelerators, image, and its cause or other words."""
+    """Return the row of a set: state, name, age of the state, groups, accelerators, image, and its cause."""
     view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
     views = item.leaderworkersets

@@ -1,4 +1,4 @@
-"""The type by which the server knows a page: its title, its frame, its pieces, its text, and what it reads. Pure."""
+"""The page type for the server: its title, its frame, its pieces, its text, and the lists that it reads. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -15,14 +15,14 @@ from lwsctl.dashboard.markup import Safe
 from lwsctl.dashboard.picture import Picture
 
 BETWEEN_READINGS: Final = 2.0
-"""Seconds for which the lists of a page are used again."""
+"""The time in seconds for which the lists of a page are reused."""
 
 
 class PageFacts(Struct, frozen=True):
-    """The lists of a page by kind; a kind is absent if it could not be read, and all are until `is_read`.
+    """The lists of a page by kind. A kind is absent if it could not be read. `is_read` is set after the first read.
 
-    `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read. `before` is the
-    previous state of the page: pieces whose source did not change can be used again.
+    `episodes` are the recorded failures of the set, or None if they are not recorded or could not be read. `before`
+    is the previous state of the page, whose pieces are reused if their source did not change.
     """
 
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
@@ -40,9 +40,9 @@ class PageFacts(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """One kind of page. `reads` returns the lists that it needs in addition to the picture; some need recorded failures.
+    """A kind of page. `reads` returns the lists that it requires in addition to the picture.
 
-    It reads again after `reads_every` seconds. If it `shows_first`, it is shown before the lists are read.
+    It is reread every `reads_every` seconds. If `shows_first` is set, it is shown before the lists are read.
     """
 
     title: Callable[[Address], str]

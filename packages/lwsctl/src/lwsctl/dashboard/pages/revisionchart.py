@@ -1,7 +1,7 @@
-"""The groups of a set by revision over time, as one picture: ready, starting, and still of an older revision. Pure.
+"""A chart of the groups of a set by revision over time: ready, starting, and at an older revision. Pure.
 
-The times are those of the pods: a group is of the newest revision since its leader was created, and ready since its last rank
-is. Groups that were recreated since count from then on.
+The times are based on the pods. A group is at the latest revision since the creation of its leader, and ready since
+its last rank became ready. Recreated groups are counted from their recreation.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from lwsctl.model.groups import Group
 from lwsctl.views.wording import counted, duration
 
 WIDTH: Final = 60
-"""The steps of time in a picture; a picture is sent again when a group changes, so it stays small."""
+"""The number of time steps in a chart. It is small, because charts are sent again when a group changes."""
 
 LAST: Final = 3
-"""The steps of time that show the state after the last change; without them it had no width."""
+"""The number of time steps after the last change, so that the final state is visible."""
 
 HEIGHT: Final = 100
 LEGEND: Final = {"done": "ready", "begun": "starting", "older": "older"}
-"""The words of the areas, by their class."""
+"""The labels of the areas, by their class."""
 
 
 class Course(Struct, frozen=True):
-    """The times at which groups got the newest revision and became ready, and the number of all groups."""
+    """The times at which groups were updated and became ready, and the total number of groups."""
 
     started: Sequence[datetime]
     ready: Sequence[datetime]
@@ -35,7 +35,7 @@ class Course(Struct, frozen=True):
 
     @property
     def begin(self) -> datetime:
-        """Return the time at which the first group got the revision."""
+        """Return the time at which the first group was updated."""
         return min(self.started)
 
     @property
@@ -45,14 +45,14 @@ class Course(Struct, frozen=True):
 
 
 def course(own: Sequence[Group], groups: int) -> Course | None:
-    """Return the course of the groups of the newest revision, of so many; None if there are none."""
+    """Return the updates of `desired` groups to the latest revision, or None if there are none."""
     started = [moment for group in own if (moment := _created(group)) is not None]
     ready = [moment for group in own if group.is_ready and (moment := _ready(group) or _created(group)) is not None]
     return Course(sorted(started), sorted(ready), groups) if started else None
 
 
 def picture(rollout: Course) -> Safe:
-    """Return the picture, with words for screen readers."""
+    """Return the chart, with a description for screen readers."""
     length = rollout.end - rollout.begin
     words = (
         f"of {counted(rollout.groups, 'group')}, {len(rollout.started)} were updated to the latest revision and {len(rollout.ready)} are ready, from "
@@ -81,7 +81,7 @@ def picture(rollout: Course) -> Safe:
 
 
 def _area(rollout: Course, moments: Sequence[datetime]) -> str:
-    """Return the outline of the number of groups that had reached a state by each step of time.
+    """Return the outline of the number of groups in a state at each time step.
 
     >>> start = datetime(2026, 1, 1)
     >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])

@@ -1,4 +1,4 @@
-"""Rollout: its progress, its course over time, its changes, the next steps, and the groups that delay it. Pure."""
+"""The rollout page: progress, chart, changes, next steps, and the groups that delay the rollout. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,16 +46,16 @@ GLYPHS: Final = {
     "held": ("▢", "missing"),
     "to come": ("○", "missing"),
 }
-"""The glyph of each step of a group, and the class of its color."""
+"""The glyph of each group step, and its color class."""
 
 MARKS: Final = 1000
-"""The maximum of groups that have a mark; the number of further groups is shown after them."""
+"""The maximum number of groups with a mark. The number of other groups is shown after them."""
 
 STEPS: Final = ("Next step", "Groups", "Available in the meantime", "Extra groups")
 
 
 class LastChange(Struct, frozen=True):
-    """The newest revision, the previous revision, and the fields that differ."""
+    """The latest revision, the previous revision, and the changed fields."""
 
     before: Entry
     current: Entry
@@ -63,7 +63,7 @@ class LastChange(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Return the numbers of the revisions, and the images or the first field that changed."""
+        """Return the revision numbers, and the images or the first changed field."""
         images = {
             f"{totals.short_image(str(change.before))} → {totals.short_image(str(change.after))}": None
             for change in self.fields
@@ -76,7 +76,7 @@ class LastChange(Struct, frozen=True):
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: the owner of the leaders, which has the newest revision, and all revisions."""
+    """Return the lists: the owner of the leaders, which has the latest revision, and all revisions."""
     name, namespace = address.key.name, address.key.namespace
     own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
     return [
@@ -103,7 +103,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; for a set that does not exist a sentence that says so."""
+    """Return the pieces, or a message if the set does not exist."""
     view = _find(picture, address, facts)
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
@@ -138,7 +138,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
-    """Return the LeaderWorkerSet of the page with its leader workload; None if it does not exist."""
+    """Return the LeaderWorkerSet of the page with its leader workload, or None if it does not exist."""
     view = picture.find(address.key)
     if view is None:
         return None
@@ -147,15 +147,15 @@ def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
 
 
 def _foresee(view: View) -> ApplyForecast | None:
-    """Return the remaining steps of the controller; None if they cannot be computed."""
+    """Return the remaining controller steps, or None if they cannot be computed."""
     try:
         return applyforecast.forecast_apply(view, view.object)
-    except ValueError:  # values that the controller could not use either, or too many groups
+    except ValueError:  # invalid for the controller as well, or too many groups
         return None
 
 
 def _title(course: Course | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
-    """Return what changes, and how far it is; for a complete rollout how long it took."""
+    """Return the change and its progress, or the duration of a complete rollout."""
     words = rolloutprogress.line(progress).partition(": ")[2]
     if progress.is_complete:
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
@@ -166,7 +166,7 @@ def _title(course: Course | None, progress: RolloutProgress, change: LastChange 
 
 
 def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
-    """Return the limits of the rollout, and what its estimate is from."""
+    """Return the limits of the rollout, and the basis of its estimate."""
     words = []
     if plan is not None:
         limits = plan.budget
@@ -201,14 +201,14 @@ def _steps_of_groups(view: View, progress: RolloutProgress) -> dict[str, str]:
 
 
 def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
-    """Return the step of a group in a rollout, a key of `GLYPHS`."""
+    """Return the step of a group in a rollout, which is a key of `GLYPHS`."""
     if is_updated:
         return "done" if group.is_ready else "starting"
     return "held" if is_held else "to come"
 
 
 def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
-    """Return the picture of a rollout: a mark for each group, which are given by name, a legend, and the course."""
+    """Return the chart of a rollout: a mark for each named group, a legend, and the progress over time."""
     counts = Counter(steps.values())
     marks = [
         cells.part(f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}")
@@ -230,7 +230,7 @@ def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragme
 
 
 def _last_change(view: View, facts: PageFacts) -> LastChange | str:
-    """Return the fields that differ from the previous revision, or why they are not known."""
+    """Return the fields that differ from the previous revision, or the reason why they are unknown."""
     entries = _entries(view, facts)
     current, before = current_entry(entries), previous_entry(entries)
     if current is None or before is None:

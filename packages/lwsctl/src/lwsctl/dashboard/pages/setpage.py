@@ -1,4 +1,4 @@
-"""Set: one LeaderWorkerSet, its facts, its cause, and its ranks as a matrix by group, node, rack or revision. Pure."""
+"""The page of a LeaderWorkerSet: its properties, its cause, and its ranks as a matrix. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -31,16 +31,16 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 
 NARROW: Final = 8
 WIDE: Final = 16
-"""The maximum of cells in a row that takes one column of the matrix, or two; longer rows take a line."""
+"""The maximum number of cells for rows in one or two columns of the matrix. Longer rows use a full line."""
 
 LISTED: Final = 6
-"""The maximum of groups with a problem that are listed above the matrix, which marks all of them."""
+"""The maximum number of groups with a problem that are listed above the matrix. The matrix marks all of them."""
 
 HINT: Final = "Select a rank to show its state, its last log lines, the reason why it is not ready, and its events."
-"""The text of the panel without a rank, whose place is reserved, so that nothing moves when it is filled."""
+"""The text of the panel if no rank is selected. Its space is reserved, so that the layout does not change."""
 
 READ_EVERY: Final = 10.0
-"""Seconds between two readings of events and recorded failures."""
+"""The interval in seconds for reading events and recorded failures."""
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
@@ -95,7 +95,7 @@ def reads(address: Address) -> Sequence[Query]:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces; for a set that does not exist a sentence that says so."""
+    """Return the pieces, or a message if the set does not exist."""
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
@@ -118,7 +118,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def _past(picture: Picture, view: View, facts: PageFacts) -> Fragment:
-    """Return the timeline, which is made again only after events were read again."""
+    """Return the timeline. It is rebuilt only after events were reread."""
     source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
     if before and before[0].source == source:
@@ -138,7 +138,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 
 def _advances(view: View, now: datetime) -> Iterator[Fragment]:
-    """Yield the progress that the programs of the first groups report, with a bar if its end is known."""
+    """Yield the reported progress of the first groups, with a bar if the total is known."""
     for group in view.groups[:FEW_GROUPS]:
         if group.progress or group.hang:
             progress, words = group.progress, f"Group {group.name}: {groupprogress.sentence(group, now) or 'complete'}"
@@ -157,7 +157,7 @@ def _head(picture: Picture, view: View) -> Fragment:
 
 
 def _ills(view: View) -> Iterator[Fragment]:
-    """Yield the groups with a problem, in the order of the matrix, each with a link to the rank that explains it."""
+    """Yield the groups with a problem in matrix order, each with a link to the rank that explains it."""
     problems = [(group, rank) for group in view.groups if (rank := telling(group.ranks)) is not None]
     for group, rank in problems[:LISTED]:
         href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(rank.place)}"
@@ -187,7 +187,7 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
 
 
 def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
-    """Yield groups, and whether the revision changes at one."""
+    """Yield groups, and whether the revision changes at the group."""
     last = ""
     for group in groups:
         yield group, bool(last and group.revision and group.revision != last)
@@ -208,7 +208,7 @@ def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Fragment], *
 
 
 def _width(ranks: Sequence[Rank]) -> str:
-    """Return the class of a row by its cells: rows of more than eight do not fit next to other rows."""
+    """Return the class of a row, which uses one or two columns or a full line, depending on its cells."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 

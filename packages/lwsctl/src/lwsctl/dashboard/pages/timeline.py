@@ -1,8 +1,8 @@
-"""The last hour of a set: rollouts, recreations and failures, as one picture and as a list. Pure.
+"""The timeline of the last hour: rollouts, recreations and failures, as a chart and as a list. Pure.
 
-In: the events about the set and its recorded failures. Events of pods and StatefulSets are left out: a group of many ranks has
-many of them for one failure, and a StatefulSet creates pods also when nothing is scaled. The picture ends with the current minute, so it changes every minute
-also without an event.
+The input is the events about the set and its recorded failures. Events of pods and StatefulSets are omitted, because
+a group can have many of them for one failure, and a StatefulSet also creates pods without scaling. The chart ends at
+the current minute, so that it changes every minute.
 """
 
 from collections import Counter
@@ -42,11 +42,11 @@ READING: Final = "Events are being read …"
 UNREAD: Final = "Events could not be read, or there are too many."
 
 LISTED: Final = 40
-"""The maximum of moments in the list, the newest."""
+"""The maximum number of list entries. The latest entries are shown."""
 
 
 class Lane(StrEnum):
-    """The kinds of moments; each has a row of the picture."""
+    """The kinds of entries. Each kind is a row of the chart."""
 
     ROLLOUTS = "rollouts"
     RECREATIONS = "recreations"
@@ -60,11 +60,11 @@ LANES: Final[Mapping[str, Lane]] = {
     restarted_in_place_event.reason: Lane.RECREATIONS,
     MOVING_GROUP: Lane.RECREATIONS,
 }
-"""The lane of events by their reason. Warnings are failures if no failures are recorded; other events are left out."""
+"""The row of events by reason. Warnings are failures if failures are not recorded. Other events are omitted."""
 
 
 class Moment(Struct, frozen=True):
-    """An event or a recorded failure, and the address of its page, if it has one."""
+    """An event or a recorded failure, and the address of its page, if any."""
 
     time: datetime
     lane: Lane
@@ -73,7 +73,7 @@ class Moment(Struct, frozen=True):
 
 
 def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
-    """Return the picture and the list, folded."""
+    """Return the chart and the list, collapsed."""
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
@@ -86,7 +86,7 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
 
 
 def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
-    """Return the known moments of a set, the oldest first."""
+    """Return the known entries of a set, the oldest first."""
     others = [other.name for other in picture.views if other.namespace == view.namespace and other.name != view.name]
     history = History(view.object, view.pods, others)
     are_recorded = facts.episodes is not None
@@ -99,7 +99,7 @@ def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
 
 
 def reads(key: ObjectKey) -> Sequence[Query]:
-    """Return the list of events about a set; a namespace may have thousands of others."""
+    """Return the event list of a set, because a namespace may contain thousands of other events."""
     about = f"involvedObject.kind={KIND},involvedObject.name={key.name}"
     return [Query(CORE_EVENTS, key.namespace, field_selector=about)]
 
@@ -134,7 +134,7 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
 
 
 def _drawing(last_hour: Sequence[Moment], end: datetime) -> Safe:
-    """Return a row for each lane with a column for each minute; a taller mark stands for more moments."""
+    """Return a row for each kind with a column for each minute. Mark height shows the number of entries."""
     rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
     scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "The last hour"), tag("span", f"{end:%H:%M} UTC"))
     return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")

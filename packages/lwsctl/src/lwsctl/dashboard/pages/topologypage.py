@@ -1,8 +1,7 @@
-"""Topology: racks and their nodes, a square for each accelerator in the color of its set, and where a further group fits. Pure.
+"""The topology page: racks, their nodes and accelerators by set, and space for other groups. Pure.
 
-The domains are those of the label by which sets are placed (exclusive topology), otherwise racks or zones if nodes have such
-labels. Whether a group fits is the optimistic estimate of the built-in gang gate (`core/gang/fit.py`). Nodes without
-accelerators show their CPUs instead.
+The domains have the label for exclusive topology, or labels for racks or zones. Whether a group fits is an optimistic
+estimate, as in the built-in gang gate (`core/gang/fit.py`). Nodes without accelerators show their CPUs instead.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,19 +34,19 @@ EVERYWHERE: Final = "All nodes"
 ELSEWHERE: Final = "Other nodes"
 CPU: Final = "cpu"
 SQUARE: Final = 14
-"""The width of the square of one accelerator, in pixels."""
+"""The width of an accelerator square in pixels."""
 
 COLORS: Final = 8
-"""The number of colors of sets in the style; further sets have the same colors again."""
+"""The number of set colors in the style. Additional sets reuse the colors."""
 
 MOST_GROUPS: Final = 10
-"""The maximum of further groups of a set that are counted."""
+"""The maximum number of additional groups of a set that are counted."""
 
 UNKNOWN: Final = "Free amounts are unknown, because pods of all namespaces cannot be listed or there are too many."
 
 
 class Squares(Struct, frozen=True):
-    """The accelerators of a node (or CPUs, without any): the number that exists, and how many each owner holds.
+    """The accelerators of a node (or its CPUs): the total, and the number that each owner uses.
 
     The owner is the key of a set, or None for other pods.
     """
@@ -58,12 +57,12 @@ class Squares(Struct, frozen=True):
 
     @property
     def free(self) -> int:
-        """Return the number that no pod requests; a failed device may be held."""
+        """Return the number of unrequested devices. A failed device may be requested."""
         return max(self.number - sum(self.held.values()), 0)
 
     @property
     def words(self) -> str:
-        """Return how many are free.
+        """Return the number of free devices.
 
         >>> Squares(8, {None: 6}).words
         '2 of 8 GPUs free'
@@ -72,9 +71,9 @@ class Squares(Struct, frozen=True):
 
 
 class Nodes(Struct, frozen=True):
-    """The nodes by name, their pods by the name of the node (None: not read), and the label of domains (empty: none).
+    """The nodes, their pods by node name (None if not read), and the topology label (empty if none).
 
-    The nodes of each domain are by its name, and the squares by the name of the node.
+    `domains` contains the nodes by domain name, and `squares` contains the accelerators by node name.
     """
 
     listed: Sequence[JSONObject]
@@ -84,11 +83,11 @@ class Nodes(Struct, frozen=True):
     squares: Mapping[str, Squares]
 
     def held(self, node: JSONObject) -> Demand:
-        """Return what the pods of a node request."""
+        """Return the requests of the pods of a node."""
         return nodeamounts.held((self.pods or {}).get(meta.name(node), ()))
 
     def free(self, nodes: Iterable[JSONObject]) -> dict[str, str]:
-        """Return the free accelerators of nodes; CPUs, if no node has accelerators."""
+        """Return the free accelerators of nodes, or the free CPUs if no node has accelerators."""
         every = [self.squares[meta.name(node)] for node in nodes]
         own = [squares for squares in every if not squares.are_cpus] or every
         name = "GPUs" if own and not own[0].are_cpus else "CPUs"
@@ -97,7 +96,7 @@ class Nodes(Struct, frozen=True):
 
 
 class Fit(Struct, frozen=True):
-    """Where further groups of a set fit: the number in each domain and in all, and the nodes that block."""
+    """Where other groups of a set fit: the number in each domain and in total, and the blocking nodes."""
 
     domains: Mapping[str, int]
     number: int
@@ -105,7 +104,7 @@ class Fit(Struct, frozen=True):
 
 
 def reads(_: Address) -> Sequence[Query]:
-    """Return the lists: nodes, and all pods on them."""
+    """Return the lists of nodes and of all their pods."""
     return [Query(NODES), Query(PODS)]
 
 
@@ -171,14 +170,14 @@ def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
 
 
 def _domain(node: JSONObject, key: str) -> str:
-    """Return the domain of a node, after its zone if it has one."""
+    """Return the domain of a node, with its zone as prefix, if any."""
     name = meta.labels(node).get(key, "") or (ELSEWHERE if key else EVERYWHERE)
     zone = meta.labels(node).get(ZONE, "") if key != ZONE else ""
     return f"{zone} / {name}" if zone else name
 
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
-    """Return the label of the domains: of exclusive topology, otherwise of racks or zones; empty without any."""
+    """Return the label for exclusive topology, racks or zones, or an empty string if there is none."""
     keys_of_sets = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
     keys = [*filter(None, keys_of_sets), *USUAL_KEYS]
     return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
@@ -193,7 +192,7 @@ def _summary(nodes: Nodes) -> Mapping[str, str]:
 
 
 def _summary_piece(nodes: Nodes) -> Fragment:
-    """Return the totals, and what is not known."""
+    """Return the totals, and a note about unknown amounts."""
     note = (
         "" if nodes.pods is not None else UNKNOWN if nodes.listed else "There are no nodes, or they cannot be listed."
     )
@@ -203,7 +202,7 @@ def _summary_piece(nodes: Nodes) -> Fragment:
 
 
 def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
-    """Return the accelerators of a node and who holds them; CPUs, if it has none."""
+    """Return the accelerators of a node and their users, or its CPUs if it has none."""
     number = totals.count(nodeamounts.allocatable(node))
     are_cpus = not number
     amounts: dict[ObjectKey | None, int] = {}
@@ -218,7 +217,7 @@ def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
 
 
 def _options(picture: Picture, address: Address) -> Iterator[Fragment]:
-    """Yield the sets to choose from."""
+    """Yield the sets to select from."""
     yield cells.part("option/", "option", "Choose a set", value="")
     for view in sorted(picture.views, key=lambda view: view.key):
         key = str(view.key)
@@ -226,7 +225,7 @@ def _options(picture: Picture, address: Address) -> Iterator[Fragment]:
 
 
 def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
-    """Yield the color of each set, if there are not more sets than colors."""
+    """Yield the color of each set, if there are enough colors."""
     if nodes.pods is None:
         return
     if len(colors) > COLORS:
@@ -240,7 +239,7 @@ def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -
 
 
 def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Fragment:
-    """Return a domain with its nodes, and how many further groups of the chosen set fit there."""
+    """Return a domain with its nodes, and the number of other groups of the selected set that fit in it."""
     own, key = nodes.domains[name], f"rack/{name}"
     parts = tuple(_node(nodes, node, colors) for node in own)
     amounts = nodes.free(own).items() if nodes.pods is not None else ()
@@ -275,7 +274,7 @@ def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Fr
 def _drawing(
     squares: Squares, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
 ) -> Safe | None:
-    """Return a square for each accelerator, in the color of its set; CPUs are one bar."""
+    """Return a square for each accelerator in the color of its set. CPUs are a single bar."""
     if not squares.number:
         return None
     rects, at = [], 0
@@ -312,7 +311,7 @@ def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
 
 
 def _fit(picture: Picture, view: View, nodes: Nodes) -> Fit:
-    """Return where further groups of a set fit, by requests, taints and exclusive topology."""
+    """Return where other groups of a set fit, based on requests, taints and exclusive topology."""
     requests = {meta.name(node): nodes.held(node) for node in nodes.listed}
     used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in requests.items()}
     group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
@@ -337,7 +336,7 @@ def _fit_words(fitting: Fit) -> Fragment:
 
 
 def _fits(number: int) -> str:
-    """Return how many groups fit.
+    """Return the number of groups that fit.
 
     >>> _fits(1), _fits(MOST_GROUPS), _fits(0)
     ('1 group fits', '10 or more groups fit', 'No group fits')
@@ -355,7 +354,7 @@ def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Map
 def _fitting_alone(
     group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
 ) -> int:
-    """Return the number of groups that fit if each needs a domain of its own."""
+    """Return the number of groups that fit if each requires a separate domain."""
     needs = count_needs(group)
     return min(sum(free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
 

@@ -1,4 +1,4 @@
-"""The numbers of sets: groups, ranks, nodes and accelerators, of one set and of all. Pure."""
+"""Counts groups, ranks, nodes and accelerators of one set and of all sets. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from lwsctl.diagnosis import nodeamounts
 from lwsctl.model.leaderworkerset import View
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
-"""The names of extended resources that count as accelerators; network cards do not."""
+"""Extended resource names of accelerators, without network cards."""
 
 
 class Accelerators(Struct, frozen=True):
-    """The number of accelerators that groups request, that ready ranks have, and that groups hold which are not ready."""
+    """The number of accelerators that groups request, that ready ranks use, and that unready groups use."""
 
     requested: int = 0
     ready: int = 0
@@ -29,7 +29,7 @@ class Accelerators(Struct, frozen=True):
 
 
 def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
-    """Return the sums of all sets as text; complete sets do not count."""
+    """Return the totals of all sets as text. Complete sets are not included."""
     running = [view for view in views if not view.is_complete]
     ranks = [rank for view in running for rank in view.ranks]
     lacking = sum(view.more * view.size for view in running)
@@ -45,7 +45,7 @@ def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
 
 
 def accelerators(views: Iterable[View]) -> Accelerators:
-    """Return the accelerators of all desired groups, by the templates of their sets."""
+    """Return the accelerators of all desired groups, based on the templates of their sets."""
     total = ready = idle = 0
     for view in views:
         leader, worker = (count(demand_of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
@@ -62,7 +62,7 @@ def accelerators(views: Iterable[View]) -> Accelerators:
 
 
 def free_accelerators(facts: PageFacts) -> int | None:
-    """Return the number of accelerators that no pod requests; None if nodes or pods were not read."""
+    """Return the number of unrequested accelerators, or None if nodes or pods were not read."""
     if not (facts.knows(NODES) and facts.knows(PODS)):
         return None
     pods = nodeamounts.by_node(facts.get(PODS))
@@ -85,7 +85,7 @@ def nodes(view: View) -> int:
 
 
 def image(view: View) -> str:
-    """Return the image of the first container of the workers, without its registry.
+    """Return the image of the first worker container, without its registry.
 
     >>> short_image("registry.example.com:5000/ml/vllm-openai:v0.11.0"), short_image("vllm@sha256:0123456789abcdef")
     ('vllm-openai:v0.11.0', 'vllm@0123456')
@@ -97,13 +97,13 @@ def image(view: View) -> str:
 
 
 def short_image(reference: str) -> str:
-    """Return an image reference without registry and path, with the beginning of its digest."""
+    """Return an image reference without registry and path, and with a shortened digest."""
     name, _, digest = reference.rpartition("/")[2].partition("@")
     return f"{name}@{digest.removeprefix('sha256:')[:7]}" if digest else name
 
 
 def share(number: int, whole: int) -> str:
-    """Return a part of a whole in short.
+    """Return a short form of a part of a total.
 
     >>> share(4, 1200)
     '4 / 1,200'

@@ -1,4 +1,4 @@
-"""Finds pods that cannot use nodes because of labels, taints or cordons, by the scheduler's message. Pure."""
+"""Finds pods that cannot use nodes because of labels, taints or cordons, based on the scheduler's message. Pure."""
 
 import re
 from typing import Final
@@ -50,7 +50,7 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
 )
 @noted
 def no_labels(observed: Observed) -> Finding | None:
-    """Find pods that require labels that no open node has.
+    """Find pods that require labels that no schedulable node has.
 
     For a tainted or cordoned node, the taint or cordon is the cause.
     """
@@ -82,11 +82,11 @@ NO_NODES_OPEN: Final = StageMessage(
     code="LWS-E043",
     title="no suitable node is schedulable",
     meaning="There are no nodes, or all suitable nodes are cordoned (unschedulable).",
-    remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
+    remedy="Add nodes, or make them schedulable with `kubectl uncordon NODE`.",
 )
 @noted
 def cordoned(observed: Observed) -> Finding | None:
-    """Find pods that no node accepts, and cordoned nodes that have the labels required by the first pod."""
+    """Find pods that are rejected by all nodes, and cordoned nodes with the labels that the first pod requires."""
     finding = NO_NODES_OPEN(observed)
     rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
     selector = selector_of(rank) if rank else {}
@@ -112,7 +112,7 @@ def cordoned(observed: Observed) -> Finding | None:
 )
 @noted
 def closed_by_component(observed: Observed) -> Finding | None:
-    """Find pods that only taints of components repel from a node, and explain these taints."""
+    """Find pods that only component taints repel from a node, and describe these taints."""
     rank = next(iter(_repelled(observed)), None)
     if rank is None:
         return None
@@ -152,7 +152,7 @@ def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
 )
 @noted
 def tainted(observed: Observed) -> Finding | None:
-    """Find pods that are repelled by taints that users set, and the taints of nodes that have the required labels."""
+    """Find pods that taints set by users repel, and the taints of nodes with the required labels."""
     repelled_ranks = _repelled(observed)
     if not repelled_ranks:
         return None

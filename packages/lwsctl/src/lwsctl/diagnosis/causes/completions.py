@@ -1,4 +1,7 @@
-"""Finds containers that exit with code 0: an error in a serving rank, but the goal of a batch workload. Pure."""
+"""Finds containers that exit with code 0, which is an error in a serving rank and the goal of a batch workload.
+
+Pure.
+"""
 
 from leaderworkerset.api import labels
 from lwsctl.diagnosis import ranks
@@ -21,7 +24,7 @@ from lwsctl.views.wording import counted
     verdict=Verdict.CRASHING,
 )
 def has_ended(observed: Observed) -> Finding | None:
-    """Find a rank whose containers exited with code 0, although it should continue to run."""
+    """Find a rank whose containers exited with code 0, although they should continue to run."""
     if observed.ends:
         return None
     done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
@@ -76,7 +79,7 @@ def _is_done(rank: Rank) -> bool:
     verdict=Verdict.PROGRESSING,
 )
 def others_run(observed: Observed) -> Finding | None:
-    """Find ranks that still run although other ranks have exited with code 0."""
+    """Find ranks that are still running although other ranks have exited with code 0."""
     unfinished = outcome.unfinished(observed.view)
     waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
     is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)

@@ -1,8 +1,8 @@
 """Finds containers that crash, exceed their memory limit, or fail probes or readiness gates. Pure.
 
-If several ranks crashed, the cause is the crash that explains the others (`views.deaths`). The text states if that is
-not certain. If a group fails again after its recreation, the reason remains the same until the group is ready, even
-while it restarts and no pod shows the reason.
+If several ranks crashed, the cause is the crash that explains the others (`views.deaths`). The message indicates if
+that is uncertain. If a group fails again after its recreation, the reason does not change until the group is ready,
+even while it restarts and no pod shows the reason.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ RETRIED: Final = "CrashLoopBackOff"
 
 
 def ended_runs(observed: Observed) -> list[ContainerFailure]:
-    """Return the relevant terminated runs. The run that explains the others is first."""
+    """Return the relevant terminated runs. The first run explains the others."""
     return terminations.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
@@ -61,7 +61,7 @@ def _crash_finding(
         when = f", {duration(ended)} ago" if ended is not None else ""
         line += f"{when}; {counted(death.restarts, 'restart')}"
     notes = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
-    keeps = not observed.commands.kubectl  # a cluster of this machine keeps the log of the pod before
+    keeps = not observed.commands.kubectl  # local clusters keep the log of the previous pod
     is_quoted = bool(last_lines) and not (death.is_recorded and keeps)
     is_earlier = death.is_over or (death.is_recorded and keeps)
     return Finding(
@@ -131,7 +131,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
     verdict=Verdict.CRASHING,
 )
 def init_fails(observed: Observed) -> Finding | None:
-    """Find an init container that fails, so that no other container starts."""
+    """Find a failing init container, because of which no other container starts."""
     runs = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
     if not runs:
         return None
@@ -196,7 +196,7 @@ PROBE: Final = StageMessage(
     remedy="Read the log of the rank. Check the path, port and timing of the probe.",
 )
 def unready(observed: Observed) -> Finding | None:
-    """Find a rank whose readiness probe fails. This is normal while the rank may still be loading."""
+    """Find a rank whose readiness probe fails. This is normal while the rank may still be starting."""
     finding = PROBE(observed)
     if finding is None:
         return None

@@ -1,6 +1,6 @@
 """Finds a field that the manager and another writer repeatedly overwrite (docs/adr/0030). Pure.
 
-In: the manager's events, which are repeated while the conflict continues.
+The input is the manager's events, which are repeated while the conflict continues.
 """
 
 from datetime import timedelta
@@ -15,7 +15,10 @@ from lwsctl.diagnosis.ranks import quote
 from lwsctl.model.diagnosis import Person
 
 LASTING: Final = timedelta(minutes=2)
-"""A conflict counts as resolved after this period without an event. While it lasts, events occur every 30 s."""
+"""The period without events after which a conflict is considered resolved.
+
+During a conflict, events occur every 30 s.
+"""
 
 CODE: Final = "LWS-E120"
 
@@ -64,6 +67,6 @@ def field_is_contested(observed: Observed) -> Finding | None:
 
 
 def note(observed: Observed) -> str:
-    """Describe the field conflict of a healthy set. Return an empty string if there is none."""
+    """Describe the field conflict of a healthy set, or return an empty string if there is none."""
     finding = _contested(observed)
     return f"{finding.sentence} ({CODE})" if finding is not None else ""

@@ -1,8 +1,8 @@
-"""Finds Kubernetes components without the feature gate for native groups, by the state of PodGroups. Pure.
+"""Finds components with a disabled feature gate for native gang scheduling, based on PodGroups. Pure.
 
-Without the gate, kube-apiserver drops the reference from a pod to its PodGroup, and does not serve PodGroups.
-kube-scheduler places pods one by one and does not set a condition on their PodGroup. kube-controller-manager never
-finalizes the deletion of PodGroups.
+If the feature gate is disabled, kube-apiserver drops the reference from a pod to its PodGroup, and does not serve
+PodGroups. kube-scheduler schedules pods individually and does not set a condition on their PodGroup.
+kube-controller-manager never finalizes the deletion of PodGroups.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ SHOWN: Final = {
     SCHEDULER: "scheduled its pods individually, and did not set a condition",
     CONTROLLER_MANAGER: "did not delete it, although no pod refers to it",
 }
-"""The visible effect on a PodGroup if a component lacks the gate."""
+"""The visible effect on a PodGroup if the feature gate of a component is disabled."""
 
 REMEDIES: Final = {
     API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and enable the API scheduling.k8s.io",
@@ -46,11 +46,11 @@ REMEDIES: Final = {
 }
 
 PROMPT: Final = timedelta(seconds=10)
-"""The maximum time until a component with the gate writes a field that shows that the gate is enabled."""
+"""The maximum time until a component with the feature gate writes a field that indicates that it is enabled."""
 
 
 def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
-    """Yield the components that lack the gate, each with the name of a PodGroup that shows it.
+    """Yield the components with a disabled feature gate, each with the PodGroup that indicates it.
 
     `pods` are the pods in the same namespace.
     """
@@ -73,19 +73,22 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
 
 
 def _follows_native(pod: JSONObject) -> bool:
-    """Return whether a pod should belong to a native PodGroup. Other providers of spec.scheduling have own kinds."""
+    """Return whether a pod should belong to a native PodGroup.
+
+    Other providers of spec.scheduling have separate kinds.
+    """
     marks = meta.annotations(pod)
     is_native = VOLCANO_GROUP_NAME not in marks and scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
     return is_native and labels.WORKLOAD_AWARE_SCHEDULING in marks
 
 
 def shown_by(component: str, group: str) -> str:
-    """Describe how a PodGroup shows that a component lacks the gate."""
+    """Describe how a PodGroup indicates that the feature gate of a component is disabled."""
     return f"PodGroup {group}: {component} {SHOWN[component]}"
 
 
 def _was_tried(pod: JSONObject, now: datetime) -> bool:
-    """Return whether the scheduler placed the pod, or found no node for the pod."""
+    """Return whether the scheduler scheduled the pod, or found no suitable node."""
     condition = meta.find_condition(pod, "PodScheduled") or {}
     return condition.get("reason") != "SchedulingGated" and _is_past(condition.get("lastTransitionTime"), now)
 
@@ -124,7 +127,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
 
 
 def _names(pod: JSONObject) -> Iterator[str]:
-    """Yield the PodGroups that may show missing gates: the pod's PodGroup, or the PodGroup that the pod should name."""
+    """Yield the PodGroups that can indicate disabled gates. A pod references them, or should reference them."""
     yield linked_pod_group(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
@@ -134,7 +137,7 @@ PREREQUISITE_STEPS: Final = {
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
     "ParentWorkloadNotReady": "create the Workload of the owner, or remove the delegation annotation",
 }
-"""The next steps for each reason of the condition. Other reasons name an object."""
+"""The next steps for each reason of the condition. Other reasons contain an object."""
 
 OTHER_STEP: Final = "correct or delete the object in the message; the manager retries automatically"
 

@@ -24,7 +24,7 @@ from lwsctl.views.wording import duration
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
-    """Find a pod that is not ready after a restart in place, or a group that is recreated because of one."""
+    """Find a pod that is not ready after an in-place restart, or a group that is recreated because of one."""
     for group, rank in observed.unready:
         note = restartannotation.read(rank.object or {})
         if note.since is not None:
@@ -66,7 +66,7 @@ def hung_groups(view: View) -> list[Group]:
     f"`{labels.ON_HANG}: recreate`, the group is recreated with the same backoff as after failures.",
 )
 def hangs(observed: Observed) -> Finding | None:
-    """Find a group whose ranks run without progress, and name the rank with the oldest progress report."""
+    """Find a group whose ranks run without progress, and the rank with the oldest progress report."""
     for group in hung_groups(observed.view):
         hang, progress = group.hang, group.progress
         if hang is None:
@@ -121,7 +121,7 @@ def is_late(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} reached its deadline before its leader exited with code 0, and was terminated",
             evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
             steps=(
-                # a node of Kubernetes removes the log with the containers
+                # Kubernetes nodes delete the log with the containers
                 *(() if observed.commands.kubectl else (observed.lws(f"logs {observed.view.name}/{group.name}/0"),)),
                 f"to extend the deadline, set annotation {labels.COMPLETION_DEADLINE} and apply a new template: "
                 + observed.lws(f"restart {observed.view.name}"),

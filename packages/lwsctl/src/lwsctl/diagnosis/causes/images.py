@@ -23,11 +23,11 @@ COMMAND: Final = (
     r"(?i)no command specified|gives? the container a command|executable file (?:`[^`]*` )?not found"
     r"|\bexec:? \"?[^\s\":]+\"?: (?:stat \S+: )?(?:no such file or directory|permission denied|is a directory)|exec format error"
 )
-"""Messages of container runtimes about a missing executable of the command. Other missing files do not match."""
+"""Messages of container runtimes about a missing executable. Other missing files do not match."""
 
 
 class WaitingContainers(Struct, frozen=True):
-    """Finds the first container that waits or terminated for one of these reasons, with a matching message or event.
+    """Finds the first container that waits or terminated with one of these reasons and a matching message or event.
 
     The sentence can use named groups of the pattern, `container`, `image` and the values of `words_of`.
     """
@@ -66,7 +66,7 @@ class WaitingContainers(Struct, frozen=True):
 
 
 def image_of(observed: Observed, rank: Rank, container: str) -> str:
-    """Return the image of a rank's container, from the pod or otherwise from the template."""
+    """Return the image of a rank's container from the pod, or from the template if there is no pod."""
     declared = exits.declared(observed, rank)
     return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
 

@@ -19,10 +19,10 @@ OVERDUE: Final = timedelta(seconds=30)
 """The maximum time that a pod may exist after its grace period."""
 
 SLOW: Final = timedelta(seconds=10)
-"""After this duration, the termination of a pod is reported as slow."""
+"""The duration after which the termination of a pod is reported as slow."""
 
 EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
-"""Finalizers that have their own causes: those of the garbage collector and of exhausted groups."""
+"""Finalizers with separate causes: those of the garbage collector and of exhausted groups."""
 
 
 @cause(

@@ -1,7 +1,7 @@
 """Finds a manager that is not running, is not the leader, or does not reconcile. Pure.
 
-In: changes that a running manager would have reconciled (the latest spec, missing workers, pods that its webhook must
-admit), its Deployment, and its Lease.
+The input is changes that a running manager would have reconciled (the latest spec, missing workers, pods that its
+webhook must admit), its Deployment, and its Lease.
 """
 
 import re
@@ -30,9 +30,10 @@ SILENCE: Final = timedelta(seconds=10)
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:
-    """Return how long the latest spec has not been reconciled. Return None if it has been, or is not overdue.
+    """Return the time since the latest spec should have been reconciled, or None if it is not overdue.
 
-    The duration starts with the last change that has a timestamp. kube-apiserver sets none for changes through `scale`.
+    The duration starts at the last change with a timestamp. kube-apiserver does not set timestamps for changes
+    through `scale`.
     """
     obj = observed.view.object
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
@@ -86,7 +87,7 @@ def missing_workers(observed: Observed) -> MissedAction | None:
 OWN_WEBHOOK: Final = re.compile(
     r"failed calling webhook \"(?P<webhook>[^\"]+)\".*?https://lws-webhook-service\.(?P<namespace>[^./\s]+)\."
 )
-"""The API server's message that it cannot connect to the manager's webhook, which other products may also have."""
+"""The API server's message that it cannot connect to the webhook of a manager, or of another product."""
 
 
 def unadmitted(observed: Observed) -> MissedAction | None:
@@ -146,7 +147,7 @@ def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> F
 
 
 def lease_state(lease: JSONObject, now: datetime) -> str:
-    """Return why a Lease has no leader, or an empty string if it is held."""
+    """Return the reason why a Lease has no leader, or an empty string if it is held."""
     if not (holder := installationhealth.holder_of(lease)):
         return f"Lease {meta.key(lease)} has no holder"
     if (silence := installationhealth.silence(lease, now)) is not None:

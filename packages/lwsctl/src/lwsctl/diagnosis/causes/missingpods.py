@@ -1,4 +1,7 @@
-"""Finds pods that a StatefulSet has not created, and workers that wait until old workers release their names. Pure."""
+"""Finds pods that a StatefulSet has not created, and workers that wait until the names of old workers are free.
+
+Pure.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -34,7 +37,7 @@ class Shortage(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """Return how many pods the StatefulSet has created."""
+        """Return the number of pods that the StatefulSet has created."""
         replicas = int(meta.spec(self.statefulset).get("replicas", 1))
         pods = min(int(meta.status(self.statefulset).get("replicas", 0)), replicas - self.missing)
         return f"StatefulSet {meta.name(self.statefulset)} has created {pods} of {counted(replicas, 'pod')}"
@@ -49,7 +52,7 @@ class Shortage(Struct, frozen=True):
     remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:
-    """Find a StatefulSet with missing pods, although nothing rejects them and it has been inactive for some time."""
+    """Find a StatefulSet with missing pods that has been inactive for some time, although no pods are rejected."""
     shortages = [shortage for shortage in _shortages(observed) if shortage.age >= PATIENCE]
     if not shortages:
         return None
@@ -80,7 +83,7 @@ def _shortages(observed: Observed) -> Iterator[Shortage]:
         yield from _shortage(observed, leaders, first)
     for group in view.groups:
         members = [rank for rank in group.ranks if rank.index]
-        if not any(map(_is_not_made, members)):  # before the search among all StatefulSets
+        if not any(map(_is_not_made, members)):  # check this before searching all StatefulSets
             continue
         leader = group.leader.object if group.leader else None
         workers = groupname.find_workers(leader, observed.get(STATEFULSETS)) if leader else None
@@ -106,7 +109,7 @@ def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Ran
 
 
 def unexplained(observed: Observed) -> str:
-    """Return the first pod that is overdue and has no event. Return an empty string if there is none."""
+    """Return the first pod that is overdue and has no event, or an empty string if there is none."""
     for shortage in _shortages(observed):
         events = observed.warnings.about(observed.view.namespace, STATEFULSETS.kind, meta.name(shortage.statefulset))
         if shortage.age >= PROMPT and not list(events):

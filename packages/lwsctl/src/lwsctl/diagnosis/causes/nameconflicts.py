@@ -2,8 +2,8 @@
 
 Pure.
 
-In: the Warning events of the LeaderWorkerSet, which contain the messages of the API server. A warning applies as long
-as the object is missing.
+The input is the Warning events of the LeaderWorkerSet, which contain the messages of the API server. A warning
+applies while the object is missing.
 """
 
 import re
@@ -29,7 +29,7 @@ TAKEN: Final = re.compile(
     r"Failed to (?:create|update) (?P<what>headless service|worker statefulset|leader statefulset|leader deployment)"
     r"\b.*?: (?P<why>.*(?:is controlled by|has no controller|has controller owner|has spec\.clusterIP).*)"
 )
-"""The manager's message about an object name that is used by a different owner."""
+"""The manager's message about an object name that has a different owner."""
 
 PROMPT: Final = timedelta(seconds=5)
 """The time within which the StatefulSet controller stores a ControllerRevision."""
@@ -62,7 +62,7 @@ def _last(warning: WarningEvent) -> str:
 
 
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
-    """Return whether the object in a warning now exists, if objects of its kind were read."""
+    """Return whether the object in a warning exists now, if objects of its kind were read."""
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
@@ -103,7 +103,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
 
 
 def _pod_name_is_taken(observed: Observed) -> Finding | None:
-    """Find an unrelated pod that has a rank's name. The StatefulSet controller does not create an event about it."""
+    """Find an unrelated pod with the name of a rank. The StatefulSet controller does not create an event about it."""
     pod = observed.namesake
     controller = meta.controller_of(pod) if pod else None
     if pod is None or meta.is_deleting(pod) or (controller and not groupname.has_foreign_controller(pod)):
@@ -130,7 +130,7 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     remedy="Remove the cause, such as a ResourceQuota, an admission policy or a webhook. If no event reports a cause, read the log of the manager.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:
-    """Find a Service or revision that the API server rejects, or a reconcile that fails for a different reason."""
+    """Find a Service or revision that the API server rejects, or a reconciliation that fails otherwise."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
         is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
@@ -147,7 +147,7 @@ def object_is_refused(observed: Observed) -> Finding | None:
 
 
 def _failed_reconcile(observed: Observed) -> Finding | None:
-    """Find a reconcile that failed for a different reason, from the status of the LeaderWorkerSet."""
+    """Find a reconciliation that failed for a different reason, from the LeaderWorkerSet status."""
     obj = observed.view.object
     if observed.of_set is not None or not is_reconcile_failing(obj):
         return None
@@ -160,7 +160,10 @@ def _failed_reconcile(observed: Observed) -> Finding | None:
 
 
 def without_revision(observed: Observed) -> list[str]:
-    """Return StatefulSets without a stored revision for some time. The controller does not report this error."""
+    """Return StatefulSets that have had no stored revision for some time.
+
+    The controller does not report this error.
+    """
     return [
         meta.name(statefulset)
         for statefulset in observed.get(STATEFULSETS)
@@ -171,7 +174,7 @@ def without_revision(observed: Observed) -> list[str]:
 
 
 def _refused_revision(observed: Observed) -> Finding | None:
-    """Find a quota for ControllerRevisions that the StatefulSet controller has exhausted."""
+    """Find an exhausted quota that prevents the StatefulSet controller from creating ControllerRevisions."""
     names = without_revision(observed)
     for quota in observed.get(RESOURCE_QUOTAS) if names else ():
         status = meta.status(quota)

@@ -1,4 +1,4 @@
-"""Finds groups that must move to other nodes but wait, or are never moved. Pure."""
+"""Finds groups that wait to be moved to other nodes, or cannot be moved. Pure."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ NAMED: Final = 5
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
-    """Find groups that must move to other nodes, but may not become unavailable."""
+    """Find groups that must be moved, but may not become unavailable."""
     view, why = observed.view, groupmoves.obstacle(observed.view.object)
     if not groupmoves.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None
@@ -52,7 +52,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:
-    """Find groups that must move to other nodes, and why they wait."""
+    """Find groups that wait to be moved, and the reason."""
     view = observed.view
     if not groupmoves.is_moving(view) or not (waiting := _waiting(observed)):
         return None
@@ -62,7 +62,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
     if view.is_updating:
         waits = "until the rollout replaces them"
     elif (missing := max(len(unready), view.desired - view.ready)) and missing >= allowed:
-        # where one group is explained, the view has no others
+        # if one group is explained, the view does not contain other groups
         others = format_groups([group.name for group in unready[:NAMED]]) if unready else "another group"
         waits = f"waiting for {others} to be ready"
         steps.insert(0, observed.lws(f"explain {view.name}{f'/{unready[0].name}' if unready else ''}"))
@@ -77,14 +77,17 @@ def waits_for_move(observed: Observed) -> Finding | None:
 
 
 def _waiting(observed: Observed) -> list[Group]:
-    """Return the waiting groups, or all groups if nodes are unknown, because the manager reports a pending move."""
+    """Return the waiting groups.
+
+    If nodes are unknown, return all groups, because the manager reports a pending move.
+    """
     nodes, groups = groupmoves.closed(observed.nodes), observed.view.groups
     leaving_groups = [group for group in groups if groupmoves.is_marked(group) or groupmoves.nodes_of(group, nodes)]
     return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
 def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
-    """Return the groups, their nodes, and a verb that fits their number."""
+    """Return the groups, their nodes, and a verb in singular or plural."""
     view, nodes = observed.view, groupmoves.closed(observed.nodes)
     node_names = sorted({node for group in waiting for node in groupmoves.nodes_of(group, nodes)})
     if not node_names and not any(map(groupmoves.is_marked, waiting)):

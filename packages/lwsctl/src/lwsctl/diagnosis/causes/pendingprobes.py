@@ -47,7 +47,7 @@ def not_due(observed: Observed) -> Finding | None:
     others = ranks.others(len(pending_probes))
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} runs{others}; the first {probe.kind} probe is due in {left}",
+        sentence=f"pod {rank.pod} is running{others}; the first {probe.kind} probe is due in {left}",
         evidence=(f"{rank.pod}, container {probe.container}: {probe.kind}Probe.initialDelaySeconds is {probe.delay}",),
         steps=(
             f"wait {left}, or set a smaller {probe.kind}Probe.initialDelaySeconds in {observed.template}",
@@ -57,7 +57,7 @@ def not_due(observed: Observed) -> Finding | None:
 
 
 def _awaited(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
-    """Yield the probes that are not due for containers that run but are not ready."""
+    """Yield the pending probes of containers that are running but not ready."""
     declared = {str(container.get("name")): container for container in exits.declared(observed, rank)}
     for status in ranks.statuses(rank):
         started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))

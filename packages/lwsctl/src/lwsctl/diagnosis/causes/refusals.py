@@ -132,7 +132,7 @@ TOO_LONG: Final = Refused(
     remedy="Recreate the LeaderWorkerSet with a shorter name. If a different object created it, use a shorter name for that object.",
 )
 def name_is_too_long(observed: Observed) -> Finding | None:
-    """Find pods whose names or labels are too long. The name of a generated set derives from its owner."""
+    """Find pods whose names or labels are too long. The name of a generated set is derived from its owner."""
     finding, owner = TOO_LONG(observed), meta.controller_of(observed.view.object)
     if finding is None or owner is None:
         return finding
@@ -151,13 +151,13 @@ NO_QUOTA_LEFT: Final = Refused(
 )
 
 OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
-"""The message of the embedded cluster if a pod exceeds --max-pods. There is no ResourceQuota to describe."""
+"""The message of the embedded cluster if a pod exceeds --max-pods. No ResourceQuota object exists for this limit."""
 
 
 OF_OTHER_KIND: Final = re.compile(
     r"\b(?P<kind>(?!pods\b)[a-z]+)(?:\.[a-z0-9.]+)? \"(?P<object>[^\"]+)\" is forbidden: exceeded quota"
 )
-"""The rejection of an object that is not a pod, such as the StatefulSet that would create the pods."""
+"""The rejection of an object other than a pod, such as the StatefulSet that would create the pods."""
 
 
 def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:

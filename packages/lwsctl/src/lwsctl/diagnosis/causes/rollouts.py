@@ -30,7 +30,7 @@ def configuration(view: View) -> JSONObject:
 
 
 def allowed_unavailable(view: View) -> int:
-    """Return how many groups a rollout may make unavailable, or 0 if the stored value is invalid."""
+    """Return the number of groups that a rollout may make unavailable, or 0 if the stored value is invalid."""
     value = configuration(view).get("maxUnavailable", 1)
     return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
 
@@ -43,7 +43,7 @@ def allowed_unavailable(view: View) -> int:
     verdict=Verdict.PROGRESSING,
 )
 def held_by_partition(observed: Observed) -> Finding | None:
-    """Find a rollout that is held by the partition."""
+    """Find a rollout that the partition blocks."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
     if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
@@ -102,7 +102,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     remedy="Find out why its new pods are not created or not ready, or undo the change.",
 )
 def makes_no_progress(observed: Observed) -> Finding | None:
-    """Find a leader Deployment whose rollout makes no progress within its deadline."""
+    """Find a leader Deployment that exceeded its progress deadline."""
     condition = meta.find_condition(observed.leader_deployment or {}, "Progressing") or {}
     if observed.view.is_ready or condition.get("reason") != "ProgressDeadlineExceeded":
         return None
@@ -126,7 +126,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     remedy="Increase the replicas by one, and reduce them again.",
 )
 def stays_between_two_steps(observed: Observed) -> Finding | None:
-    """Find a rollout that the Deployment controller confuses with a scale change (docs/adr/0017)."""
+    """Find a rollout that the Deployment controller treats as scaling (docs/adr/0017)."""
     deployment, view = observed.leader_deployment, observed.view
     if deployment is None or not meta.is_observed(deployment) or not view.groups:
         return None
@@ -202,7 +202,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     remedy="Undo the change, or set the annotation to `IfPossible` to recreate these groups.",
 )
 def is_not_in_place(observed: Observed) -> Finding | None:
-    """Find a rollout that is blocked because it must update in place, but a field besides images differs."""
+    """Find a rollout that is blocked because it must be in place, but a field other than an image changed."""
     view = observed.view
     if not view.is_updating or not read_in_place(meta.annotations(view.object)).forbids_recreation:
         return None

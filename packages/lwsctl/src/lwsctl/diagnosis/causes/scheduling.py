@@ -1,7 +1,7 @@
-"""Finds pods that no node can run, by the scheduler's message, and calculates the missing resources. Pure.
+"""Finds pods that no node can run, based on the scheduler's message, and calculates the missing resources. Pure.
 
-kube-scheduler reports for every node the first rule that rejects it. Later rules (resources, other pods) apply to nodes
-that pass earlier rules (taints, labels), so causes for later rules are first in this module.
+For each node, kube-scheduler reports the first rule that rejects it. Later rules (resources, other pods) apply to
+nodes that pass earlier rules (taints, labels), so causes for later rules are first in this module.
 """
 
 import re
@@ -40,7 +40,7 @@ HOLDERS_NAMED: Final = 4
 
 
 def lacking(rank: Rank) -> list[str]:
-    """Return the resources that nodes lack, by the scheduler's message.
+    """Return the resources that are insufficient on nodes, based on the scheduler's message.
 
     >>> lacking(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
     ['nvidia.com/gpu', 'cpu']
@@ -49,7 +49,7 @@ def lacking(rank: Rank) -> list[str]:
 
 
 def short_of(resource: str) -> Find:
-    """Return a function that finds pods for which a resource is missing. `extended` means any accelerator."""
+    """Return a function that finds pods for which a resource is insufficient. `extended` means any accelerator."""
 
     def find(observed: Observed) -> Finding | None:
         shortages = [
@@ -88,7 +88,7 @@ def short_of(resource: str) -> Find:
 
 
 def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
-    """Return why a node with sufficient resources does not accept the pod."""
+    """Return the reason why a node with sufficient resources does not accept the pod."""
     entry = nodetaints.known(taint)
     if entry is None:
         return f"node {name} has enough, but the pod does not tolerate its taint: {taint_text(taint)}"
@@ -96,14 +96,14 @@ def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
-    """Return a line for each node that has failing devices, which are not allocatable."""
+    """Return a line for each node with failing devices, which are not allocatable."""
     if name in NATIVE:
         return ()
     return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
 
 
 def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
-    """Return the command for a local cluster with more accelerators, with a node per rank if no node has any."""
+    """Return the command for a local cluster with more accelerators. If no node has any, use a node per rank."""
     nodes = observed.nodes.values()
     runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
@@ -137,7 +137,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
-    if most >= request:  # another rule excludes the nodes that have it
+    if most >= request:  # another rule excludes the nodes with this label
         return f": it requests {amount_text(request, name)}, and no suitable node has this amount free"
     return f": it requests {amount_text(request, name)}, at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} too little)"
 
@@ -219,7 +219,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
 
 
 def has_key(observed: Observed, key: str) -> bool:
-    """Return whether a node has this label, or the nodes are unknown."""
+    """Return whether a node has this label, or nodes are unknown."""
     return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
 
 
@@ -238,7 +238,7 @@ def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str)
 
 
 def _topology_keys(rank: Rank) -> list[str]:
-    """Return the node labels that are required by a pod's topology constraints."""
+    """Return the node labels that the topology constraints of a pod require."""
     spec = meta.spec(rank.object or {})
     affinity = spec.get("affinity") or {}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -354,7 +354,7 @@ SPREAD_TEXT: Final = StageMessage(
 )
 @noted
 def spread(observed: Observed) -> Finding | None:
-    """Find pods that cannot be placed because of other pods, or because no node has the label of a constraint."""
+    """Find pods that other pods prevent from being scheduled, or whose constraint has a label that no node has."""
     finding = SPREAD_TEXT(observed)
     if finding is None:
         return None

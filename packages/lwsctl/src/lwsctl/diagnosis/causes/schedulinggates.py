@@ -19,10 +19,13 @@ GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() 
 """The providers that use one object per group, and the kind of that object."""
 
 IGNORED: Final = timedelta(seconds=5)
-"""A pod without a scheduler report after this time has no scheduler. Schedulers usually report within a second."""
+"""If no scheduler has reported on a pod after this time, no scheduler is responsible for it.
+
+Usually, this takes a second.
+"""
 
 IDLE: Final = timedelta(minutes=1)
-"""The time that the default scheduler of a busy cluster may need to report."""
+"""The time that the default scheduler may need to report in a busy cluster."""
 
 STARTED: Final = frozenset({"Running", "Finished", "Completed"})
 """The PodGroup phases in which pods may start."""
@@ -77,7 +80,7 @@ def _checks(workload: JSONObject) -> list[JSONObject]:
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
-    """Return what a pod's Workload waits for. Return an empty string if it is admitted or belongs to another pod."""
+    """Return what a pod's Workload waits for, or an empty string if it is admitted or belongs to another pod."""
     pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
     condition = meta.find_condition(workload, "Finished")
@@ -118,7 +121,7 @@ def is_gated(observed: Observed) -> Finding | None:
 
 
 def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
-    """Return whether a pod waits as expected, for the deletion of the replaced group or for other groups."""
+    """Return whether a pod waits as expected for other groups, or for the deletion of the replaced group."""
     if gates(rank) != [labels.REPLACEMENT_GATE]:
         return False
     age = observed.since(rank.created)
@@ -127,7 +130,7 @@ def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
 
 
 def _unreadable(gated: list[Rank]) -> list[str]:
-    """Return the invalid node selector terms, which match no node, so that the built-in gate is not removed."""
+    """Return the invalid node selector terms, which do not match any node and so block the built-in gate."""
     return [
         f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node matches this term"
         for rank in gated
@@ -163,7 +166,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
-    """Return whether a PodGroup belongs to the pod's group, or the pod refers to it."""
+    """Return whether a PodGroup belongs to the pod's group, or is referenced by the pod."""
     if name := linked_pod_group(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})

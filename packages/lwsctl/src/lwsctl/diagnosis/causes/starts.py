@@ -25,7 +25,7 @@ from lwsctl.views import recreations, wording
 from lwsctl.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
-"""The time after which the start of a rank counts as slow. Image pulls have a different limit."""
+"""The time after which the start of a rank is considered slow. Image pulls have a different limit."""
 
 EVICTED: Final = "EvictionByEvictionAPI"
 """The reason in a pod that was deleted through the Eviction API."""
@@ -38,7 +38,7 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 def warming(observed: Observed, rank: Rank) -> Verdict:
     """Return the verdict for a running rank that is not ready, which may be loading or stuck.
 
-    A rank that runs to completion need not become ready.
+    A rank that runs to completion does not have to become ready.
     """
     if observed.startup(rank) is not None:
         return Verdict.STARTING
@@ -64,7 +64,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
         is_used = bool(spec.get("selector")) and service_selects(spec["selector"], observed.view.object)
         verdict = None
         if service is None and _is_just_made(observed, rank):
-            continue  # the service of a group is created after its leader
+            continue  # the Service of a group is created after its leader
         if service is None:
             why = "does not exist"
         elif spec.get("clusterIP") != HEADLESS:
@@ -99,7 +99,7 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
     remedy="Read the log of the leader. Check the group size, the address, the ports and the network policies.",
 )
 def rendezvous(observed: Observed) -> Finding | None:
-    """Find a leader that runs but is not ready, although all its workers are ready."""
+    """Find a leader that is running but not ready, although all its workers are ready."""
     for group in observed.view.groups:
         leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
         runs = leader is not None and leader.state == "Running" and not leader.is_ready
@@ -126,7 +126,7 @@ def rendezvous(observed: Observed) -> Finding | None:
     remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
 )
 def awaits_leader(observed: Observed) -> Finding | None:
-    """Find workers that are not started until their leader is ready."""
+    """Find workers that are not created until their leader is ready."""
     for group in observed.view.groups:
         workers = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
         leader = group.leader
@@ -161,12 +161,12 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
     run, rank = recreations.recorded_run(observed.view, recreation), _failed_rank(group, recreation)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
-    meaning = () if recreation.killed else exits.advice(observed, rank, run)  # its exit code answered a signal
+    meaning = () if recreation.killed else exits.advice(observed, rank, run)  # it exited because of a signal
     return (*meaning, *exits.log_steps(observed, rank, run))
 
 
 def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
-    """Return a recorded run whose log may show the error, and the recreation without its less precise error."""
+    """Return a recorded run whose log may contain the error, and the recreation without its less precise error."""
     run = recreations.recorded_run(observed.view, recreation)
     known = None if run is None else logerrors.recorded_run(run)
     if run is None or known is None:
@@ -179,7 +179,7 @@ def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
 
 
 def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
-    """Return a note if an autoscaler or the Eviction API terminated the failed pod because its node is drained."""
+    """Return a note if an autoscaler or the Eviction API terminated the failed pod because of a node drain."""
     if removal := autoscalers.removal(observed, recreation.failed_pod):
         return (removal,)
     if EVICTED not in recreation.failure:
@@ -226,7 +226,7 @@ def backs_off(observed: Observed) -> Finding | None:
     "failure recording is enabled, `lws history` shows them.",
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
-    """Find a group that has no remaining restarts, and whose pods are kept for diagnosis."""
+    """Find a group without remaining restarts, whose pods are kept for diagnosis."""
     for group in observed.view.groups:
         if not group.is_exhausted:
             continue
@@ -257,7 +257,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
-    """Find a group that restarts after a failure, whose failed pod is deleted, and has not been ready long enough."""
+    """Find a group that was recreated after a failure, and has not been ready for long enough."""
     for group, recreation, subject in _recreated(observed):
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
         if recreation.done and not (group.is_condemned or is_over):
@@ -311,12 +311,12 @@ def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
 
 
 def _phase(members: Sequence[Rank], what: str) -> str:
-    """Describe the state of some ranks in a sentence. Return an empty string if there are none."""
+    """Describe the state of some ranks in a sentence, or return an empty string if there are none."""
     return f"{counted(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
 
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
-    """Return whether a rank is new. A rank without a pod has the age of its group, or of `awaited`."""
+    """Return whether a rank is new. A rank without a pod is as old as its group, or as `awaited`."""
     group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
     stamp = rank.created or max(member.created for member in group.ranks)
     age = observed.since(stamp or awaited)
@@ -324,6 +324,6 @@ def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
 
 
 def _awaited_since(observed: Observed) -> str:
-    """Return when a pod was last created, or the scale changed. Creating hundreds of pods takes minutes."""
+    """Return the time of the last pod creation or scaling. Creating hundreds of pods takes minutes."""
     changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
     return max([*changes, *(rank.created for rank in observed.view.ranks)])

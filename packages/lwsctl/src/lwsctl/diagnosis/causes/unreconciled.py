@@ -1,4 +1,4 @@
-"""Finds changes that no controller reconciles, and other problems in the manager and its dependencies. Pure."""
+"""Finds changes that no controller reconciles, and other problems of the manager and its dependencies. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -21,13 +21,13 @@ from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import duration
 
 BUSY: Final = timedelta(minutes=1)
-"""The time that the StatefulSet controller may need, which is long if it retries after many failed syncs."""
+"""The time that the StatefulSet controller may need, including long retry delays after failed reconciliations."""
 
 BRIEF: Final = timedelta(seconds=3)
 """The time after which a finalizer that blocks a deletion is reported."""
 
 OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
-"""Finalizers that the garbage collector removes by itself."""
+"""Finalizers that the garbage collector removes automatically."""
 
 
 def own(observed: Observed) -> Subject:
@@ -78,7 +78,7 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
         newest = max(events, key=lambda event: event.last, default=None)
         if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
             return None
-        if timestamps.render(newest.last) < last_change(view.object):  # it was corrected since
+        if timestamps.render(newest.last) < last_change(view.object):  # it was corrected afterwards
             return None
         why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
     return Finding(
@@ -110,7 +110,7 @@ def last_change(obj: JSONObject) -> str:
     remedy="Install the manager and its CRDs in the version of this command with `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
-    """Find an installed CRD that lacks fields of this version, so that the API server drops them."""
+    """Find an installed CRD without fields of this version, which the API server drops."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:

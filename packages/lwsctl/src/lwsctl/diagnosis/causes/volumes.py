@@ -88,7 +88,7 @@ def _is_pending(observed: Observed, name: str) -> bool:
 
 
 def _why_pending(observed: Observed, name: str) -> str:
-    """Return why a claim is not bound: a missing storage class, or the message of its events."""
+    """Return the reason why a claim is not bound: a missing StorageClass, or the message of its events."""
     claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
     if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:

@@ -1,1 +1,1 @@
-"""Orders events, and finds the warnings that explain the state of a view."""
+"""Sorts events, and finds the warnings that explain the state of a view."""

@@ -1,9 +1,9 @@
 """Returns the events of a LeaderWorkerSet, group or rank in chronological order. Pure.
 
-In: the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of other LeaderWorkerSets in the
-namespace. Events of deleted pods are found by the name of the involved object. A pod `web-0-1` may be a rank of `web`
-or a leader of `web-0`. If the pod exists, its UID decides. Otherwise, the event belongs to the LeaderWorkerSet with the
-longer name.
+The input is the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of other LeaderWorkerSets in
+the namespace. Events of deleted pods are found by the name of the involved object. A pod `web-0-1` may be a rank of
+`web` or a leader of `web-0`. If the pod exists, its UID determines the owner. Otherwise, the event belongs to the
+LeaderWorkerSet with the longer name.
 """
 
 import re
@@ -54,7 +54,7 @@ class History:
         return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
     def happening(self, event: JSONObject) -> EventValue | None:
-        """Parse one event. Return None if it belongs to a different object."""
+        """Parse one event, or return None if it belongs to a different object."""
         place = self._place(event)
         return None if place is None else convert(event, place)
 
@@ -102,14 +102,17 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
 
 
 def is_about(place: Place, selection: Selection) -> bool:
-    """Return whether an event at this place belongs to the selection. Events of a group belong to each of its ranks."""
+    """Return whether the selection contains an event of this group or rank.
+
+    Events of a group belong to all its ranks.
+    """
     if selection.group is None:
         return True
     return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
 
 
 def since(occurrences: Iterable[EventValue], length: timedelta, now: datetime) -> list[EventValue]:
-    """Return the events that are not older than the given duration."""
+    """Return the events of the last `duration`."""
     return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 
 

@@ -1,4 +1,4 @@
-"""An event, in the form that causes use. Pure."""
+"""The event type for causes. Pure."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class WarningEvent(Struct, frozen=True):
-    """An event: the involved object, the message, and when it last occurred."""
+    """An event: the involved object, the message, and its last time."""
 
     kind: str
     name: str

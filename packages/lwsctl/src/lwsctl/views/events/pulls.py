@@ -1,4 +1,4 @@
-"""Finds current image pulls, and how long the last pull of each image took, from kubelet events. Pure."""
+"""Finds current image pulls, and the duration of the last pull of each image, from kubelet events. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ OVER: Final = re.compile(r'(?:Successfully pulled|Failed to pull|Back-off pullin
 
 
 class Pull(Struct, frozen=True):
-    """An image pull: when it started, and how long the last pull took on any node (None: not recorded)."""
+    """An image pull: its start, and the duration of the last pull on any node (None if not recorded)."""
 
     image: str
     since: datetime
@@ -25,7 +25,7 @@ class Pull(Struct, frozen=True):
 
 
 def current(events: Iterable[WarningEvent]) -> Pull | None:
-    """Return the oldest pull in progress for a pod, from the pod's events."""
+    """Return the oldest pull in progress for a pod, from the events of the pod."""
     begun: dict[str, datetime] = {}
     over: dict[str, datetime] = {}
     for event in events:
@@ -37,7 +37,7 @@ def current(events: Iterable[WarningEvent]) -> Pull | None:
 
 
 def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
-    """Return how long the last recorded pull of an image took on any node, or None if none is recorded."""
+    """Return the duration of the last recorded pull of an image on any node, or None if none is recorded."""
     newest = max(
         (event for event in events if (match := PULLED.search(event.message)) and match["image"] == image),
         key=lambda event: event.last,

@@ -1,7 +1,8 @@
-"""Finds nodes that an autoscaler adds for a pod, or the reason why it adds none, from the pod's events. Pure.
+"""Finds nodes that an autoscaler adds for a pod, or the reason why it does not, from the pod's events. Pure.
 
-In: the events about the pod, of any type. Autoscalers are recognized by reasons and messages, not by their names, since
-managed clusters rename them. The latest event is used. Out: a `NodeRequest`, and its text for WHY.
+The input is the events about the pod, of any type. Autoscalers are recognized by reasons and messages, not by their
+names, because managed clusters rename them. The latest event is used. The output is a `NodeRequest`, and its text for
+WHY.
 """
 
 import re
@@ -15,7 +16,7 @@ from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.wording import duration, listed
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
-"""The default time that a new node may take until pods run on it."""
+"""The default time until pods run on a new node."""
 
 ADDED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
 REFUSED: Final = frozenset({"NotTriggerScaleUp", "FailedScaleUp", "FailedScheduling"})
@@ -32,7 +33,7 @@ NAMED: Final = 3
 
 
 class NodeRequest(Struct, frozen=True, kw_only=True):
-    """The autoscaler's latest response for a pod: the nodes that it adds, or why it adds none."""
+    """The autoscaler's latest response for a pod: the nodes that it adds, or the reason why it does not."""
 
     component: str
     what: str
@@ -80,5 +81,5 @@ def _nodes(message: str) -> str:
 
 
 def added_text(request: NodeRequest, now: datetime) -> str:
-    """Return which nodes an autoscaler is adding, and for how long."""
+    """Return the nodes that an autoscaler is adding, and the elapsed time."""
     return f"{request.component} is adding nodes ({request.what}, {duration(now - request.last)} ago)"

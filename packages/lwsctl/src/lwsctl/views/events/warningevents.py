@@ -1,9 +1,9 @@
 """Finds the latest event that explains why a rank is not ready, if its pod does not. Pure.
 
-In: the events (v1) of a namespace. Warning events of the StatefulSet or LeaderWorkerSet explain a missing pod. Events
-of a pod explain why it does not start. Outdated events are ignored: events of a different pod with the same name,
-events that are older than the leader, and events of a stage that the pod has passed. Normal events show that an
-autoscaler adds a node, or that an image is being pulled.
+The input is the events (v1) of a namespace. Warning events of the StatefulSet or LeaderWorkerSet explain a missing
+pod. Events of a pod explain why it does not start. Outdated events are ignored: events of a different pod with the
+same name, events that are older than the leader, and events of a stage that the pod has passed. Normal events show
+that an autoscaler adds a node, or that an image is being pulled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.health import crashes, rankstarts
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
-"""The time after which a failure counts as resolved. The StatefulSet controller retries at least every 1000 seconds."""
+"""The time after which a failure is considered resolved. The StatefulSet controller retries within 1000 seconds."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
 OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
@@ -48,7 +48,7 @@ class Warnings:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
         self._all: dict[tuple[str, str, str], list[WarningEvent]] = {}
         for event in events:
-            errorboundary.attempt(partial(self._add, event), str)  # the others are evidence nevertheless
+            errorboundary.attempt(partial(self._add, event), str)  # the other warnings remain evidence
 
     def _add(self, event: JSONObject) -> None:
         about, record = event.get("involvedObject") or {}, _read(event)
@@ -119,7 +119,7 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
 
 
 def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
-    """Return the reason of a rank. If an autoscaler adds nodes in time, this is mentioned first."""
+    """Return the reason of a rank. If an autoscaler adds nodes in time, its progress is first."""
     request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
     if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
         return why
@@ -138,7 +138,7 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
 
 
 def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
-    """Return the event. If the node controller marked the pod as not ready, add the name of the node."""
+    """Return the event. If the node controller marked the pod as not ready, add the node name."""
     return replace(event, message=f"node {rank.node} is not ready") if event.reason == NODE_NOT_READY else event
 
 
@@ -169,7 +169,7 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
 
 
 def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
-    """Return the LeaderWorkerSet's warnings, for a worker those about its leader, for a leader those about no group."""
+    """Return the LeaderWorkerSet's warnings: about the leader for a worker, or about no group for a leader."""
     events = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
     related_pod = owner if rank.index else ""
     uid = meta.metadata(view.object).get("uid", "")
@@ -203,7 +203,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 def wants_events(views: Iterable[View]) -> bool:
-    """Return whether events are needed because the pod of an unready rank does not show the whole reason."""
+    """Return whether events are required, because the pod of an unready rank does not contain the whole reason."""
     ranks = (rank for view in views for rank in view.ranks)
     return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
 
@@ -215,7 +215,7 @@ def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[
 
 
 def _unexplained(group: Group, error: str) -> Group:
-    """Return a group whose evidence cannot be shown. Unready ranks without a reason get the error as reason."""
+    """Return a group whose evidence cannot be shown. The error is the reason of unready ranks without a reason."""
     ranks = (rank if rank.is_ready or rank.why else replace(rank, why=error) for rank in group.ranks)
     return replace(group, ranks=tuple(ranks))
 
@@ -261,7 +261,10 @@ def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
 
 
 def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> list[datetime]:
-    """Return when kubelets evicted previous pods of the group. An evicted leader is not recorded elsewhere."""
+    """Return the times at which kubelets evicted previous pods of the group.
+
+    Evicted leaders are only recorded in events.
+    """
     events = (
         (event, rank)
         for rank in group.ranks

@@ -1,6 +1,6 @@
 """Finds consecutive failures of a group, from pod statuses and from the recreation record. Pure.
 
-A group that crashes every two seconds is not healthy between two crashes. Therefore, every view contains these
+A group that crashes every two seconds is not healthy between two crashes. Therefore, all views contain these
 failures.
 """
 
@@ -23,7 +23,7 @@ DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"
     r"|Terminated|Preempting|no manager ran)(: .*)?)?"
 )
-"""Recorded failures that were caused by another component: a user, a drain, the scheduler, a lost node."""
+"""Recorded failures that another component caused: a user, a drain, the scheduler, or a lost node."""
 
 EVICTED: Final = re.compile(r"deleted: Evicted\b")
 NOTICED: Final = timedelta(seconds=20)
@@ -34,7 +34,7 @@ It checks every ten seconds, with data that may be older.
 
 
 class _Run(Struct, frozen=True):
-    """A container run that terminated although it should continue. `lasted` is None if the duration is unknown."""
+    """A container run that terminated unexpectedly. `lasted` is None if the duration is unknown."""
 
     ended: datetime
     lasted: timedelta | None
@@ -44,7 +44,7 @@ class _Run(Struct, frozen=True):
 def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] = ()) -> Crashes | None:
     """Return the consecutive failures of a group, or None. If `ends` is set, exit code 0 is not a failure.
 
-    `evictions` are the times, in order, when kubelets evicted previous pods of the group that are not recorded.
+    `evictions` are the sorted times at which kubelets evicted previous pods of the group that are not recorded.
     """
     if group.end is not None:
         return None
@@ -76,7 +76,7 @@ def _recorded_lengths(record: Recreations) -> list[timedelta]:
 
 
 def is_calm(view: View, now: datetime) -> bool:
-    """Return whether all groups have run for so long that no failure is relevant, so that no record is needed."""
+    """Return whether all groups have run for so long that failures are irrelevant and records are not required."""
     moments = (_stable_since(group) for group in view.groups if group.end is None)
     return all(moment is not None and now - moment >= REMEMBERED for moment in moments)
 
@@ -92,7 +92,7 @@ def is_own(record: Recreations) -> bool:
 
 
 def ready_since(rank: Rank) -> datetime | None:
-    """Return since when a rank has been ready, or None if it is not ready."""
+    """Return the time since which a rank has been ready, or None if it is not ready."""
     if not rank.is_ready:
         return None
     ready = meta.find_condition(rank.object or {}, "Ready") or {}
@@ -100,7 +100,7 @@ def ready_since(rank: Rank) -> datetime | None:
 
 
 def started_at(rank: Rank) -> list[datetime]:
-    """Return when the current container runs of a rank started."""
+    """Return the start time of the current container runs of a rank."""
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     stamps = (((status.get("state") or {}).get("running") or {}).get("startedAt") for status in statuses)
     return [moment for stamp in stamps if (moment := timestamps.read(str(stamp or ""))) is not None]
@@ -114,9 +114,9 @@ def _failed_runs(pod: JSONObject, *, ends: bool) -> Iterator[_Run]:
         if status in inits and ended and not ended.get("exitCode"):
             continue
         last = (status.get("lastState") or {}).get("terminated") or {}
-        # Restarts in place are configured: they delay the verdict healthy, and are not a crash loop.
+        # In-place restarts are configured. They delay the verdict healthy, but are not a crash loop.
         count = min(count, 1) if last.get("reason") == podstate.ALL_RESTARTED else count
-        # Without a counted restart the last run did not fail: its node was restarted.
+        # If the restart was not counted, the last run did not fail. Its node was restarted.
         for end, number in ((last if count else {}, count), (ended if podstate.is_failure(ended) else {}, count + 1)):
             is_success = ends and not end.get("exitCode")
             if end and not is_success and not podstate.ended_on_request(pod, end):
@@ -130,7 +130,7 @@ def _run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
 
 
 def _stable_since(group: Group) -> datetime | None:
-    """Return since when all ranks run with unchanged readiness, or None if a container does not run."""
+    """Return the time since which all ranks run with unchanged readiness, or None if a container does not run."""
     moments: list[datetime] = []
     for rank in group.ranks:
         if rank.state == COMPLETED:

@@ -1,6 +1,7 @@
-"""Finds ranks that were never ready in their current run, when they started, and their time limit. Pure.
+"""Finds ranks that were never ready in their current run, with their start time and time limit. Pure.
 
-In: a rank, and the other ranks of its LeaderWorkerSet. Out: its startup, or None if the rank was ready or crashed.
+The input is a rank, and the other ranks of its LeaderWorkerSet. The output is its startup, or None if the rank was
+ready or crashed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,10 +15,10 @@ from lwsctl.model.groups import Rank
 from lwsctl.views.health.crashes import ready_since, started_at
 
 WARM_UP: Final = timedelta(minutes=10)
-"""The default time limit until a rank is ready, long enough to load a large model."""
+"""The default time limit until a rank is ready, which allows it to load a large model."""
 
 LONGER: Final = 2
-"""The start of a rank may take this many times the longest start of another rank."""
+"""The maximum start duration of a rank, as a multiple of the longest start of another rank."""
 
 
 def was_ready(rank: Rank) -> bool:
@@ -66,7 +67,7 @@ def current(rank: Rank, last: Mapping[bool, timedelta], now: datetime) -> Startu
 
 
 def _budget(container: JSONObject) -> timedelta:
-    """Return the time that a container's probes permit until it is ready."""
+    """Return the time that the probes of a container allow until it is ready."""
     startup, readiness = container.get("startupProbe") or {}, container.get("readinessProbe") or {}
     tries = _number(startup, "periodSeconds", 10) * _number(startup, "failureThreshold", 3) if startup else 0
     delays = _number(startup, "initialDelaySeconds", 0) + _number(readiness, "initialDelaySeconds", 0)

@@ -79,7 +79,7 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
         return Upload(local, to)
     if isinstance(to, str) and not local:
         if nameless := next((source.path for source in remote if source.name in {"", ".."}), None):
-            raise UsageError(f"{nameless!r} has no file name: specify a file or a directory")
+            raise UsageError(f"{nameless!r} has no file name; specify a file or a directory")
         return Download(remote, to)
     raise UsageError("specify a rank (LWS/GROUP/RANK:PATH) as either the source or the destination, not both")
 

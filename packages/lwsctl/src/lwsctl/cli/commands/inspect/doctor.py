@@ -26,9 +26,9 @@ from lwsctl.cli.views.terminal import print_text
 def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None, **options: Any) -> int:
     """Check the installation of a cluster and this machine, and suggest fixes. Exit with code 1 on errors.
 
-    Objects are not modified: webhooks are checked with a dry run. If manifests are specified, only the manifests are
-    checked, without a cluster. The checks cover the schema, admission, circular dependencies between ranks, and restart
-    rules that contradict the restart policy.
+    Objects are not modified, because webhooks are checked with a dry run. If manifests are specified, only the
+    manifests are checked, without a cluster. The checks cover the schema, admission, circular dependencies between
+    ranks, and restart rules that contradict the restart policy.
     """
     sources = manifestoptions.collect(options)
     if sources:

@@ -19,7 +19,7 @@ from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.document import VERSION
 from lwsctl.views.selection import Selection
 
-UNLESS: Final = " On this cluster they are only if the manager's configuration has recorder.enable."
+UNLESS: Final = " This cluster records failures only if recorder.enable is set in the manager configuration."
 
 
 @click.command("history")
@@ -37,15 +37,15 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     """
     selection, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
-        raise UsageError("an episode number cannot be combined with -A: use -n to select the namespace")
+        raise UsageError("an episode number cannot be combined with -A; use -n to select the namespace")
     recorded = asyncio.run(recordings.read(target, everywhere=everywhere, selection=selection))
     readable = [(place, episode) for place, episode in recorded if number in (None, place.number)]
     for place, episode in readable:
         if episode is None:
-            print_text(f"{place.path}: cannot be read, and is skipped", err=True)
+            print_text(f"skipping {place.path}, which cannot be read", err=True)
     episodes = recordings.in_order(readable)
     if number is not None and not episodes:
-        raise CommandError(f"there is no episode {name}; `lws history {selection}` lists all names")
+        raise CommandError(f"episode {name} does not exist; use `lws history {selection}` to list all episodes")
     if form is not None:
         value = document(episodes)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
@@ -76,7 +76,7 @@ def parse(words: str) -> tuple[Selection, int | None]:
         return targets.parse(words), None
     number = decimals.natural(last)
     if not slash or number is None:
-        raise UsageError(f"{words!r} is not an episode: use LWS, LWS/GROUP or LWS/GROUP#N, such as web/0#3")
+        raise UsageError(f"{words!r} is not an episode; use LWS, LWS/GROUP or LWS/GROUP#N, such as web/0#3")
     return targets.parse(head), number
 
 

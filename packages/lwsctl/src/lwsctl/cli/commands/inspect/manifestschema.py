@@ -24,7 +24,7 @@ def command(kinds: tuple[str, ...]) -> None:
     definitions = [*MANAGED.described_definitions(descriptions.OWN_ONLY), operator_crd()]
     by_kind = {definition["spec"]["names"]["kind"]: definition for definition in definitions}
     if unknown := [kind for kind in kinds if kind not in by_kind]:
-        raise UsageError(f"no kind {unknown[0]} here; there are {', '.join(by_kind)}")
+        raise UsageError(f"unknown kind {unknown[0]}; use one of {', '.join(by_kind)}")
     click.echo(msgspec.json.encode(schema(by_kind[kind] for kind in kinds or by_kind)))
 
 
@@ -59,7 +59,7 @@ def strict(shape: JSONObject) -> JSONObject:
     {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}
     """
     keywords = {name: _part(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
-    if "required" in keywords:  # what has a default is filled in before it is missed
+    if "required" in keywords:  # defaults are set before required fields are checked
         keywords["required"] = [
             name for name in shape["required"] if "default" not in shape["properties"].get(name, {})
         ]

@@ -270,7 +270,7 @@ def command(target: Target, /, directory: Path) -> None:
     write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
     click.echo(
-        "it contains templates with the values of variables, and logs, with only known forms of secrets masked: check it"
+        "check the files before you share them, because they contain templates, variables and logs, and only known forms of secrets are masked"
     )
 
 

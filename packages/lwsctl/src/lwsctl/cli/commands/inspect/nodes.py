@@ -47,7 +47,10 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
         if not nodes:
             print_text("No nodes found.", err=True)
         if pods is None:
-            print_text("note: free resources are unknown, because you may not list pods in all namespaces", err=True)
+            print_text(
+                "note: free resources are unknown, because you are not permitted to list pods in all namespaces",
+                err=True,
+            )
 
     target.run(act)
 

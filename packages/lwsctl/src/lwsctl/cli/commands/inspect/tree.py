@@ -138,7 +138,7 @@ def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
 
 
 def _of_set(view: SetView, views: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
-    by_id = {id(lws.object): lws for lws in views}  # reduced or explained
+    by_id = {id(lws.object): lws for lws in views}  # filtered or explained
     parts = tuple(
         _of_view(by_id[id(part.object)], now, every_rank=every_rank, prefix="")
         for part in view.parts

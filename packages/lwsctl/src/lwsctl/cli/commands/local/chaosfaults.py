@@ -144,7 +144,7 @@ def play(
     """Run a storm, and print its report."""
 
     async def act(session: Session) -> int:
-        logging.configure_default("error")  # watches are interrupted on purpose
+        logging.configure_default("error")  # watches are interrupted intentionally
         playing = StormRun(session, lambda text: print_text(text, err=bool(form)))
         try:
             async with playing.watching() as followed, asyncio.TaskGroup() as tasks:

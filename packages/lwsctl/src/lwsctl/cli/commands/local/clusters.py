@@ -117,6 +117,6 @@ async def _counts(place: ClusterDirectory) -> tuple[int, int] | None:
     try:
         async with timeouts.within(ANSWER), Target(local=place.name).session() as session:
             nodes, pods = await session.client.list(NODES), await session.client.list(PODS)
-    except (CommandError, KubeError, TimeoutError):  # it is starting, ending or hanging
+    except (CommandError, KubeError, TimeoutError):  # starting, stopping or unresponsive
         return None
     return len(nodes.items), len(pods.items)

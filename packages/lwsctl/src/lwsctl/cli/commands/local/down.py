@@ -69,7 +69,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
     progress.show(f"stopping cluster {place.name}")
     try:
         if not place.is_held_by(pid):
-            if place.pid() is None:  # it has ended meanwhile
+            if place.pid() is None:  # it has exited in the meantime
                 return False
             raise CommandError(
                 f"no process was stopped, because process {pid} in {place.lock} is not the cluster {place.name}; use `fuser {place.lock}` to find the process "
@@ -77,7 +77,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
             )
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not ended(process, timeout):
-            signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods with it
+            signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods at the same time
             if not ended(process, 10):
                 raise TimedOutError(f"process {pid} of cluster {place.name} does not exit")
     finally:

@@ -49,7 +49,7 @@ from lwsctl.views.outcome import Failures, all_done, count_of_ended
 from lwsctl.views.selection import Selection
 
 if TYPE_CHECKING:
-    from lwsctl.cli.local.autonodes import AssumedCluster  # it needs localkube, which may not be installed
+    from lwsctl.cli.local.autonodes import AssumedCluster  # it imports localkube, which may not be installed
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run watches."""
@@ -281,7 +281,7 @@ class RunInputs(Struct, frozen=True):
 async def first_end(
     objects: ConditionWatch, parts: RunInputs, options: RunOptions, stopped: asyncio.Event
 ) -> RunResult | str:
-    """Watch groups and logs until the end condition, a failure (returned as text), a stop request, or the timeout."""
+    """Watch groups and logs until the exit condition, a failure, a stop request, or the timeout."""
     followers = [
         LogFollower(parts.client, Selection(followed.key.name).covers, PodLogOptions(), parts.screen.line)
         for followed in parts.sets
@@ -324,10 +324,10 @@ async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
         return None if any(followed.pods.store.list() for followed in parts.sets) else True
 
     with suppress(TimeoutError):
-        async with timeouts.within(LAST_WORDS):  # what is left then, ends with the cluster
+        async with timeouts.within(LAST_WORDS):  # remaining ranks are stopped with the cluster
             await asyncio.gather(*(delete(*key) for key in parts.keys))
             pods = [meta.key(pod) for followed in parts.sets for pod in followed.pods.store.list()]
-            await asyncio.gather(*(delete(PODS, key) for key in pods))  # workers outlive their leaders otherwise
+            await asyncio.gather(*(delete(PODS, key) for key in pods))  # otherwise, workers outlive their leaders
             await objects.until(are_gone, every=REFRESH)
 
 

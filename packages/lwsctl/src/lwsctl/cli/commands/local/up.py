@@ -118,7 +118,7 @@ def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if is_new and not options.exists():  # they are kept once it runs
+        if is_new and not options.exists():  # options are saved after a successful start
             place.remove_unstarted()
         raise
 
@@ -200,7 +200,7 @@ def start_detached(start: Start) -> None:
         process = subprocess.Popen(
             [
                 sys.executable,
-                "-P",  # no module of the working directory
+                "-P",  # do not import modules from the working directory
                 "-m",
                 "lwsctl.cli",
                 "up",

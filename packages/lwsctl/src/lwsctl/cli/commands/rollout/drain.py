@@ -83,7 +83,7 @@ class Drain(Struct):
 
     async def run(self, timeout: float) -> str:
         """Cordon the nodes, and return when no group remains. Raise an error if groups will not be moved."""
-        async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
+        async with asyncio.TaskGroup() as tasks:  # concurrently, so that groups move only once
             for node in self.nodes:
                 tasks.create_task(self._close(node))
         client, loop = self.session.client, asyncio.get_running_loop()
@@ -224,9 +224,9 @@ def _why(view: View, by_set: GroupsBySet) -> str:
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
     """Cordon nodes and wait until all groups have moved to other nodes.
 
-    The manager moves each group as a whole, within the limits of its rollout strategy, if maintenance is enabled. Pods
-    that do not belong to a group are not evicted; use `kubectl drain` for them. If the command exits early, the nodes
-    remain cordoned and groups continue to move.
+    If maintenance is enabled, the manager moves each group as a whole, within the limits of its rollout strategy.
+    Pods that do not belong to a group are not evicted. Use `kubectl drain` for them. If the command exits early, the
+    nodes remain cordoned and groups continue to move.
 
     If the manager does not report within 10 s that it is moving the remaining groups, the command exits with the
     reasons before --timeout.

@@ -128,7 +128,7 @@ class GroupMove(Struct):
         finally:
             with suppress(
                 NotFoundError, ConflictError, InvalidError
-            ):  # it was moved, and another one may have its name
+            ):  # it was moved, and another group may have its name
                 await self._mark(None)
 
     async def _mark(self, value: str | None) -> None:

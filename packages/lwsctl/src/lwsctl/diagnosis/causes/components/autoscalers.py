@@ -1,6 +1,6 @@
 """Finds pods for which an autoscaler adds nodes, or reports why it cannot add nodes. Pure.
 
-While an autoscaler adds nodes, the verdict is progress. Later, the cause comes from the scheduler's message. `noted`
+While an autoscaler adds nodes, the verdict is progress. Later, the cause is based on the scheduler's message. `noted`
 adds the autoscaler's reason and the next step.
 """
 
@@ -54,10 +54,10 @@ REMEDIES: Final = (
         "allow a suitable machine type in a NodePool or node group, or change the requirements of the pod",
     ),
 )
-"""Next steps for patterns of the autoscaler's reason. The first match is used."""
+"""Next steps for patterns of the autoscaler's reason. The first match applies."""
 
 REMEMBERED: Final = timedelta(minutes=20)
-"""The period in which the deletion of a pod together with its node may explain the state of its group."""
+"""The period in which the deletion of a pod and its node can explain the state of its group."""
 
 OTHERWISE: Final = "read the log of {component} to find out why it does not add a node for this pod"
 
@@ -85,7 +85,7 @@ def nominated(observed: Observed) -> set[str]:
     patience=NODE_PATIENCE,
 )
 def nodes_are_added(observed: Observed) -> Finding | None:
-    """Find ranks that wait for nodes, if autoscalers add nodes in time for all ranks that they report on."""
+    """Find ranks that wait for nodes, if autoscalers add nodes in time for all of these ranks."""
     known = list(requests(observed))
     late = [request for _, request in known if request.is_refused or _age(observed, request) >= _patience(observed)]
     if not known or late:
@@ -111,14 +111,14 @@ def _patience(observed: Observed) -> timedelta:
 
 
 def _claims(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
-    """Return the states of the NodeClaims that belong to a request, if they were read."""
+    """Return the states of the NodeClaims of a request, if they were read."""
     if not observed.knows(NODE_CLAIMS):
         return ()
     return tuple(f"NodeClaim {name}: {_claim_state(observed.by_name(NODE_CLAIMS, name))}" for name in request.claims)
 
 
 def _claim_state(claim: JSONObject | None) -> str:
-    """Return the progress of a NodeClaim, whose conditions become True one after the other."""
+    """Return the progress of a NodeClaim, whose conditions become True in sequence."""
     if claim is None:
         return "no longer exists"
     for kind in ("Launched", "Registered", "Initialized"):
@@ -147,7 +147,7 @@ def removal(observed: Observed, pod: str) -> str:
 
 
 def noted(find: Find) -> Find:
-    """Return a function that adds the autoscaler's reason for adding no node, and the next step, to a finding."""
+    """Return a function that adds the autoscaler's reason for not adding a node, and the next step, to a finding."""
 
     def with_reason(observed: Observed) -> Finding | None:
         finding = find(observed)

@@ -1,7 +1,7 @@
-"""Finds containers that a kubelet or container runtime rejects, by a table of messages and remedies. Pure.
+"""Finds containers that a kubelet or container runtime rejects, based on a table of messages. Pure.
 
-In: messages from waiting containers, from runs that never started, and from Warning events, as the kubelet, containerd,
-CRI-O, runc and crun write them. A message without a matching row is quoted unchanged (LWS-E067).
+The input is messages of waiting containers, of runs that never started, and of Warning events, as the kubelet,
+containerd, CRI-O, runc and crun write them. A message without a matching row is quoted unchanged (LWS-E067).
 """
 
 import re
@@ -122,7 +122,7 @@ FIELDS: Final = (
 
 
 def refused(rows: tuple[RefusalMessage, ...]) -> Find:
-    """Return a function that finds the first container that is rejected with a message from these rows."""
+    """Return a function that finds the first container whose rejection matches one of these rows."""
     patterns = [(row, re.compile(row.pattern)) for row in rows]
 
     def find(observed: Observed) -> Finding | None:
@@ -150,7 +150,7 @@ def refused(rows: tuple[RefusalMessage, ...]) -> Find:
 
 
 def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
-    """Yield the container and message for each rejection. A message about the whole pod has no container."""
+    """Yield the container and message of each rejection. A message about the whole pod has no container."""
     events = None
     for container, reason, message in ranks.waiting(rank):
         if reason not in WAITING:

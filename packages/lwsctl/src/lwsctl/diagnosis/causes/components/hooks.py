@@ -1,4 +1,4 @@
-"""Finds postStart hooks that fail, so that the kubelet kills the container. Pure."""
+"""Finds failing postStart hooks, because of which the kubelet kills the container. Pure."""
 
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks

@@ -11,10 +11,10 @@ from lwsctl.model.verdict import Verdict
 from lwsctl.views.events import pulls
 
 BRIEF: Final = timedelta(seconds=10)
-"""Pulls that are shorter than this duration are not reported."""
+"""Pulls shorter than this duration are not reported."""
 
 PULL_PATIENCE: Final = timedelta(minutes=30)
-"""The maximum duration of a normal pull. Images of inference servers can have tens of gigabytes."""
+"""The maximum duration of a normal pull. Inference server images can have tens of gigabytes."""
 
 
 @cause(
@@ -26,7 +26,7 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
     patience=PULL_PATIENCE,
 )
 def is_pulled(observed: Observed) -> Finding | None:
-    """Find the oldest image pull that blocks a rank. After half an hour, the pull counts as stuck."""
+    """Find the oldest image pull that blocks a rank. After half an hour, the pull is considered stuck."""
     candidates = [
         (rank, pull)
         for rank in observed.at(is_placed)

@@ -22,9 +22,9 @@ def _names(spec: JSONObject, *parts: str) -> list[str]:
 
 
 def injected(observed: Observed, rank: Rank) -> list[str]:
-    """Return a pod's containers that are missing in the current template. Return none during a rollout.
+    """Return the containers of a pod that are not in the current template. Return none during a rollout.
 
-    If the pod is missing, the containers are taken from its recorded runs.
+    If the pod is missing, the containers are read from its recorded runs.
     """
     templates = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
     template = (templates.get("leaderTemplate") if rank.index == 0 else None) or templates.get("workerTemplate") or {}

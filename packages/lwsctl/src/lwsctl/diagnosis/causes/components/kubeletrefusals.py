@@ -27,7 +27,7 @@ RECENT: Final = timedelta(minutes=2)
 """The period in which the rejection of an earlier pod is considered."""
 
 REPEATED: Final = 3
-"""The number of rejected pods with the same name after which the rank counts as stuck."""
+"""The number of rejected pods with the same name after which the rank is considered stuck."""
 
 REASONS: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|NodeAffinity|NodeName|NodePorts|AppArmor|"
@@ -121,7 +121,7 @@ def is_refused(observed: Observed) -> Finding | None:
 
 
 def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
-    """Return the rejections of pods with this name. If there is no event, the pod status is used."""
+    """Return the rejections of pods with this name. Without events, use the pod status."""
     events = [
         event
         for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)

@@ -1,4 +1,4 @@
-"""Describes node taints that are set by Kubernetes for a node condition, by autoscalers, or by `lws move`. Pure.
+"""Describes node taints that Kubernetes sets for node conditions, and taints of autoscalers or `lws move`. Pure.
 
 The component removes its own taint. The cause is the reason for the taint, so users should not tolerate or remove it.
 """
@@ -89,7 +89,7 @@ KNOWN: Final = (
 
 
 def known(taint: JSONObject) -> ComponentTaint | None:
-    """Return the entry for a component's taint. Return None if a user set the taint."""
+    """Return the entry for a component's taint, or None if a user set the taint."""
     key = str(taint.get("key") or "")
     return next((entry for entry in KNOWN if key.startswith(entry.key)), None)
 

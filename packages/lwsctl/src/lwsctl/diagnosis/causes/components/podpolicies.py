@@ -1,4 +1,4 @@
-"""Finds a missing or edited policy by which kube-apiserver admits pods. Pure."""
+"""Finds a missing or edited admission policy for pods in kube-apiserver. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ DENIED: Final = re.compile(rf"policy '{podpolicy.NAME}' with binding '[^']*' den
 
 
 def unadmitted(observed: Observed) -> Rank | None:
-    """Return the first rank whose pod was rejected by the policy, or because the manager's webhook was not reached."""
+    """Return the first rank whose pod was rejected by the policy, or because the webhook could not be reached."""
     missing = observed.at(ranks.is_missing)
     return next((rank for rank in missing if any(p.search(rank.why[:READ]) for p in (DENIED, OWN_WEBHOOK))), None)
 
 
 def _is_required(observed: Observed) -> bool:
-    """Return whether a manager is configured to admit pods by the policy, whichever version of Kubernetes runs."""
+    """Return whether a manager is configured to use the policy, regardless of the Kubernetes version."""
     texts = [(obj.get("data") or {}).get(CONFIGURATION_KEY) or "" for obj in observed.get(resources.CONFIG_MAPS)]
     for text in texts:
         try:
@@ -43,7 +43,7 @@ def _is_required(observed: Observed) -> bool:
 
 
 def _differences(observed: Observed) -> Sequence[str]:
-    """Return the differences between the stored and the written objects of the policy."""
+    """Return the differences between the stored policy objects and the objects that the manager writes."""
     stored = {kind: observed.by_name(kind, podpolicy.NAME) for kind in podpolicy.KINDS}
     if not any(stored.values()) and not _is_required(observed):
         return ()
@@ -54,13 +54,14 @@ def _differences(observed: Observed) -> Sequence[str]:
 
 @cause(
     code="LWS-E122",
-    title="the policy that admits pods is missing or was edited",
-    meaning="The manager is configured to admit pods by a MutatingAdmissionPolicy. The policy or its binding is missing or was edited. So the pod needs the webhook, which cannot be reached, or the edited policy rejects the pod.",
+    title="the pod admission policy is missing or was edited",
+    meaning="The manager is configured to use a MutatingAdmissionPolicy for pods, but the policy or its binding is missing or was edited. Therefore, the pod "
+    "requires the webhook, which cannot be reached, or the edited policy rejects the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Start the manager, which restores the policy, and check its permissions: [create pods without webhooks](../how-to/pod-admission.md).",
+    remedy="Start the manager, which restores the policy, and check its permissions. See [create pods without webhooks](../how-to/pod-admission.md).",
 )
 def policy_is_impaired(observed: Observed) -> Finding | None:
-    """Find a rejected pod that an intact policy would admit."""
+    """Find a rejected pod that an unmodified policy would admit."""
     rank = unadmitted(observed)
     if rank is None or not all(map(observed.knows, podpolicy.KINDS)):
         return None
@@ -73,7 +74,7 @@ def policy_is_impaired(observed: Observed) -> Finding | None:
         sentence=f"{differences[0]}, so pod {rank.pod} cannot be created",
         evidence=(*differences, f"{rank.pod}: {ranks.quote(rank.why)}"),
         steps=(
-            "check the manager's logs: it restores the policy if it runs and has the permissions",
+            "check the logs of the manager, which restores the policy if it is running and has the permissions",
             f"{observed.commands.lws} doctor",
             f"{observed.plain_kubectl} get {kinds} {podpolicy.NAME} -o yaml",
         ),

@@ -1,8 +1,8 @@
 """Finds pods that were evicted for their usage, preempted, or terminated together with their node. Pure.
 
 An evicted pod is replaced immediately. Therefore, three sources are read: the current pod, the record of the group's
-recreation, and Warning events about previous pods with the same name. The kubelet's message names the resource and the
-limit.
+recreation, and Warning events about previous pods with the same name. The kubelet's message contains the resource and
+the limit.
 """
 
 import re
@@ -37,13 +37,13 @@ REASONS: Final[Mapping[str, str]] = {
     "OutOfcpu": "its node had insufficient cpu",
     "OutOfmemory": "its node had insufficient memory",
 }
-"""Descriptions for the reasons in pods, in the condition DisruptionTarget and in events."""
+"""Descriptions of the reasons in pods, in the condition DisruptionTarget and in events."""
 
 OF_EVENTS: Final = ("Evicted", "Preempting")
-"""The reasons in Warning events if a kubelet terminates a pod."""
+"""Reasons of the Warning events that the kubelet emits when it evicts a pod."""
 
 RECORDED: Final = re.compile(r"deleted: (?P<reason>\w{1,60})(?:: (?P<message>.*))?")
-"""The description of a pod that other components terminated, in a recreation record (`core.restarts.failure`)."""
+"""The description in a recreation record of a pod that another component terminated (`core.restarts.failure`)."""
 
 REMEDIES: Final = (
     (
@@ -77,7 +77,7 @@ REMEDIES: Final = (
 
 COMPILED: Final = tuple((re.compile(pattern), step) for pattern, step in REMEDIES)
 READ: Final = 1000
-"""The maximum number of characters that are read from a message."""
+"""The maximum number of characters of a message to read."""
 
 
 class Eviction(Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
 
 
 def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
-    """Yield the latest event about a previous pod, unless the new pod has failed by itself."""
+    """Yield the latest event about a previous pod, unless the new pod has failed itself."""
     if any(rank.deaths for rank in group.ranks):
         return
     evictions = [

@@ -1,7 +1,7 @@
-"""Finds kills whose events are missing, because an overloaded kubelet can write events minutes late. Pure.
+"""Finds kills with late events, because an overloaded kubelet can write events after minutes. Pure.
 
-Suppose that a kubelet killed previous pods with the same name because of a probe or hook. If a run of the current pod
-ended after a signal, and there is no later event about the pod, the likely cause is the same kill.
+If a kubelet killed previous pods with the same name because of a probe or hook, a run of the current pod was
+terminated by a signal, and there is no later event about the pod, the likely cause is the same kill.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]
 
 
 def _ended(group: Group, rank: Rank) -> Iterator[tuple[str, str, str, JSONObject]]:
-    """Yield the pod, its UID, the container and the end time of a rank's last runs. A recorded run has no time."""
+    """Yield the pod, its UID, the container and the end time of a rank's last runs. Recorded runs have no time."""
     recreation = group.recreations
     for run in rank.deaths:
         if run.is_recorded and recreation is not None and recreation.failed_uid:

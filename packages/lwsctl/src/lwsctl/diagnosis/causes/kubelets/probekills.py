@@ -1,6 +1,6 @@
 """Finds containers that the kubelet killed because a liveness or startup probe failed. Pure.
 
-A probe can fail while a container loads, and the container can crash later for a different reason. Therefore, the
+A probe can fail while a container starts, and the container can crash later for a different reason. Therefore, the
 finding requires an event that the kubelet killed this run, or that it killed a previous run in the same way and the
 probe fails again.
 """
@@ -130,7 +130,7 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
 
 
 def refused_port(rank: Rank, message: str) -> str:
-    """Compare the port that refused a probe with the ports that containers declare and the pod listens on."""
+    """Compare the probed port with the ports that containers declare and the pod listens on."""
     refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
     if refused is None:
         return ""
