@@ -15,58 +15,13 @@ from lwsctl.model.cluster import Cluster
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import reasons
-
-
-class CellState(StrEnum):
-    """The condition of a rank or group, which determines the color and glyph of its cell."""
-
-    READY = "ready"
-    COMPLETED = "completed"
-    STARTING = "starting"
-    ENDING = "ending"
-    MISSING = "missing"
-    PROBLEM = "problem"
-
-
-def of_rank(rank: Rank) -> CellState:
-    """Return the condition of a rank."""
-    if rank.is_ready:
-        return CellState.READY
-    if rank.state == "Completed":
-        return CellState.COMPLETED
-    if ends_normally(rank):
-        return CellState.ENDING
-    if rank.startup is not None and rank.state == "Running" and not rank.deaths:
-        return CellState.STARTING  # a probe that fails before its first success is not a problem
-    if reasons.is_problem(rank):
-        return CellState.PROBLEM
-    return CellState.MISSING if rank.state == MISSING else CellState.STARTING
-
-
-def ends_normally(rank: Rank) -> bool:
-    """Return whether a pod is being deleted, and its containers are running or were terminated by a signal."""
-    if rank.object is None or not meta.is_deleting(rank.object):
-        return False
-    ends = (
-        status.get("state", {}).get("terminated") for status in meta.status(rank.object).get("containerStatuses") or ()
-    )
-    return all(end.get("exitCode") in podstate.STOPPED for end in ends if end)
-
-
-def of_group(group: Group) -> CellState:
-    """Return the condition of a group: the common condition of its ranks, a problem, or starting."""
-    states = set(map(of_rank, group.ranks))
-    if len(states) == 1:
-        return states.pop()
-    return CellState.PROBLEM if CellState.PROBLEM in states else CellState.STARTING
 
 
 class Picture(Cluster, frozen=True, kw_only=True):
-    """All sets of a namespace at one time. Diagnoses are added when a page requires them.
+    """All sets of a namespace at one time, each with its diagnosis once a page needs it.
 
-    `trouble` is the reason why the picture may be outdated, and `answered` is the time of the last response of the
-    API server. `commands` use the same cluster.
+    `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server. `commands`
+    address the same cluster.
     """
 
     now: datetime
@@ -109,7 +64,7 @@ class Picture(Cluster, frozen=True, kw_only=True):
 
     @cached_property
     def ordered(self) -> list[Shown]:
-        """Return all top-level sets with their diagnoses, the most urgent first."""
+        """Return all sets that belong to no other one, with their diagnoses, the most urgent first."""
         items = [self.judged(item) if isinstance(item, View) else self.judged_whole(item) for item in self.roots]
         return sorted(items, key=lambda item: self.order.key(place_of(item), item.diagnosis))
 

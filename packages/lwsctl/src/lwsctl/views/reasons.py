@@ -9,29 +9,9 @@ from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
 
-PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
-"""States that occur in every normal start and stop. Other states, and Pending with a reason, are problems."""
-
-UNREADY: Final = "containers with "
-"""The prefix of the kubelet's message about unready containers, which is not a reason."""
-
-
-def is_fine(rank: Rank) -> bool:
-    """Return whether a rank is ready, or has completed."""
-    return rank.is_ready or rank.state == "Completed"
-
-
-def is_problem(rank: Rank) -> bool:
-    """Return whether a rank has a reason that does not occur in every normal start."""
-    if rank.is_ready or rank.why in {"", NOT_CREATED, podstate.ENDING}:
-        return False
-    if rank.state == MISSING:
-        return rank.why != AWAITS_LEADER
-    return rank.state not in PASSING or not rank.why.startswith(UNREADY)
-
 
 def telling(ranks: Iterable[Rank]) -> Rank | None:
-    """Return the rank whose problem explains the others, because it is at the earliest stage.
+    """Return the rank whose problem explains the others, which is the rank stuck at the earliest stage.
 
     A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
     a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
@@ -95,7 +75,7 @@ def reasons(view: View) -> str:
 
 
 def brief(view: View) -> str:
-    """Return the part of `reasons` before the semicolon, or an empty string if all ranks are ready."""
+    """Return the text of `reasons` before the semicolon, or an empty string if every rank is ready."""
     first_and_count = first_waiting(view)
     if first_and_count is None:
         return ""
@@ -106,7 +86,7 @@ def brief(view: View) -> str:
 
 
 def behind(view: View) -> str:
-    """Return a note if the status counts differ from the pods, which change first, or an empty string."""
+    """Return a note if status counts differ from the pods, which change first. Otherwise, return an empty string."""
     ready = sum(group.is_ready for group in view.groups)
     revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
     facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
