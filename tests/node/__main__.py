@@ -36,6 +36,8 @@ NOTHING_SELECTED: Final = 5
 
 def main(arguments: list[str]) -> int:
     """Run the cluster with tests on it. Return the exit code."""
+    if paths := [argument for argument in arguments if Path(argument.partition("::")[0]).exists()]:
+        sys.exit(f"{paths[0]}: select tests with -k or -m, because the outages must not run side by side")
     if reason := prerequisites.obstacle():
         return skip(reason)
     began = time.monotonic()

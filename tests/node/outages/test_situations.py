@@ -1,9 +1,11 @@
 """Tests the diagnoses of `lws` while nodes do not accept pods, and while no manager runs."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from tests.node import product
+from tests.node import daemons, images, product, programs
 from tests.node.cluster import NODES, NodeCluster
 from tests.node.objects import leaderworkerset, pod
 from tests.node.place import Place
@@ -43,6 +45,54 @@ def test_explain_names_a_taint(place: Place) -> None:
 def test_causes_of_crashes_are_true_at_every_moment(nodes: NodeCluster) -> None:
     """The crashing containers run alone, because busy kubelets write their events late."""
     sampling.check(nodes, FAILING)
+
+
+PRESSURES = {"memory": "memory.available", "disk": "nodefs.available"}
+
+
+@contextmanager
+def pressed(nodes: NodeCluster, signal: str) -> Iterator[None]:
+    """Let the kubelet of the second node see too little of a resource; it removes pods, and images that no pod uses."""
+    machine = nodes.machines[1]
+    machine.kill("kubelet")
+    evicting = {"evictionHard": {signal: "99%"}, "evictionPressureTransitionPeriod": "5s"}
+    daemons.start_kubelet(machine, nodes.node_assets, nodes.pki, **evicting)
+    try:
+        yield
+    finally:
+        machine.kill("kubelet")
+        daemons.load(machine, nodes.node_assets, images.archives(nodes.node_assets, programs.say))
+        daemons.start_kubelet(machine, nodes.node_assets, nodes.pki)
+        nodes.kubectl("wait", f"node/{machine.name}", "--for=condition=Ready", "--timeout=3m")
+        product.await_managers(nodes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("resource", PRESSURES)
+def test_explain_names_the_pressure_of_a_node(place: Place, resource: str) -> None:
+    pinned = leaderworkerset("web", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
+    place.ready(pinned, 2)
+    with pressed(place.cluster, PRESSURES[resource]):
+        # Evicted, until their successors wait for a node without the taint of this condition.
+        codes = set()
+
+        def closed() -> bool:
+            (item,) = json.loads(place.ended("explain", "web", "--output=json").stdout)["items"]
+            codes.add(item["code"])
+            return bool(item["code"] == "LWS-E118" and f"{resource} pressure" in json.dumps(item))
+
+        place.until(closed, f"explain names the condition, not only {codes}")
+        assert codes <= {None, "LWS-E054", "LWS-E080", "LWS-E081", "LWS-E091", "LWS-E118"}
+        assert "toleration" not in place.ended("explain", "web").stdout
+    place.await_ready("web", 1, 2)
+
+
+def test_explain_names_a_node_that_is_not_ready(place: Place) -> None:
+    pinned = leaderworkerset("web", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
+    place.ready(pinned, 2)
+    place.cluster.machines[1].kill("kubelet")
+    place.cluster.kubectl("wait", "--for=condition=Ready=Unknown", "node/node2", "--timeout=120s")
+    diagnosis(place, "LWS-E051", "node2")
 
 
 @pytest.mark.long
