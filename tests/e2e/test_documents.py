@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 PAGES = {
     "README.md": "8 ranks in 2 groups exited with code 0",
     "docs/how-to/first-steps.md": "web rolled back to revision 1",
-    "docs/how-to/run-your-program.md": "Cluster default is up",
+    "docs/how-to/run-your-program.md": "Cluster default is running",
     "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
     "docs/how-to/rehearse.md": "There are no active faults.",
     "docs/how-to/frameworks.md": "2 ranks in 1 group are ready",
@@ -26,7 +26,7 @@ PAGES = {
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
     "docs/how-to/dashboard.md": "The dashboard is available to one browser at http://127.0.0.1:",
-    "examples/kuberuntime/README.md": "Cluster default is up",
+    "examples/kuberuntime/README.md": "Cluster default is running",
 }
 """The pages, with the output of a successful run."""
 

@@ -133,7 +133,7 @@ async def test_hanging_group_is_recreated_when_enabled(space: LiveScenario) -> N
     [
         ({labels.RUN_TO_COMPLETION: "yes"}, {}, "yes.*: must be true, or absent"),
         (COMPLETES, {"groupIdentity": "Hash"}, "random keys cannot run to completion: use groupIdentity Ordinal"),
-        ({labels.ON_HANG: "recreate"}, {}, "needs the annotation .*progress-timeout"),
+        ({labels.ON_HANG: "recreate"}, {}, "requires the annotation .*progress-timeout"),
     ],
 )
 async def test_invalid_completion_settings_are_rejected(

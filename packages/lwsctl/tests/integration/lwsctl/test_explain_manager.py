@@ -90,10 +90,9 @@ async def test_explain_names_a_missing_revision(space: LiveScenario, code: str) 
         await space.delete(revision, CONTROLLER_REVISIONS)
         await space.delete("web-0", STATEFULSETS)
         await space.until(has_no_workers)
-        await named(space, code)
+        told = await named(space, code)
     finally:
         await space.manager.start()
-    told = await named(space, code)
     assert "of leader web-0 does not exist, so its workers cannot be created" in told.sentence
     assert meta.name(await space.get(STATEFULSETS, "web")) == "web"
     await follow(space, told, "restart web/0")

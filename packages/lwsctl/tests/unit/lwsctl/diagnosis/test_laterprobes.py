@@ -41,7 +41,7 @@ def test_first_probe_of_a_leader_is_reported_with_its_time(
     assert (found.code, found.verdict, found.sentence) == (
         "LWS-E101",
         Verdict.STARTING,
-        f"pod web-0 runs; {sentence}",
+        f"pod web-0 is running; {sentence}",
     )
 
 
