@@ -1,4 +1,4 @@
-"""Frames that were recorded from the client library of kubectl (moby/spdystream 0.5.1)."""
+"""Tests the messages of an editor for manifests, with the schema that `lws schema` prints."""
 
 from collections.abc import Iterator
 from typing import Any
