@@ -1,4 +1,4 @@
-"""Measures the speed of an API server: creates per second, and the delay of watch events.
+"""Measures the speed of an API server by creations per second and the delay of watch events.
 
     python -m bench.apiserver [--runs 5] [--seconds 3] [--plain] [--memory]
     python -m bench.apiserver --side-by-side
@@ -44,7 +44,7 @@ WITHOUT_CONTROLLERS = ("--disable-admission-plugins=ServiceAccount",)
 
 
 def server_process(pipe: Connection, path: str, *, tls: bool) -> None:
-    """Send the address, and serve until a stop signal."""
+    """Send the address, and serve requests until a stop signal is received."""
 
     async def serve() -> None:
         api = ApiServer(Store(path), kinds(), SystemClock())

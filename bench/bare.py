@@ -1,4 +1,4 @@
-"""A minimal manager of groups with the same libraries as `lws manager`, as a lower bound for `bench.scale`.
+"""Implements a minimal group manager with the libraries of `lws manager`, as a limit for `bench.scale`.
 
     python -m bench.bare KUBECONFIG CERTIFICATES PORT
 
@@ -79,7 +79,7 @@ class Object(Struct):
 
 
 class Event(Struct):
-    """A line of a watch."""
+    """One line of a watch response."""
 
     type: str
     object: Object
@@ -111,7 +111,7 @@ class Groups(Struct):
     workers: set[str] = set()
     """The leaders whose worker StatefulSet exists."""
     ready: set[str] = set()
-    """The StatefulSets of this revision whose pods are all ready."""
+    """The StatefulSets with this revision whose pods are all ready."""
     old: list[str] = []
     """The leaders that must still be replaced."""
     is_reported: bool = False
@@ -127,7 +127,7 @@ class Bare:
         self._sets: dict[str, Groups] = {}
 
     async def follow(self, path: str) -> None:
-        """Follow a watch across reconnections, because API servers close the watches of slow readers."""
+        """Follow a watch across reconnections, because API servers close watches of slow readers."""
         handle = {LEADERWORKERSETS: self._lws, STATEFULSETS: self._statefulset, PODS: self._pod}[path]
         selector = "" if path == LEADERWORKERSETS else f"&labelSelector={NAME}"
         version = ""
@@ -239,7 +239,7 @@ def _is_ready(statefulset: Object, replicas: int) -> bool:
 
 
 def _path(lws: Object, everywhere: str) -> str:
-    """Return the path of a kind in the namespace of the set, based on its path in all namespaces."""
+    """Return the path of a kind in the namespace of the set, derived from its path for all namespaces."""
     version, _, plural = everywhere.rpartition("/")
     return f"{version}/namespaces/{lws.metadata.namespace}/{plural}"
 
@@ -277,14 +277,14 @@ def _statefulset(
 
 
 async def allow(request: web.Request) -> web.Response:
-    """Admit every request."""
+    """Admit all requests."""
     uid = REVIEWS.decode(await request.read()).request.uid
     answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": uid, "allowed": True}}
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
 def session(kubeconfig: Path) -> aiohttp.ClientSession:
-    """Return the session for a kubeconfig in JSON. Its token is not reread."""
+    """Return the session for a JSON kubeconfig. Its token is not reread."""
     config = msgspec.json.decode(kubeconfig.read_bytes())
     cluster = config["clusters"][0]["cluster"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
@@ -298,7 +298,7 @@ def session(kubeconfig: Path) -> aiohttp.ClientSession:
 
 
 async def run(kubeconfig: Path, certificates: Path, port: int) -> None:
-    """Run until the process exits. Any error stops it."""
+    """Run until the process exits. Any error stops the manager."""
     tlsbuffers.shrink()
     app = web.Application(client_max_size=LINE_BYTES)
     app.router.add_post("/{path:.*}", allow)

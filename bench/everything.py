@@ -1,4 +1,4 @@
-"""Run all benchmarks, print and store their raw data and medians, and draw the page of all runs.
+"""Runs all benchmarks, prints and stores raw data and medians, and generates the page of all runs.
 
     python -m bench.everything [--record FILE] [--patience SECONDS]
     python -m bench.everything --draw [FILE.jsonl ...] [--write build/benchmarks.html]
@@ -36,7 +36,7 @@ ONCE: tuple[tuple[str, ...], ...] = (
 )
 SIDE_BY_SIDE: tuple[tuple[str, ...], ...] = (("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3"),)
 QUIET = 10.0
-"""The maximum percentage of ten seconds in which processes can wait for a CPU."""
+"""The maximum percentage of ten seconds in which processes may wait for a CPU."""
 
 
 def pressure() -> float:
@@ -46,7 +46,7 @@ def pressure() -> float:
 
 
 def wait_until_quiet(patience: float) -> None:
-    """Wait until the CPU pressure is low, for at most the given number of seconds."""
+    """Wait until the CPU pressure is low, for at most this number of seconds."""
     deadline = time.monotonic() + patience
     while pressure() > QUIET and time.monotonic() < deadline:
         time.sleep(1)

@@ -1,4 +1,7 @@
-"""The work for managers in `bench.scale`, in phases. Each form receives the bench and the command-line options."""
+"""Defines the work for managers in `bench.scale`, in phases.
+
+Each form receives the bench and the command-line options.
+"""
 
 import argparse
 import asyncio
@@ -62,7 +65,7 @@ async def roll(bench: Bench, groups: int) -> None:
 
 
 async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> None:
-    """Delete one worker of each of `groups` groups, and wait until all pods are replaced and all groups are ready."""
+    """Delete one worker in each of `groups` groups. Wait until all pods are replaced and all groups are ready."""
     client, namespace = bench.space.client, bench.space.namespace
     old = {f"web-{group}-1" for group in range(groups)}
     uids = {meta.uid(pod) for pod in (await client.list(PODS, namespace=namespace)).items if meta.name(pod) in old}
@@ -205,7 +208,7 @@ async def reviews(bench: Bench, _: argparse.Namespace) -> None:
 
 
 async def start(bench: Bench, _: argparse.Namespace) -> None:
-    """Start a second manager with 100 sets. It takes over from the first one, which is stopped."""
+    """Start a second manager with 100 sets. It takes over from the first manager, which is stopped."""
     if bench.manager == "go":
         return  # one process without a lease
     names = [f"web-{index}" for index in range(100)]

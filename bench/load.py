@@ -1,4 +1,4 @@
-"""The load on an API server: clients that create pods, watchers of these pods, and measurements of both.
+"""Generates load on an API server with clients that create pods and watch them, and measures both.
 
 The clients are 32 connections of one process that create pod-sized objects (2 KiB), either each as soon as the last one
 is answered, or at a given pace. The watchers are 100 connections of another process that watch all pods of the
@@ -159,7 +159,7 @@ def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
 
 
 def watcher_process(pipe: Connection, target: Target) -> None:
-    """Watch over many connections until stopped. Send the number of events of each, and the sampled delays."""
+    """Watch over many connections until stopped. Send the event count of each connection, and sampled delays."""
     delays: list[float] = []
     counts = [0] * WATCHERS
 

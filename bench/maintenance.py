@@ -1,4 +1,4 @@
-"""A month of maintenance for managers in `bench.scale`. Nodes with groups of four are emptied one after another.
+"""Simulates a month of maintenance for managers in `bench.scale`. Nodes are emptied one after the other.
 
 Pods need a second to end. A group is whole while its leader and the workers that were first created for it live. The numbers are the seconds in which
 not all groups are whole, the sum of these over groups, and how many groups were recreated.
@@ -37,11 +37,11 @@ DISTURBED: Final = 2
 """The number of groups with pods on an emptied node, so that all managers have the same work."""
 POLL: Final = 0.05
 RECOVERY: Final = 30.0
-"""The number of seconds after which an incomplete group counts as stuck."""
+"""The time in seconds after which an incomplete group is considered stuck."""
 NODE_LOST: Final = 1.0
-"""The number of seconds from the deletion of the pods of a lost node until they are force-deleted."""
+"""The time in seconds from the deletion of the pods on a lost node until they are force-deleted."""
 ABSENCE: Final = 2.0
-"""The number of seconds between the kill of a manager and the start of the next one."""
+"""The time in seconds between the kill of a manager and the start of the next manager."""
 TEMPLATES: Final = {"leaderTemplate": _template(), "workerTemplate": _template()}
 TAINTS: Final = [{"key": "maintenance", "effect": "NoExecute"}]
 Way: TypeAlias = Callable[[Bench, str, Sequence[JSONObject]], Awaitable[None]]
@@ -54,7 +54,7 @@ class Wholeness:
     """Counts the complete groups at each poll."""
 
     first: dict[tuple[str, str], str] = field(default_factory=dict)
-    """The UIDs of the first workers, by the UID of their StatefulSet and their name."""
+    """The UIDs of the first workers, by StatefulSet UID and pod name."""
     leaders: set[str] = field(default_factory=set)
     seconds: float = 0.0
     group_seconds: float = 0.0
@@ -78,7 +78,7 @@ class Wholeness:
         return broken
 
     def accept(self, pods: Sequence[JSONObject]) -> None:
-        """Use the current workers as the first ones, because a stuck group never becomes complete."""
+        """Use the current workers as the first workers, because a stuck group never becomes complete."""
         self.first.clear()
         self.observe(pods)
 
@@ -92,14 +92,14 @@ class Wholeness:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A way to empty nodes, and concurrent events: a rollout, an autoscaler, kills of the manager."""
+    """A method of emptying nodes, and concurrent events: a rollout, an autoscaler, and manager kills."""
 
     way: Way
     rolls: bool = False
     scales: bool = False
     steps: int = STEPS
     kills: frozenset[int] = frozenset()
-    """The steps in which the manager is killed. Another one starts after `ABSENCE`."""
+    """The steps in which the manager is killed. Another manager starts after `ABSENCE`."""
 
 
 async def month(bench: Bench, options: argparse.Namespace) -> None:

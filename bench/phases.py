@@ -1,4 +1,4 @@
-"""A measured manager, with the phases of its work, and its usage in each phase."""
+"""Represents a measured manager, the phases of its work, and its usage in each phase."""
 
 import asyncio
 import time
@@ -95,7 +95,7 @@ class Bench:
         await until(holds, *self.world.replicas, seconds=LIMIT, poll=POLL)
 
     async def pods(self, count: int) -> None:
-        """Wait until there is this number of pods."""
+        """Wait until this number of pods exists."""
 
         async def holds() -> bool:
             return await self.count() == count
@@ -103,14 +103,14 @@ class Bench:
         await until(holds, *self.world.replicas, seconds=LIMIT, poll=POLL)
 
     async def count(self) -> int:
-        """Return the number of pods, without reading them."""
+        """Return the number of pods without reading the pods."""
         request = Request("GET", PODS.path(self.space.namespace), (("limit", "1"),), {}, b"")
         page = msgspec.json.decode((await self.space.client.send(request)).body)
         return len(page["items"]) + int(page["metadata"].get("remainingItemCount") or 0)
 
 
 async def in_turn(names: Iterable[str], create: Callable[[str], Coroutine[Any, Any, None]]) -> None:
-    """Create objects, some concurrently."""
+    """Create objects, some of them concurrently."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def create_named(name: str) -> None:

@@ -79,7 +79,7 @@ def stored(shape: str) -> LargeSet:
 
 
 def alone_stored(shape: str) -> LargeSet:
-    """Return the world whose LeaderWorkerSet has the maximum size of an API server; others may exceed it."""
+    """Return the world whose LeaderWorkerSet has the maximum size of an API server. Others may exceed it."""
     return _largest(shape, lambda world: _bytes(world.posted))
 
 
@@ -119,7 +119,7 @@ def at_rest(world: LargeSet) -> ObservedLeaderWorkerSet:
 
 
 def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
-    """Return the observation with other instances of its objects."""
+    """Return the observation with different instances of its objects."""
     return replace(
         observed,
         leaderworkerset=_copy(observed.leaderworkerset),

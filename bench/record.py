@@ -1,4 +1,4 @@
-"""The output of benchmarks: one JSON line per run, medians, and the properties of the machine."""
+"""Prints the output of benchmarks: one JSON line per run, medians, and properties of the machine."""
 
 import json
 import os

@@ -161,7 +161,7 @@ async def prepare(world: InstalledCluster, name: str) -> tuple[Path, int]:
 
 
 async def call_all_webhooks(client: Client) -> None:
-    """Enable the webhook that this project only declares, as in the upstream configuration."""
+    """Enable the webhook that this project declares but does not use, as in the upstream configuration."""
     for resource in CONFIGURATIONS:
         for configuration in (await client.list(resource)).items:
             for webhook in configuration["webhooks"]:

@@ -1,4 +1,4 @@
-"""Counts the writes of the manager by kind in a simulated cluster, which are the same on every machine.
+"""Counts manager writes by kind in a simulated cluster. The counts do not depend on the machine.
 
     python -m bench.writes [--renew]
 
@@ -120,7 +120,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gate() -> Mapping[str, Mapping[str, int]]:
-    """Return the gate counts from a new process, because text hashes affect the order, and warm caches the calls."""
+    """Return the gate counts from a new process, because hashes affect the order and caches affect the calls."""
     command = [sys.executable, "-m", "bench.writes", "--gate"]
     environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)

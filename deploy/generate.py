@@ -1,4 +1,4 @@
-"""Write the generated manifests to `deploy/`.
+"""Writes the generated manifests to `deploy/`.
 
 With `--check` only report whether they are up to date (exit 1 if not).
 
@@ -90,7 +90,7 @@ OVERLAYS = {
         certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
     ),
 }
-"""The variants in addition to the base: with cert-manager certificates, and also with monitoring."""
+"""The variants in addition to the base: with cert-manager certificates, and with monitoring as well."""
 
 OPERATED = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image="", version=""), Verbosity())
 
@@ -202,7 +202,7 @@ def monitored() -> dict[str, str]:
 
 
 def gang() -> dict[str, str]:
-    """Return the component that permits the manager to write the objects of gang schedulers."""
+    """Return the component that allows the manager to write gang scheduler objects."""
     plain, own = (
         next(obj["rules"] for _, obj in build_all(declared, InstallSettings()) if meta.name(obj) == MANAGER_ROLE)
         for declared in (MANAGED, managed("auto"))
@@ -211,7 +211,7 @@ def gang() -> dict[str, str]:
 
 
 def opted_in(name: str, rules: Sequence[JSONObject], role: str) -> dict[str, str]:
-    """Return the component with additional permissions of the manager, and the role for a manager of the operator.
+    """Return the component with additional manager permissions, and the role for a manager of the operator.
 
     The operator does not have these permissions, so it cannot grant them.
     """
@@ -219,7 +219,7 @@ def opted_in(name: str, rules: Sequence[JSONObject], role: str) -> dict[str, str
 
 
 def in_place() -> dict[str, str]:
-    """Return the role that permits the manager to resize pods, and the role for a manager of the operator."""
+    """Return the role that allows the manager to resize pods, and the role for a manager of the operator."""
     namespaces = {"manager": NAMESPACE, "operator": OPERATOR}
     rules = policy_rules(RESIZE)
     return {f"in-place/{whose}.yaml": _role("resize", rules, namespace) for whose, namespace in namespaces.items()}

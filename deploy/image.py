@@ -1,4 +1,4 @@
-"""Build an image with deploy/Containerfile and podman or buildah, whichever is installed.
+"""Builds an image with deploy/Containerfile and the installed tool, which is podman or buildah.
 
 python deploy/image.py --base REGISTRY/NAME:TAG@sha256:DIGEST [--target local] [--tag NAME:TAG]
 """

@@ -1,4 +1,4 @@
-"""Record the part of an API server's OpenAPI document that the full CRD needs.
+"""Records the part of an API server's OpenAPI document that the full CRD requires.
 
 kubectl get --raw /openapi/v3/api/v1 | python deploy/record_openapi.py
 

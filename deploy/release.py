@@ -1,4 +1,4 @@
-"""Build a release into an empty directory (`make release` or `python -m deploy.release DIRECTORY`).
+"""Builds a release in an empty directory (`make release` or `python -m deploy.release DIRECTORY`).
 
 A release has four wheels and their sources, the context of the image's build, the chart, manifests, the operator's
 manifests, bundles and catalog, the bill of materials, notes, and the checksums of all files. The same tree gives the

@@ -1,4 +1,4 @@
-"""Builds the pages about the public Python interfaces of the packages from their docstrings.
+"""Builds pages about the public Python interfaces of the packages from their docstrings.
 
 The sources are read, not imported. The pages are generated with the site, and are not stored.
 """
@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
 
 
 def page(api: Api) -> str:
-    """Return a page with the modules, each with its public classes and functions in order."""
+    """Return a page about modules, with the public classes and functions of each module in order."""
     lines = [f"# {api.title}", "", api.introduction, ""]
     for module in api.modules:
         tree = parsed(module)
@@ -75,7 +75,7 @@ def page(api: Api) -> str:
 
 
 def parsed(module: str) -> ast.Module:
-    """Return the source of a module, or of a package's `__init__`."""
+    """Return the source of a module or of a package's `__init__`."""
     package, *_ = parts = module.split(".")
     path = PACKAGES.joinpath(package, "src", *parts)
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
@@ -83,7 +83,7 @@ def parsed(module: str) -> ast.Module:
 
 
 def public(module: str, tree: ast.Module) -> Iterator[Definition]:
-    """Yield the public definitions of a module, or of the names in its `__all__`, from the defining modules."""
+    """Yield the public classes and functions of a module. For names in its `__all__`, use the defining modules."""
     own = {node.name: node for node in tree.body if isinstance(node, Definition)}
     exports = [
         node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
@@ -105,7 +105,7 @@ def public(module: str, tree: ast.Module) -> Iterator[Definition]:
 
 
 def described(definition: Definition) -> list[str]:
-    """Return the section of a class with its fields and methods, or of a function."""
+    """Return the section about a class with its fields and methods, or about a function."""
     lines = [f"### {definition.name}", "", *code(signature(definition)), *text(definition)]
     if not isinstance(definition, ast.ClassDef):
         return lines
@@ -119,12 +119,12 @@ def described(definition: Definition) -> list[str]:
 
 
 def decorators(definition: Definition) -> set[str]:
-    """Return the decorator names of a definition."""
+    """Return the decorator names of a class or function."""
     return {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in definition.decorator_list}
 
 
 def signature(definition: Definition) -> str:
-    """Return the signature of a definition in its original form, without the receiver of methods."""
+    """Return the original signature of a class or function. Omit the receiver of methods."""
     if isinstance(definition, ast.ClassDef):
         start = next(
             (member for member in definition.body if isinstance(member, ast.FunctionDef) and member.name == "__init__"),
@@ -152,7 +152,7 @@ def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def fields(definition: ast.ClassDef) -> list[str]:
-    """Return the fields of a class, or the values of an enum, each with its description."""
+    """Return the fields of a class or the values of an enum, with their descriptions."""
     lines = []
     for statement, after in zip(definition.body, [*definition.body[1:], None], strict=True):
         if isinstance(statement, ast.AnnAssign | ast.Assign) and not ast.unparse(statement).startswith("_"):
@@ -166,7 +166,7 @@ def fields(definition: ast.ClassDef) -> list[str]:
 
 
 def text(node: Definition | ast.Module) -> list[str]:
-    """Return a docstring, with its examples as code blocks."""
+    """Return a docstring in which examples are code blocks."""
     lines, in_example = [], False
     for line in (ast.get_docstring(node) or "").splitlines():
         begins = line.startswith(">>>") and not in_example

@@ -38,7 +38,7 @@ BUILDERS: Final = {
     "mkdocs": ("-m", "mkdocs", "build", "--clean", "--quiet"),  # with mkdocs-material, the alternative to Zensical
 }
 VERSIONS: Final = "versions.json"
-"""The file for the version selector at the top of a page, which the theme reads in the parent directory."""
+"""The file for the version selector at the top of a page. The theme reads it from the parent directory."""
 
 FIRST: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Documentation</title>
@@ -61,7 +61,7 @@ def configuration(root: Path = ROOT) -> dict[str, Any]:
 
 
 def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the pages of the navigation in order, each with its top-level section."""
+    """Yield the pages of the navigation in order, with their top-level section."""
     for entry in entries:
         for name, below in {"": entry}.items() if isinstance(entry, str) else entry.items():
             if isinstance(below, str):
@@ -71,7 +71,7 @@ def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str
 
 
 def gather(root: Path, into: Path) -> None:
-    """Copy the pages, the files of the repository that they link to, and the style sheet of the project."""
+    """Copy the pages, the repository files to which they link, and the style sheet of this project."""
     shutil.rmtree(into, ignore_errors=True)
     api_pages, config = apipages.pages(), configuration(root)
     pages = [root / page for _, page in navigation(config["nav"]) if page not in api_pages]
@@ -87,7 +87,7 @@ def gather(root: Path, into: Path) -> None:
 
 
 def contents(pages: Path, config: dict[str, Any]) -> str:
-    """Return the list of collected pages by section, each with its title and first sentence (https://llmstxt.org)."""
+    """Return the list of collected pages by section, with titles and first sentences (https://llmstxt.org)."""
     lines, before = [f"# {config['site_name']}", "", f"> {config['site_description']}"], ""
     for section, page in navigation(config["nav"]):
         lines += ["", f"## {section}", ""] if section != before else []
@@ -98,7 +98,7 @@ def contents(pages: Path, config: dict[str, Any]) -> str:
 
 
 def introduction(page: str) -> tuple[str, str]:
-    r"""Return the title of a page, and the first sentence below it outside of lists, tables and comments.
+    r"""Return the title of a page, and the first sentence after it outside lists, tables and comments.
 
     >>> introduction("# See what runs\n\n<!-- made -->\nAll [groups](a.md)\nin one. More.")
     ('See what runs', 'All groups in one.')
@@ -111,7 +111,7 @@ def introduction(page: str) -> tuple[str, str]:
 
 
 class Page(HTMLParser):
-    """The anchors and links of a page of the site, and the files that it loads."""
+    """The anchors and links on a page of the site, and the files that the page loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Parse one element."""
+        """Process the start of an element."""
         attributes = dict(attrs)
         self.places |= {name for name in (attributes.get("id"), attributes.get("name")) if name}
         if tag == "a" and (link := attributes.get("href")):
@@ -132,7 +132,7 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """Return the errors of a site: broken links, and resources from other hosts."""
+    """Return the errors in a site, which are broken links and resources from other hosts."""
     pages = {path.relative_to(site): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     errors = []
     for at, page in pages.items():
@@ -173,7 +173,7 @@ def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.execut
 
 
 def publish(site: Path, into: Path, version: str) -> None:
-    """Copy a site into a directory for its version, and list all versions, latest first, on all pages."""
+    """Copy a site to the directory of its version. List all versions, latest first, on all pages."""
     shutil.rmtree(into / version, ignore_errors=True)
     shutil.copytree(site, into / version)
     versions = sorted((path.parent.name for path in into.glob("*/index.html")), key=_numbers, reverse=True)

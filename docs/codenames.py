@@ -1,4 +1,4 @@
-"""Reads the names in the code (labels, variables, events and metrics) from its constants and calls.
+"""Reads the names of labels, variables, events and metrics from constants and calls in the code.
 
 In: the sources of the packages. Out: names, for the generated reference (`generate_reference.py`), whose test fails if
 one has no description.
@@ -23,7 +23,7 @@ KEY: Final = re.compile(r"(?:[a-z0-9-]+\.)+(?:io|sh)/[A-Za-z][\w-]*")
 
 VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 PREDEFINED: Final = {"HOME", "PATH", "COMP_WORDS"}
-"""Shell variables, which are not settings."""
+"""Shell variables that are not settings."""
 
 EVENT_CALLS: Final = {
     "EventKind": 1,
@@ -34,7 +34,7 @@ EVENT_CALLS: Final = {
     "_FailedError": 0,
     "_reported": 2,
 }
-"""The functions that build events, each with the position of the reason."""
+"""The functions that build events, and the position of their `reason` argument."""
 
 METRIC_CALLS: Final = {
     "Counter": "counter",
@@ -71,7 +71,7 @@ def constants(path: Path) -> Mapping[str, str]:
 
 @cache
 def all_constants() -> Mapping[str, str]:
-    """Return the string constants of the product. If several have one name, return the last."""
+    """Return the string constants of the product. If several constants share a name, return the last one."""
     trees = (tree for folder in (PRODUCT, COMMAND) for tree in modules(folder).values())
     return {name: value for tree in trees for name, value in _constants(tree).items()}
 
@@ -91,7 +91,7 @@ def _constants(tree: ast.Module) -> dict[str, str]:
 
 
 def keys() -> set[str]:
-    """Return every label, annotation, gate, finalizer and taint in the API modules of the product."""
+    """Return all labels, annotations, gates, finalizers and taints in the API modules of the product."""
     files = ("api/labels.py", "api/disaggregatedset.py", "install/operatornames.py")
     values = {value for file in files for value in constants(PRODUCT / file).values()}
     versions = {value for value in values if re.search(r"/v\d\w*$", value)}
@@ -99,7 +99,7 @@ def keys() -> set[str]:
 
 
 def variables() -> set[str]:
-    """Return every environment variable that the code injects into containers or reads."""
+    """Return all environment variables that the code injects into containers or reads."""
     files = ("api/labels.py", "core/policies/accelerators.py")
     injected = {value for file in files for value in constants(PRODUCT / file).values()}
     names = {value for value in injected if VARIABLE.fullmatch(value) and "_" in value}
@@ -184,7 +184,7 @@ def _labels(node: ast.expr | None, local: Mapping[str, ast.expr]) -> tuple[str, 
 
 
 def _text(node: ast.expr | None, known: Mapping[str, str]) -> str | None:
-    """Return the string value of an expression: a literal, a constant, or their concatenation."""
+    """Return the string value of an expression, which is a literal, a constant, or their concatenation."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -197,7 +197,7 @@ def _text(node: ast.expr | None, known: Mapping[str, str]) -> str | None:
 
 
 def _read_variables(tree: ast.Module, known: Mapping[str, str]) -> Iterator[str]:
-    """Yield the variables that a module reads from `environ` or from a parameter called `environment`."""
+    """Yield the variables that a module reads from `environ` or from an `environment` parameter."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr="get" | "pop"), args=[first, *_]):

@@ -1,4 +1,4 @@
-"""Write docs/reference/causes.md from the catalog of `lws explain`, and broken-programs.md from its test table.
+"""Writes docs/reference/causes.md from the causes of `lws explain`, and broken-programs.md from its tests.
 
 With `--check` only report whether they are up to date.
 
@@ -105,7 +105,7 @@ def page() -> str:
 
 
 def ways() -> str:
-    """Return the page about typical errors of containers."""
+    """Return the page about typical container errors."""
     rows = (
         f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {way.step} |\n" for way in WAYS
     )
@@ -118,7 +118,7 @@ def anchor(cause: Cause) -> str:
 
 
 def section(cause: Cause) -> str:
-    """Describe one cause."""
+    """Return the description of one cause."""
     early = "starting" if cause.code in WARMING else "progressing"
     verdict = f"{early}, then stuck" if cause.code in IN_TIME else cause.verdict
     person = PERSONS[cause.person] if cause.person else ""

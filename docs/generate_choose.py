@@ -1,4 +1,4 @@
-"""Write the feature table in docs/explanation/choose.md. With `--check`, only report whether it is outdated.
+"""Writes the feature table in docs/explanation/choose.md. With `--check`, only reports if it is out of date.
 
 python -m docs.generate_choose [--check]
 
@@ -30,7 +30,7 @@ NUMBERS: Final = {4: "four", 5: "five", 6: "six", 7: "seven"}
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A row, with the cells of all projects, and the settings, fields or command of the feature."""
+    """A table row, with the cells of all projects, and the settings, fields or command of the feature."""
 
     name: str
     ours: str
@@ -138,11 +138,11 @@ NOT_COMPARED: Final = frozenset(
         "LeaderWorkerSetSpec.podTerminationPolicy",
     }
 )
-"""The settings and fields that were not compared with the other projects."""
+"""The settings and fields that were not compared with other projects."""
 
 
 def compared() -> list[str]:
-    """Return the settings and fields of all rows, and the settings and fields without a row."""
+    """Return the settings and fields in all rows, and the settings and fields without a row."""
     return [*NOT_COMPARED, *(name for row in FEATURES for name in (*row.settings, *row.fields))]
 
 

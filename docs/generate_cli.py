@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md and the manual pages from the commands. With `--check`, only report outdated files.
+"""Writes docs/reference/cli.md and the manual pages. With `--check`, only reports files that are out of date.
 
 python -m docs.generate_cli [--check]
 """
@@ -83,12 +83,12 @@ def page() -> str:
 
 
 def exit_codes() -> str:
-    """Return the rows of the exit codes."""
+    """Return the table rows of the exit codes."""
     return "\n".join(f"| {code} | {escape(text)} |" for code, text in manpages.EXIT_CODES.items())
 
 
 def sections(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
-    """Describe a command, followed by its subcommands."""
+    """Return the description of a command, followed by its subcommands."""
     yield section(command, context, name)
     if isinstance(command, click.Group):
         for verb in command.list_commands(context):
@@ -100,7 +100,7 @@ def sections(command: click.Command, context: click.Context, name: str) -> Itera
 
 
 def section(command: click.Command, context: click.Context, name: str) -> str:
-    """Describe one command."""
+    """Return the description of one command."""
     words = " ".join(command.collect_usage_pieces(context))
     description = paragraphs(command.help or "")
     return f"## lws {name}\n\n`lws {name} {words}`\n\n{description}\n\n{table(context)}\n{examples(name)}"
@@ -115,7 +115,7 @@ def examples(name: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Return the help of a command, with each paragraph on one line and examples as code."""
+    """Return the help of a command, with each paragraph on one line and with examples as code."""
     parts = [part for part in cleandoc(text).split("\n\n") if part.strip()]
     return "\n\n".join(
         f"```bash\n{part.removeprefix(manpages.EXAMPLES)}\n```"
@@ -132,7 +132,7 @@ def table(context: click.Context) -> str:
 
 
 def records(context: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield the options of a command as in its help."""
+    """Yield the options of a command in the same form as in its help."""
     for parameter in context.command.params:
         record = parameter.get_help_record(context)
         if record is not None and isinstance(parameter, click.Option):

@@ -1,4 +1,4 @@
-"""Write docs/reference/compatibility.md and differences.md from code and tests.
+"""Writes docs/reference/compatibility.md and differences.md from code and tests.
 
 With `--check` only report outdated files.
 
@@ -212,7 +212,7 @@ def differences(root: Path = ROOT) -> Iterator[Difference]:
 
 
 def compatibility() -> str:
-    """Return the page about versions, promises and feature gates."""
+    """Return the page about versions, guarantees and feature gates."""
     project = tomllib.loads((ROOT / "packages/leaderworkerset/pyproject.toml").read_text(encoding="utf-8"))["project"]
     pythons = [match[1] for classifier in project["classifiers"] if (match := re.search(r":: (3\.\d+)$", classifier))]
     return PAGE.format(
@@ -246,7 +246,7 @@ def compatibility() -> str:
 
 
 def ran(runs: Iterable[results.Result]) -> Iterator[str]:
-    """Yield the rows of recorded runs."""
+    """Yield the table rows of recorded runs."""
     for run in runs:
         cells = (
             run.part,
@@ -262,7 +262,7 @@ def ran(runs: Iterable[results.Result]) -> Iterator[str]:
 
 
 def differing() -> Iterator[str]:
-    """Yield the rows of features that some Kubernetes versions do not have."""
+    """Yield the table rows of features that some Kubernetes versions do not support."""
     versions = [version for text in build.VERSIONS.values() if (version := kubernetesfeatures.parse(text))]
     for feature in kubernetesfeatures.FEATURES:
         since = f"1.{feature.since.minor}"
@@ -275,21 +275,21 @@ def differing() -> Iterator[str]:
 
 
 def of_fields() -> Iterator[str]:
-    """Yield the rows of fields that are not stable."""
+    """Yield the table rows of fields that are not stable."""
     for name, level in stability.FIELDS.items():
         struct, _, field = name.partition(".")
         yield f"| `{stability.PLACES[struct]}.{field}` of LeaderWorkerSets | {level.value} |"
 
 
 def gates() -> Iterator[str]:
-    """Yield the rows of the feature gates."""
+    """Yield the table rows of feature gates."""
     for field in msgspec.structs.fields(FeatureGates):
         level, purpose = stability.GATES[field.encode_name]
         yield f"| `{field.encode_name}` | {'on' if field.default else 'off'} | {level.value} | {purpose} |"
 
 
 def codes(names: Iterable[str]) -> str:
-    """Return names as code, separated by commas, without the prefix of this project."""
+    """Return names as code, separated by commas and without the prefix of this project."""
     return ", ".join(f"`{name.removeprefix(labels.PREFIX)}`" for name in names)
 
 

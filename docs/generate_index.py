@@ -1,4 +1,4 @@
-"""Write the list of pages, docs/README.md, from the site navigation. With `--check`, only compare it.
+"""Writes the list of pages, docs/README.md, from the site navigation. With `--check`, only compares it.
 
 python -m docs.generate_index [--check]
 """
@@ -16,7 +16,7 @@ from docs import apipages, buildsite, generatedpage
 PAGE: Final = Path(__file__).parent / "README.md"
 OWN: Final = "docs/README.md"
 DECISIONS: Final = "docs/adr/0"
-"""The pages that another list contains."""
+"""The pages that are listed elsewhere."""
 
 HEAD: Final = """\
 # All pages

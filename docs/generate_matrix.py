@@ -1,4 +1,4 @@
-"""Write docs/reference/matrix.md from the test tables. With `--check`, only report whether it is up to date.
+"""Writes docs/reference/matrix.md from the test tables. With `--check`, only reports if it is out of date.
 
 python -m docs.generate_matrix [--check]
 """
@@ -16,7 +16,7 @@ from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS,
 
 PAGE = Path(__file__).parent / "reference" / "matrix.md"
 LONGEST = 40
-"""The maximum number of characters of a displayed value."""
+"""The maximum number of characters in a displayed value."""
 
 INTRODUCTION = """\
 # Tested combinations of settings
@@ -108,18 +108,18 @@ def count_names(factors: tuple[Factor, ...]) -> int:
 
 
 def count_values(factors: tuple[Factor, ...]) -> int:
-    """Return the number of tested values. Settings that are set together count as one."""
+    """Return the number of tested values. Settings that are set together count as one value."""
     return sum(len(factor.values) for factor in factors)
 
 
 def settings(factor: Factor) -> Iterator[str]:
-    """Yield the row of a factor."""
+    """Yield the table row of a factor."""
     values = [" + ".join(text(value) for value in choice) for choice in dict.fromkeys(factor.values)]
     yield f"| {', '.join(map(code, factor.names))} | {'; '.join(values)} |"
 
 
 def text(value: Value) -> str:
-    """Return a value in readable form."""
+    """Return a value as a readable string."""
     if value is None:
         return "not set"
     if isinstance(value, tuple):

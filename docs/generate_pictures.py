@@ -1,4 +1,4 @@
-"""Write the pictures of the concept pages, for light and dark themes. With `--check`, only compare them.
+"""Writes the pictures of the concept pages for light and dark themes. With `--check`, only compares them.
 
 The rollout picture is drawn from the forecast of `lws plan`, so it cannot differ from the controller.
 
@@ -39,7 +39,7 @@ STYLE: Final = """\
 
 
 def picture(height: int, description: str, *parts: str) -> str:
-    """Return a complete picture. The description is for screen readers."""
+    """Return a complete picture. Screen readers use the description."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">\n'
     return (
         head
@@ -200,7 +200,7 @@ PICTURES: Final = {"anatomy": anatomy, "rollout": rollout, "topology": topology,
 
 
 def pages() -> dict[Path, str]:
-    """Return all pictures."""
+    """Return all pictures by file name."""
     return {FOLDER / f"{name}.svg": draw() for name, draw in PICTURES.items()}
 
 

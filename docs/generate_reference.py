@@ -1,4 +1,4 @@
-"""Write the API reference from the code. With `--check`, only report whether it is up to date.
+"""Writes the API reference from the code. With `--check`, only reports if it is out of date.
 
 In: the CRDs, the configuration, the names in the code (`codenames.py`), and their descriptions (`names.toml`). Out: the
 pages `docs/reference/api/`.
@@ -42,7 +42,7 @@ EXPLAINED: Final = ("leaderworkerset-v1", "disaggregatedset-v1")
 PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
 
 LONGEST_PATTERN: Final = 50
-"""The maximum number of characters of a displayed pattern."""
+"""The maximum number of characters in a displayed pattern."""
 
 KUBERNETES: Final = "https://kubernetes.io/docs/reference/kubernetes-api/"
 EMBEDDED: Final = {
@@ -57,7 +57,7 @@ EMBEDDED: Final = {
     "generations": ("[]GenerationStatus", "https://github.com/openshift/api/blob/master/operator/v1/types.go"),
     "metadata": ("ObjectMeta", f"{KUBERNETES}common-definitions/object-meta/"),
 }
-"""The fields with a Kubernetes type, with the name of the type and its reference."""
+"""The fields with a Kubernetes type, the name of this type, and its reference."""
 
 HEAD: Final = """\
 # {title}
@@ -68,7 +68,7 @@ HEAD: Final = """\
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page of the reference, with its title, its first paragraph, and the function that writes the rest."""
+    """A reference page, with its title, its first paragraph, and the function that writes the rest."""
 
     title: str
     introduction: str
@@ -112,7 +112,7 @@ def schema_of(crd: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kinds() -> dict[str, dict[str, Any]]:
-    """Return the described schema of each kind, by the name of its page."""
+    """Return the described schema of each kind, by page name."""
     own = descriptions.OWN_ONLY
     return {
         "leaderworkerset-v1": schema_of(descriptions.described(leaderworkerset_crd(), own)),
@@ -123,7 +123,7 @@ def kinds() -> dict[str, dict[str, Any]]:
 
 
 def fields(schema: Mapping[str, Any], path: str, *, skipped: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the fields of a schema in order, each with its path, without the fields of Kubernetes types."""
+    """Yield the fields of a schema in order, with their paths. Omit the fields of Kubernetes types."""
     for name, field in schema.get("properties", {}).items():
         place = f"{path}.{name}" if path else name
         yield place, field
@@ -148,7 +148,7 @@ def kind_page(name: str, skipped: str = "") -> Iterator[str]:
 
 
 def field_row(kind: str, path: str, field: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the row of a field."""
+    """Return the table row of a field."""
     own_rules = names()["rules"]["leaderworkerset"] if kind == "leaderworkerset-v1" else {}
     rules = " ".join([*schema_rules(field), *([own_rules[path]] if path in own_rules else [])])
     page = concept(kind, path) if kind in EXPLAINED else ""
@@ -159,7 +159,7 @@ def field_row(kind: str, path: str, field: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def concept(kind: str, path: str) -> str:
-    """Return the concept page of a field, which is the page of the longest prefix of its path."""
+    """Return the concept page of a field, which is the page with the longest matching path prefix."""
     table = names()["concepts"][kind]
     prefixes = [prefix for prefix in table if path == prefix or (path + ".").startswith(prefix + ".") or not prefix]
     page: str = table[max(prefixes, key=len)]
@@ -205,7 +205,7 @@ def schema_rules(field: Mapping[str, Any]) -> Iterator[str]:
 
 
 def settings(section: type[msgspec.Struct] = Configuration, path: str = "") -> Iterator[tuple[str, Any, type]]:
-    """Yield the configuration fields in order, each with its path, default and type."""
+    """Yield the configuration fields in order, with their paths, defaults and types."""
     for field in msgspec.structs.fields(section):
         kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
         inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)), None)
@@ -232,7 +232,7 @@ def configuration_page() -> Iterator[str]:
 
 
 def value_of(default: Any, kind: type) -> tuple[str, str]:
-    """Return the type of a setting and its default."""
+    """Return the type and the default of a setting."""
     words = {Duration: "duration", bool: "boolean", int: "integer", float: "number", str: "string"}
     if kind is Duration:
         return "duration", code(duration(default))
@@ -242,7 +242,7 @@ def value_of(default: Any, kind: type) -> tuple[str, str]:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as users write it.
+    """Return a duration in the form that users write.
 
     >>> duration(15), duration(300), duration(604800)
     ('15s', '5m', '168h')

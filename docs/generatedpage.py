@@ -1,4 +1,4 @@
-"""Writes pages from the code, or compares them with it (`--check`)."""
+"""Writes pages from the code or, with `--check`, compares them with it."""
 # ruff: noqa: INP001, T201 - part of the scripts beside it, which talk
 
 import argparse
@@ -14,7 +14,7 @@ def main(path: Path, source: str, text: Callable[[], str]) -> int:
 
 
 def write(source: str, pages: Callable[[], Mapping[Path, str]], folder: Path | None = None) -> int:
-    """Write or check pages, and remove other files of the directory. Return the exit code."""
+    """Write or check pages, and remove other files in the directory. Return the exit code."""
     parser = argparse.ArgumentParser(description=f"Write pages from {source}.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
     check = parser.parse_args().check

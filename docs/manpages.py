@@ -1,4 +1,4 @@
-"""Generates the manual pages from the commands: `man lws`, `man lws-get`, `man lws-rollout` and so on.
+"""Generates the manual pages from the commands, such as `man lws`, `man lws-get` and `man lws-rollout`.
 
 Wheels install them to share/man/man1. The text is roff with the macros of man(7).
 """
@@ -41,7 +41,7 @@ EXAMPLES: Final = "\b\n"
 
 
 def pages() -> dict[Path, str]:
-    """Return the text of every page by its path."""
+    """Return the content of each page by its path."""
     root = click.Context(app.lws, info_name="lws", max_content_width=1000)
     texts = {FOLDER / "lws.1": overview(root)}
     for name, entry in COMMANDS.items():
@@ -51,7 +51,7 @@ def pages() -> dict[Path, str]:
 
 
 def overview(root: click.Context) -> str:
-    """Return the page of `lws` itself."""
+    """Return the manual page of `lws` itself."""
     lines = [
         *_title("lws", "run groups of pods (one leader, its workers) on Kubernetes or on this machine"),
         ".SH SYNOPSIS",
@@ -133,7 +133,7 @@ def _definitions(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a help text. Examples keep their line breaks."""
+    """Yield the paragraphs of a help text. Examples retain their line breaks."""
     for at, part in enumerate(paragraph for paragraph in cleandoc(text).split("\n\n") if paragraph.strip()):
         if at:
             yield ".PP"
@@ -159,7 +159,7 @@ def _below() -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return a string escaped for roff, so that it does not contain commands."""
+    """Return a string escaped for roff, so that it contains no roff commands."""
     escaped = (
         text.replace("\\", r"\e").replace("-", r"\-").replace("`", r"\(ga").replace("^", r"\(ha").replace("~", r"\(ti")
     )

@@ -1,4 +1,4 @@
-"""Record a failing rollout, its explanation and the rollback, for the first steps.
+"""Records a failing rollout, its explanation and the rollback, for the first steps.
 
 python docs/record_rollout.py     run the commands, write docs/recording/rollout.txt, put it into first-steps.md
 """
@@ -52,7 +52,7 @@ def _output(command: str, environment: Mapping[str, str]) -> str:
 
 
 def shapes(text: str) -> list[str]:
-    r"""Return the commands and the types of lines with the results. The number of state changes varies between runs.
+    r"""Return the commands and the types of result lines. The number of state changes varies between runs.
 
     >>> shapes("web: 0 of 2 groups updated\nweb is crashing: LWS-E071: pod web-1-1 crashed\n")
     ['web is crashing: LWS-E071: pod web-N-N crashed']

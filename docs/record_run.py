@@ -1,4 +1,4 @@
-"""Record `lws run` for the front page, as lines of a real run with their times, and as an animated SVG.
+"""Records `lws run` for the front page, as lines of a real run with their times, and as an animated SVG.
 
 A run on a busy machine is refused. The picture plays slower than the run, at reading pace, in a loop.
 
@@ -31,19 +31,19 @@ HEIGHT: Final = 18
 MARGIN: Final = 16
 BAR: Final = 28
 HOLD: Final = 1.0
-"""The number of seconds for which only the command is shown, before its output."""
+"""The time in seconds for which only the command is displayed, before its output."""
 
 SLOWEST: Final = 4.0
 """The maximum duration of a recorded run in seconds. An idle machine needs one to two seconds."""
 
 READABLE: Final = 0.2
-"""The minimum number of seconds between two lines of the picture."""
+"""The minimum time in seconds between two lines in the picture."""
 
 PAUSE: Final = 0.8
-"""The maximum number of seconds between two lines of the picture, so that it does not seem to have stopped."""
+"""The maximum time in seconds between two lines in the picture, so that it does not appear to be stopped."""
 
 REST: Final = 5.0
-"""The number of seconds for which the last screen is shown before the recording restarts."""
+"""The time in seconds for which the last screen is displayed before the recording restarts."""
 
 COLORS: Final = ("#7ee787", "#79c0ff", "#ffa657", "#d2a8ff", "#ff7b72", "#f2cc60", "#56d4dd", "#ff9bce")
 """The colors of the ranks in the example."""
@@ -73,7 +73,7 @@ def record() -> list[Line]:
 
 
 def refuse_slow(lines: Sequence[Line]) -> None:
-    """Reject a run whose duration mainly depends on the load of the machine."""
+    """Reject a run whose duration depends mainly on the load of the machine."""
     if lines[-1].seconds > SLOWEST:
         raise SystemExit(
             f"the run took {lines[-1].seconds:g} s, more than {SLOWEST:g}: record when the machine is quiet"
@@ -81,7 +81,7 @@ def refuse_slow(lines: Sequence[Line]) -> None:
 
 
 def paced(lines: Sequence[Line]) -> list[Line]:
-    """Return lines with the times at which the picture shows them.
+    """Return lines with the times at which the picture displays them.
 
     >>> paced([Line(0.5, "a"), Line(0.5, "b"), Line(3.5, "c")])
     [Line(seconds=1.5, text='a'), Line(seconds=1.7, text='b'), Line(seconds=2.5, text='c')]
@@ -103,12 +103,12 @@ def shape(text: str) -> str:
 
 
 def shapes(lines: Sequence[Line]) -> set[str]:
-    """Return the types of the lines of a run, without notes about missing features of this machine."""
+    """Return the types of lines in a run, without notes about missing features on this machine."""
     return {shape(line.text) for line in lines if not line.text.startswith("Note: ")}
 
 
 def dump(lines: Sequence[Line]) -> str:
-    """Return lines in their stored form."""
+    """Return lines in the form in which they are stored."""
     return "".join(f"{line.seconds:.2f}\t{line.text}\n" for line in lines)
 
 
@@ -123,7 +123,7 @@ def load(text: str) -> list[Line]:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the SVG that shows lines in a loop. With reduced motion, it shows the last screen."""
+    """Return the SVG that displays lines in a loop. With reduced motion, it displays the last screen."""
     screen_lines = [Line(0.0, f"$ {COMMAND}"), *paced(lines)]
     end = screen_lines[-1].seconds + REST
     width, height = COLUMNS * WIDTH + 2 * MARGIN, ROWS * HEIGHT + 2 * MARGIN + BAR
@@ -156,7 +156,7 @@ def _text(number: int, line: Line) -> str:
 
 
 def _style(screen_lines: Sequence[Line], end: float) -> str:
-    """Return the animations: lines appear at their times, and the page scrolls when the screen is full."""
+    """Return the animations. Lines appear at their times, and the page scrolls when the screen is full."""
     last = max(len(screen_lines) - ROWS, 0) * HEIGHT
     lines = (
         f"@keyframes l{number}{{0%{{opacity:0}}{100 * line.seconds / end:.2f}%{{opacity:1}}}}"

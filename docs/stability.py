@@ -1,4 +1,4 @@
-"""The stability levels of fields, annotations, commands and feature gates.
+"""Defines the stability levels of fields, annotations, commands and feature gates.
 
 Names that are not listed here have the class of their kind: fields in the recorded types of LeaderWorkerSet v0.10 are
 stable, and so are its labels, annotations, flags and metrics. A test finds names without a class.
@@ -14,7 +14,7 @@ from leaderworkerset.api.usersettings import SETTINGS
 
 
 class Class(StrEnum):
-    """A promise about changes."""
+    """A guarantee about changes."""
 
     STABLE = "stable"
     BETA = "beta"
@@ -36,13 +36,13 @@ FIELDS: Final[Mapping[str, Class]] = {
     "LeaderWorkerSetSpec.scheduling": Class.ALPHA,
     "LeaderWorkerTemplate.maxGroupRestarts": Class.BETA,
 }
-"""The fields that v0.10 does not have."""
+"""The fields that are not in v0.10."""
 
 PLACES: Final = {"LeaderWorkerSetSpec": "spec", "LeaderWorkerTemplate": "spec.leaderWorkerTemplate"}
-"""The paths of the types with such fields."""
+"""The paths of the types that contain such fields."""
 
 CHOSEN: Final = (*(row.annotation for row in SETTINGS if row.is_ours), labels.RECOVER)
-"""The annotations of this project that users set, on a LeaderWorkerSet or on a leader pod."""
+"""The annotations of this project that users set on a LeaderWorkerSet or a leader pod."""
 
 KEPT: Final = (
     labels.GROUP_IDENTITY,
@@ -96,7 +96,7 @@ KEPT: Final = (
     labels.EPISODE_NUMBER,
     labels.EPISODE_OUTCOME,
 )
-"""The labels, annotations, gates and finalizers for internal use by the manager."""
+"""The labels, annotations, gates and finalizers that the manager uses internally."""
 
 UPSTREAM: Final = (
     labels.NAME,
@@ -120,9 +120,9 @@ UPSTREAM: Final = (
 """The names of LeaderWorkerSet v0.10."""
 
 NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
-"""The commands whose options and output can still change. All others are stable."""
+"""The commands whose options and output can still change. All other commands are stable."""
 
 GATES: Final[Mapping[str, tuple[Class, str]]] = {
     "WorkloadAwareScheduling": (Class.ALPHA, "`spec.scheduling`: kube-scheduler of 1.37 places groups as units"),
 }
-"""The feature gates, and the purpose of each."""
+"""The feature gates, with their purposes."""

@@ -1,4 +1,4 @@
-"""Counts the modules of the source tree: `python -m tests.layout` prints the numbers in the table of ADR 0007.
+"""Counts the modules in the source tree. `python -m tests.layout` prints the numbers for the table in ADR 0007.
 
 A folder is a package with its own modules, not with those below it. Types are public classes of modules.
 """
@@ -24,7 +24,7 @@ UNNAMED: Final = frozenset({"__init__", "__main__"})
 
 
 def modules(package: str, sources: Path | None = None) -> list[Path]:
-    """Return the files of a package."""
+    """Return the files in a package."""
     sources = sources or repository.sources(package)
     return sorted((sources / package).rglob("*.py"))
 
@@ -47,7 +47,7 @@ def sizes(package: str) -> Counter[str]:
 
 
 def repeated(names: Iterable[str], times: int = 2) -> list[str]:
-    """Return the names that occur at least `least` times.
+    """Return names that occur at least `least` times.
 
     >>> repeated(["pod", "node", "pod"])
     ['pod']
@@ -67,7 +67,7 @@ def module_names(package: str) -> Iterator[str]:
 
 
 def mutual(package: str, sources: Path | None = None) -> list[tuple[str, str]]:
-    """Return the pairs of directories that import each other, where neither contains the other."""
+    """Return pairs of directories that import each other if neither contains the other."""
     sources = sources or repository.sources(package)
     edges = {edge for path in modules(package, sources) for edge in _imports(path, sources)}
     pairs = sorted((one, other) for one, other in edges if one < other and (other, one) in edges)
@@ -86,7 +86,7 @@ def unread(package: str, sources: Path | None = None) -> list[str]:
 
 
 def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
-    """Yield the directory of a module, and each other directory in its package from which it imports."""
+    """Yield the directory of a module, and each directory in its package from which the module imports."""
     own = ".".join(path.relative_to(sources).parent.parts)
     found = {_folder(f"{module}.{name}", sources) for module, name in imports(path)}
     yield from ((own, one) for one in found if one != own and one.split(".")[0] == own.split(".")[0])
@@ -94,14 +94,14 @@ def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def _folder(name: str, sources: Path) -> str:
-    """Return the directory of an imported name (a directory, a module, or an attribute of a module)."""
+    """Return the directory of an imported name, which is a directory, a module, or an attribute of a module."""
     while name and not sources.joinpath(*name.split(".")).is_dir():
         name = name.rpartition(".")[0]
     return name
 
 
 def report() -> Iterator[str]:
-    """Yield a line for each package, and one for all packages."""
+    """Yield a line for each package, and a total line."""
     for package in PACKAGES:
         lines = sum(len(path.read_text().splitlines()) for path in modules(package))
         (largest, most), *_ = sizes(package).most_common(1)

@@ -1,4 +1,4 @@
-"""Runs the long campaigns one after the other, and writes a report.
+"""Runs the long test campaigns one after the other, and writes a report.
 
     make night, or python -m tests.night [--list] [NAME ...]
 
@@ -23,12 +23,12 @@ import leaderworkerset
 
 REPORT: Final = ROOT / "build/night.md"
 KEPT: Final = 20
-"""The number of last output lines of a campaign in the report."""
+"""The number of output lines of a campaign at the end of the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A long run with its name, its purpose, and its command."""
+    """A long test campaign with its name, its purpose, and its command."""
 
     name: str
     looks_for: str
@@ -36,7 +36,7 @@ class Campaign:
 
     @property
     def words(self) -> tuple[dict[str, str], list[str]]:
-        """Return the environment settings of the command, and its arguments.
+        """Return the environment settings and the arguments of the command.
 
         >>> Campaign("a", "", "SEEDS=2 python -m x").words
         ({'SEEDS': '2'}, ['python', '-m', 'x'])
@@ -104,7 +104,7 @@ CAMPAIGNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a campaign: its exit code, its duration in seconds, and its last output."""
+    """The result of a campaign with its exit code, its duration in seconds, and its last output."""
 
     campaign: Campaign
     code: int
@@ -142,7 +142,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaigns in the arguments, or all. Return the exit code."""
+    """Run the campaigns in the arguments, or all campaigns if there are none. Return the exit code."""
     names = [one.name for one in CAMPAIGNS]
     parser = argparse.ArgumentParser(description="Run the long campaigns, and write a report.")
     parser.add_argument("--list", action="store_true", help="list them, and run none")

@@ -1,4 +1,4 @@
-"""Selects an upgrade in the channel of a file-based catalog, as the Operator Lifecycle Manager does.
+"""Selects an upgrade in a file-based catalog channel in the same way as the Operator Lifecycle Manager.
 
 In: an `olm.channel` blob, and the name of the installed version. Out: the name of the version that replaces it.
 """
@@ -22,7 +22,7 @@ def resolve(channel: Mapping[str, Any], installed: str) -> str | None:
 
 
 def is_in_range(version: str, bounds: str) -> bool:
-    """Return whether a version satisfies all bounds.
+    """Return whether a version satisfies all constraints.
 
     >>> is_in_range("0.10.0", ">=0.0.1 <0.9.0"), is_in_range("0.9.9", ">=0.0.1 <0.10.0")
     (False, True)
@@ -33,5 +33,5 @@ def is_in_range(version: str, bounds: str) -> bool:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, which are ordered like versions."""
+    """Return the numbers in a version, which have the same order as versions."""
     return tuple(map(int, version.split(".")))

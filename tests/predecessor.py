@@ -23,7 +23,7 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managedkinds import MANAGED
 print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGED, InstallSettings())]))
 """
-"""Prints the objects of `lws install` of that version."""
+"""A script that prints the objects of `lws install` of that version."""
 
 
 def sources(directory: Path) -> Path:
@@ -33,7 +33,7 @@ def sources(directory: Path) -> Path:
 
 
 def unpack(commit: str, directory: Path, *paths: str) -> None:
-    """Unpack the files of a commit below paths into a directory. Skip the test if this clone does not contain it."""
+    """Unpack files of a commit below these paths. Skip the test if this clone does not contain the commit."""
     known = subprocess.run(
         ["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
     )
@@ -44,7 +44,7 @@ def unpack(commit: str, directory: Path, *paths: str) -> None:
 
 
 def environment(src: Path) -> dict[str, str]:
-    """Return the environment in which Python runs these sources instead of the installed ones."""
+    """Return the environment in which Python runs these sources instead of the installed packages."""
     return {"PYTHONPATH": str(src), "PYTHONSAFEPATH": "1"}
 
 

@@ -1,4 +1,4 @@
-"""Stores test results by version as JSON lines, from which docs/reference/compatibility.md is generated.
+"""Stores test results by version as JSON lines. docs/reference/compatibility.md is generated from them.
 
 `pytest --record FILE`, as `make nightly` calls it, replaces the counts of the same part, Kubernetes and Python by the
 counts of this run. Runs in which a test failed count as well.
@@ -16,11 +16,11 @@ from tests.controlplane import build
 import leaderworkerset
 
 OF_CLUSTERS: Final = {"on Kubernetes": "kubernetes", "on the other Kubernetes": "other_version"}
-"""Suffixes of the names of parts that ran on a control plane, with the control plane of each."""
+"""Name suffixes of test parts that ran on a control plane, with the control plane of each suffix."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The counts of one part of the tests, with its Python and Kubernetes versions."""
+    """The result counts of one test part, with the versions of Python and Kubernetes."""
 
     part: str
     python: str
@@ -33,7 +33,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """The key of a result, which a newer result replaces."""
+        """The key of a result. A newer result replaces a result with the same key."""
         return self.part, self.kubernetes, self.python.rpartition(".")[0]
 
 
@@ -63,7 +63,7 @@ def read(path: Path) -> list[Result]:
 
 
 def record(path: Path, counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Write the results of a run, each replacing the previous result of its kind."""
+    """Write the results of a run. Each result replaces the previous result of the same kind."""
     kept = {one.identity: one for one in [*read(path), *results(counts, datetime.now(UTC))]}
     lines = [msgspec.json.encode(kept[identity]) for identity in sorted(kept)]
     path.write_bytes(b"\n".join([*lines, b""]))

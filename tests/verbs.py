@@ -1,4 +1,4 @@
-"""The commands of a user with two LeaderWorkerSets as one script, from apply to delete.
+"""Runs a user's commands for two LeaderWorkerSets as one script, from apply to delete.
 
 It runs on every cluster. Steps that reach into containers need a kubelet, which a control plane alone does not have;
 they are marked.
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 ANY = -1
-"""Any exit code."""
+"""Matches any exit code."""
 
 SERVE = "echo rank $LWS_WORKER_INDEX says hello; exec sleep 3600"
 
 
 def manifest(name: str, image: str = "app:1", *, groups: int = 2) -> str:
-    """Return a LeaderWorkerSet of groups of two."""
+    """Return a LeaderWorkerSet with groups of two pods."""
     container: dict[str, Any] = {"name": "main", "image": image, "command": ["sh", "-c", SERVE]}
     rolling = {"rollingUpdateConfiguration": {"maxUnavailable": 2}}
     template = {"size": 2, "workerTemplate": {"spec": {"containers": [container]}}}
@@ -58,7 +58,7 @@ STUCK = json.dumps(
 
 @dataclass(frozen=True)
 class Step:
-    """A command with its arguments, its output or error (a pattern), and its exit code."""
+    """A command with its arguments, its expected output or error as a pattern, and its exit code."""
 
     words: tuple[str, ...]
     shows: str
@@ -66,14 +66,14 @@ class Step:
     needs_kubelet: bool = False
 
     def check(self, code: int, printed: str) -> None:
-        """Fail if the command had another result."""
+        """Fail if the command does not have the expected result."""
         assert self.code in {code, ANY}, f"lws {' '.join(self.words)} ended with {code}:\n{printed}"
         found = re.search(self.shows, printed, re.MULTILINE)
         assert found, f"lws {' '.join(self.words)} does not show {self.shows!r}:\n{printed}"
 
 
 def script(directory: Path) -> Iterator[Step]:
-    """Yield the steps. Their input files are in `directory`, to which copies are written."""
+    """Yield the steps. Their input files are copied to `directory`."""
     files = {"web": manifest("web"), "newer": manifest("web", "app:2"), "stuck": STUCK}
     for name, text in files.items():
         (directory / f"{name}.json").write_text(text)

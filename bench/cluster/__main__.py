@@ -1,4 +1,4 @@
-"""Benchmarks of the embedded cluster: many pods, idle usage, memory over time, rollouts, DisaggregatedSets."""
+"""Runs benchmarks of the embedded cluster: many pods, idle usage, memory over time, and rollouts."""
 
 from bench.choosing import run
 

@@ -1,4 +1,4 @@
-"""Measure the time of 50 groups of 4 stub pods from apply to Ready, and the memory of the cluster process.
+"""Measures the time of 50 groups of 4 stub pods from apply to Ready, and the memory of the cluster process.
 
 python -m bench.cluster groups [--groups N] [--runs N]
 """

@@ -1,4 +1,4 @@
-"""Measure CPU, wake-ups and writes of an idle cluster with ready groups for several seconds.
+"""Measures CPU usage, wake-ups and writes of an idle cluster with ready groups for several seconds.
 
     python -m bench.cluster idle [--seconds N] [--runs N]
 

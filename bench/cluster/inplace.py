@@ -1,4 +1,4 @@
-"""Measure rollouts with recreation and in place, alternately, on one cluster of real processes.
+"""Measures rollouts with recreation and in place, alternately, on one cluster of real processes.
 
 python -m bench.cluster inplace [--groups N] [--load SECONDS] [--runs N]
 
@@ -28,7 +28,7 @@ ROLLOUTS: Final = (("another image", "app:2", "1"), ("other CPU", "app:1", "2"))
 
 
 def manifest(groups: int, load: float, image: str, cpu: str, way: str) -> str:
-    """Return a LeaderWorkerSet whose pods load once for `load` seconds. Without a `way`, its groups are recreated."""
+    """Return a LeaderWorkerSet whose pods load for `load` seconds. Without a `way`, groups are recreated."""
     script = f"test -e /load/done || sleep {load}; touch /load/done /tmp/ready; exec sleep infinity"
     container = {
         "name": "main",
@@ -53,7 +53,7 @@ def manifest(groups: int, load: float, image: str, cpu: str, way: str) -> str:
 
 
 def measure(groups: int, load: float, run: int, directory: str) -> None:
-    """Start a cluster, and roll out each change in both ways. Print the seconds, and the number of unchanged pods."""
+    """Start a cluster, and roll out each change with both methods. Print the seconds and the unchanged pods."""
     environment = os.environ | {"LWS_STATE_HOME": directory}
     file = Path(directory) / "lws.yaml"
 
@@ -76,7 +76,7 @@ def measure(groups: int, load: float, run: int, directory: str) -> None:
 
 
 def compare(groups: int, run: int, roll: Callable[[str, str, str], float], pods: Callable[[], set[str]]) -> None:
-    """Measure each change in both ways, from the same state."""
+    """Measure each change with both methods, starting from the same state."""
     for phase, image, cpu in ROLLOUTS:
         for how, way in (("recreated", ""), ("in place", "IfPossible")):
             roll("app:1", "1", "")

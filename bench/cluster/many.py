@@ -1,4 +1,4 @@
-"""Measure the time to ready, memory and CPU time of thousands of stub pods in groups of 4 (`--size`).
+"""Measures the time to ready, memory and CPU time of thousands of stub pods in groups of 4 (`--size`).
 
 python -m bench.cluster many [--pods N ...] [--size N] [--network isolated|shared] [--probe-every SECONDS]
 

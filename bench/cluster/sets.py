@@ -1,4 +1,4 @@
-"""Measure the writes and CPU time per DisaggregatedSet, and the writes when idle.
+"""Measures the writes and the CPU time per DisaggregatedSet, and the writes when idle.
 
     python -m bench.cluster sets [--sets 100] [--seconds 30]
 
@@ -37,7 +37,7 @@ OWN: Final = re.compile(
 )
 REST: Final = 300.0
 POLL: Final = 1.0
-"""The number of seconds between two lists of the sets. Each list needs a few milliseconds of CPU time."""
+"""The interval in seconds between two lists of the sets. Each list needs a few milliseconds of CPU time."""
 
 LIMIT: Final = 1800.0
 QUIET: Final = 10.0
@@ -51,7 +51,7 @@ def the_set(index: int, image: str = "app:1") -> JSONObject:
 
 
 def count_writes(sets: int) -> None:
-    """Simulate, and print the writes of the manager."""
+    """Simulate the sets, and print the number of manager writes."""
 
     async def scenario(world: SimulatedCluster) -> None:
         for index in range(sets):
@@ -72,14 +72,14 @@ def count_writes(sets: int) -> None:
 
 
 async def available(world: SimulatedCluster) -> None:
-    """Wait until there are no more writes; raise an error if a set is not available."""
+    """Wait until there are no more writes. Raise an error if a set is not available."""
     await world.at_rest()
     for obj in await world.objects(DISAGGREGATED_SETS):
         assert meta.is_condition_true(obj, "Available"), meta.status(obj)
 
 
 def report_writes(world: SimulatedCluster, phase: str, since: float, sets: int) -> None:
-    """Print the writes of the manager since a given time."""
+    """Print the number of manager writes since this time."""
     writes = [entry for entry in world.trace.of("manager-0") if entry.at >= since]
     own = [entry for entry in writes if OWN.search(f"{entry.verb} {entry.object}")]
     report(
@@ -92,7 +92,7 @@ def report_writes(world: SimulatedCluster, phase: str, since: float, sets: int) 
 
 
 def measure_cluster(sets: int, seconds: float) -> None:
-    """Run a cluster of stub pods, and print its CPU time and its writes when idle."""
+    """Run a cluster of stub pods. Print its CPU time, and its writes when it is idle."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"LWS_STATE_HOME": directory}
 
@@ -159,7 +159,7 @@ def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
 
 
 def until_quiet(directory: str) -> float:
-    """Wait until there are no writes for ten seconds, because late events follow a rollout.
+    """Wait until there are no writes for ten seconds, because a rollout can cause late events.
 
     Return the waiting time.
     """
@@ -172,7 +172,7 @@ def until_quiet(directory: str) -> float:
 
 
 def main() -> None:
-    """Measure both ways, and print raw data."""
+    """Measure both variants, and print raw data."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=30)

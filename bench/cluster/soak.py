@@ -1,4 +1,4 @@
-"""Create and delete LeaderWorkerSets a thousand times, and print the memory and file sizes of the cluster.
+"""Creates and deletes LeaderWorkerSets a thousand times, and prints memory and file sizes of the cluster.
 
     python -m bench.cluster soak [--cycles N] [--every N] [--at-once N]
 
@@ -88,7 +88,7 @@ async def cycle(client: Client, caches: Caches, name: str) -> None:
 
 
 async def count(client: Client) -> int:
-    """Return the number of events page by page, because a complete list would increase the memory of the cluster."""
+    """Return the number of events, page by page, because a complete list would increase the cluster's memory."""
     total, page = 0, await client.list_page(Selection(EVENTS), limit=100)
     while page.token:
         total += len(page.items)
@@ -102,7 +102,7 @@ def file_mib(path: Path) -> float:
 
 
 async def soak(directory: Path, options: argparse.Namespace) -> None:
-    """Run all cycles, some concurrently, and print numbers at regular intervals."""
+    """Run all cycles, some of them concurrently, and print measurements at regular intervals."""
     pid = int((directory / "lock").read_text())
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(directory / "kubeconfig")), user_agent="bench/1"))
     caches = Caches(client)

@@ -1,4 +1,4 @@
-"""Benchmarks of the command `lws`: startup, `lws get`, following logs, and the dashboard."""
+"""Runs benchmarks of `lws` commands: startup, `lws get`, log following, and the dashboard."""
 
 from bench.choosing import run
 

@@ -1,4 +1,4 @@
-"""Measures the dashboard in a browser: first paint, idle requests, bytes during a rollout, and latency of changes.
+"""Measures the dashboard in a browser: first paint, idle requests, bytes during a rollout, and latency.
 
     python -m bench.command dashboard [--parts small large] [--groups 1000] [--size 8]
 
@@ -28,10 +28,10 @@ from lwsctl.dashboard.webserver import Dashboard  # noqa: E402
 from lwsctl.diagnosis.observed import Commands  # noqa: E402
 
 REST = 20.0
-"""The number of seconds without a change in which requests are counted."""
+"""The time in seconds without a change during which requests are counted."""
 
 ROLL = 25.0
-"""The number of seconds in which 60 groups are rolled out."""
+"""The time in seconds in which 60 groups are rolled out."""
 
 REPETITIONS = 5
 
@@ -52,14 +52,14 @@ def report(measurement: str, **numbers: float) -> None:
 
 
 async def paint(page: Any, address: str) -> float:
-    """Open a page, and return the milliseconds until the first paint."""
+    """Open a page. Return the milliseconds until the first paint."""
     await page.goto(address)
     await page.wait_for_function(f"({PAINT}) !== null")
     return float(await page.evaluate(PAINT))
 
 
 async def small(house: ServedDashboard, page: Any) -> None:
-    """Measure a cluster of 60 groups when idle and during a rollout."""
+    """Measure a cluster of 60 groups while it is idle and during a rollout."""
     # Without it, the page opens the stream itself, so that its bytes are counted.
     await page.context.add_init_script("delete globalThis.SharedWorker")
     report("dashboard, 60 groups", first_paint_ms=await paint(page, house.base))
@@ -104,7 +104,7 @@ async def large(house: ServedDashboard, page: Any, groups: int, size: int) -> No
 
 
 async def fill(transport: OddTransport, part: str, groups: int, size: int) -> None:
-    """Create a set and its pods before the dashboard starts, so that it does not show each of them."""
+    """Create a set and its pods before the dashboard starts, so that it does not display each creation."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
@@ -115,7 +115,7 @@ async def fill(transport: OddTransport, part: str, groups: int, size: int) -> No
 
 
 async def measure(parts: list[str], groups: int, size: int) -> None:
-    """Measure clusters, each with a separate browser."""
+    """Measure the clusters with a separate browser for each cluster."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         for part in parts:

@@ -1,4 +1,6 @@
-"""Measure `lws get` of 200 groups of eight stub pods, and of a failing set, until its first byte, and `lws --help`.
+"""Measures `lws get` with 200 groups of eight stub pods and a failing set, and `lws --help`.
+
+The time ends at the first byte.
 
 python -m bench.command get [--runs N] [--groups N] [--size N] [--cluster NAME]
 

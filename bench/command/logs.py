@@ -1,4 +1,4 @@
-"""Measure a rank that writes 100 MiB of lines, without a reader of its log and with `lws logs --follow`.
+"""Measures a rank that writes 100 MiB of lines, without a log reader and with `lws logs --follow`.
 
     python -m bench.command logs [--runs N] [--mebibytes N] [--followers N] [--limit RATIO]
 
@@ -43,7 +43,7 @@ def manifest(name: str, size: int) -> str:
 
 
 def took(name: str, size: int, followers: int, environment: dict[str, str]) -> float:
-    """Return the seconds in which a rank writes while `followers` print its log."""
+    """Return the seconds that a rank writes while `followers` print its log."""
     path = Path(environment["LWS_STATE_HOME"]) / f"{name}.json"
     path.write_text(manifest(name, size))
     lws = [*LWS, "--local=bench"]

@@ -1,4 +1,4 @@
-"""Measure `lws run` from its start to eight ready ranks (two groups of four, `sleep`), and `lws --help`.
+"""Measures `lws run` until eight ranks are ready (two groups of four, `sleep`), and `lws --help`.
 
     python -m bench.command start [--runs N] [--source NAME=DIRECTORY ...]
 

@@ -1,4 +1,4 @@
-"""Benchmarks of decisions only: the largest objects, and the steps of rollouts."""
+"""Runs benchmarks of decisions only, with the largest objects and the steps of rollouts."""
 
 from bench.choosing import run
 

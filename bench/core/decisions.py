@@ -1,4 +1,4 @@
-"""Measures the time of decisions about the largest objects, its growth, and the delay of the event loop.
+"""Measures the time of decisions about the largest objects, its growth, and the event loop delay.
 
 python -m bench.core decisions [--all | --shape SHAPE ...] [--bytes 1572864]
 
@@ -27,7 +27,7 @@ from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 
 LARGEST = 1536 * 1024
 USUAL = ("groups", "long texts", "pods", "variables")
-"""The default shapes: two with many objects, two with a large object."""
+"""The default shapes, two of which have many objects, and two of which have a large object."""
 
 MOST = 2.2
 SLACK = 0.002
@@ -70,7 +70,7 @@ def measure(shape: str, size: int) -> list[str]:
 
 
 def of_size(shape: str, size: int) -> LargeSet:
-    """Return the world whose LeaderWorkerSet, or whose other objects, have this size in bytes."""
+    """Return the world in which the LeaderWorkerSet or other objects have this size in bytes."""
     number = 1000
     full = len(json.dumps(LargeSet(shape, number).posted))
     empty = len(json.dumps(LargeSet(shape, 2).posted))

@@ -1,4 +1,4 @@
-"""Measure the decisions of a rollout by the number of groups, with a model of the StatefulSet controller.
+"""Measures the decisions of a rollout by group count, with a model of the StatefulSet controller.
 
     python -m bench.core rollouts [--most 10000]
 
@@ -23,7 +23,7 @@ MOST_SINGLY = 1000
 
 
 def step(rollout: ModeledRollout) -> float:
-    """Perform a step, and return its CPU seconds."""
+    """Perform a step. Return its CPU time in seconds."""
     states = States.of(dict(enumerate(rollout.groups)))
     start = time.process_time()
     decision = next_step(rollout.limits, rollout.current, states, is_new_revision=False)

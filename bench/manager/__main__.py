@@ -1,4 +1,4 @@
-"""Benchmarks of the manager: memory, idle usage, a lost lease, a hostile tenant, calls."""
+"""Runs benchmarks of the manager: memory, idle usage, a lost lease, a hostile tenant, and calls."""
 
 from bench.choosing import run
 

@@ -1,4 +1,4 @@
-"""Counts the function calls of the manager for one event, request or review, which are the same on every machine.
+"""Counts the manager's function calls for one event, request or review, which do not depend on the machine.
 
     python -m bench.manager calls
 
@@ -45,11 +45,11 @@ from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 
 TIMES: Final = 200
 GAP: Final = 0.005
-"""The number of seconds between two events, so that each is processed separately."""
+"""The interval in seconds between two events, so that each event is processed separately."""
 
 
 class Calls:
-    """Counts the calls of a thread in the context `counting`."""
+    """Counts the function calls of a thread while the `counting` context is active."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Checks whether a suspended leader writes after a leader change, in the audit log of a real API server.
+"""Checks in the audit log of a real API server whether a paused leader writes after a leader change.
 
 Prints the facts of the machine and one JSON line per limit of requests; needs the binaries of `tests/controlplane`. The
 leader is stopped (SIGSTOP) while it has writes to send, and resumed (SIGCONT) once another one leads. `late` must be 0.

@@ -1,4 +1,4 @@
-"""Measures the effect of a hostile tenant with hundreds of thousands of objects on another tenant of the manager.
+"""Measures the effect of a tenant with hundreds of thousands of objects on another tenant of the manager.
 
     python -m bench.manager hostile [--objects 200000] [--seconds S]
 
@@ -68,29 +68,32 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner, run_for
 
 USUAL_ELECTION: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
 ALONE: Final = 60.0
-"""The number of seconds for which the other tenant is alone."""
+"""The time in seconds for which only the other tenant creates objects."""
 
 WAVE, TURN = 1000, 100
 """The maximum number of existing objects, and of objects per loop iteration, which also serves the watches."""
 
 PATIENCE: Final = 600.0
-"""The timeout in seconds for every condition. Later, a watch counts as stalled."""
+"""The timeout in seconds for each condition, after which a watch is considered stalled."""
 
 ROLES, SLICES = 10, 100
 """The sizes of a DisaggregatedSet with a thousand LeaderWorkerSets."""
 
 BUSY: Final = 120.0
-"""The maximum number of seconds for which the due keys are observed."""
+"""The maximum time in seconds for which due keys are observed."""
 
 GROWTH, FIRST_WRITE = 1.5, 2.0
-"""The limits: memory after the attack relative to the start, and seconds until the first write (p99)."""
+"""The limits for memory after the attack, relative to the start, and for the p99 time to the first write.
+
+The time is in seconds.
+"""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
 """The remaining objects of a LeaderWorkerSet without a garbage collector."""
 
 
 class Changes:
-    """Waits for changes of the store. `until(holds)` rechecks the condition after each change."""
+    """Waits for changes to the store. `until(holds)` rechecks the condition after each change."""
 
     def __init__(self, store: Store) -> None:
         self._changed = asyncio.Event()
@@ -184,7 +187,7 @@ async def clear(client: Client, namespace: str) -> None:
 
 
 def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
-    """Store an object like an API server without validation."""
+    """Store an object in the same way as an API server, but without validation."""
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}
     added = {"uid": f"uid-{store.revision}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
     whole = identity | obj | {"metadata": meta.metadata(obj) | added}
@@ -194,7 +197,7 @@ def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
 async def flood(
     client: Client, store: Store, changes: Changes, attack: argparse.Namespace, stored: Counter[str]
 ) -> None:
-    """Store `attack.objects` hostile objects within a timeout. Each is changed, and deleted after a thousand others.
+    """Store `attack.objects` hostile objects within a timeout. Each is changed, and deleted after 1,000 others.
 
     The manager's watch of pods is at most two thousand objects behind, as API servers end watches that lag too far
     behind.
@@ -250,7 +253,7 @@ def key_of(resource: Resource, obj: JSONObject) -> StoreKey:
 
 
 async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
-    """Create a few objects that create many others. Print the number of unreconciled objects each second."""
+    """Create a few objects that cause the creation of many objects. Print the unreconciled objects each second."""
     for name in ("many-0", "many-1"):
         disaggregatedset = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
         await client.create(DISAGGREGATED_SETS, disaggregatedset | {"metadata": {"name": name, "namespace": "hostile"}})

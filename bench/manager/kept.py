@@ -1,4 +1,4 @@
-"""Measure the memory of a starting `lws manager` with stored pods, on the embedded API server.
+"""Measures the memory of a starting `lws manager` with stored pods, on the embedded API server.
 
     python -m bench.manager kept [--pods 0 400 10000] [--source NAME=DIRECTORY ...] [--environment NAME=VALUE ...]
 

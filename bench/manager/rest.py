@@ -1,4 +1,4 @@
-"""Measure the memory and idle writes of `lws manager` on a real control plane, with pods of other owners.
+"""Measures the memory and idle writes of `lws manager` on a real control plane, with pods of other owners.
 
 Prints the facts of the machine and one JSON line per measurement; needs the binaries of `tests/controlplane`.
 
@@ -110,7 +110,7 @@ async def create_strangers(client: Client, count: int) -> None:
 
 
 def stranger(index: int) -> JSONObject:
-    """Return a pod of another owner, with many annotations, as real pods have."""
+    """Return a pod with a different owner and many annotations, like real pods."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

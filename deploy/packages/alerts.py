@@ -29,7 +29,7 @@ class Alert:
 
 
 FAILOVER: Final = "5m"
-"""The time for which the last value of a leader counts: a lease, the start of caches, and some scrapes."""
+"""The time for which the last value of a leader is valid: a lease, the start of caches, and some scrapes."""
 
 STATE_DESIRED: Final = 'state="desired"'
 STATE_READY: Final = 'state="ready"'
@@ -37,7 +37,7 @@ STATE_EXHAUSTED: Final = 'state="exhausted"'
 
 
 def of_set(metric: str, *labels: str) -> str:
-    """Return the metric by LeaderWorkerSet, regardless of the leading replica, even if there is no leader.
+    """Return the metric by LeaderWorkerSet, for any leading replica, even if there is no leader.
 
     The labels `pod` and `instance` change with the leader, and between two leaders the metric is absent. Either of
     these would restart the time of an alert.
@@ -147,7 +147,7 @@ def prometheus_rule(namespace: str, runbooks: str = "") -> JSONObject:
 
 
 def groups(name: str, alerts: Sequence[Alert], runbooks: str = "") -> JSONObject:
-    """Return the spec of a rule with one group of alerts."""
+    """Return the spec of a rule that contains one group of alerts."""
     return {"groups": [{"name": name, "rules": [_rule(alert, runbooks) for alert in alerts]}]}
 
 

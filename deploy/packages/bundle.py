@@ -49,7 +49,7 @@ FEATURES: Final = {
     "cni": False,
     "csi": False,
 }
-"""The features by which consoles filter. All of them are implemented."""
+"""The features by which consoles filter. This project implements all of these features."""
 
 _SELECT: Final = "urn:alm:descriptor:com.tectonic.ui:select:"
 _LEVELS: Final = [f"{_SELECT}{level}" for level in ("Normal", "Debug", "Trace", "TraceAll")]

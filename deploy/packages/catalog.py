@@ -21,7 +21,7 @@ def bundle_image(package: Package) -> str:
 
 
 def edges(package: Package, version: str) -> JSONObject:
-    """Return the channel entry of the only version in its catalog. Every older version upgrades directly."""
+    """Return the channel entry of the only version in its catalog. All older versions upgrade directly."""
     before = {} if version == bundle.FORMER else {"skips": [package.version_name(bundle.FORMER)]}
     return {"name": package.version_name(version), "skipRange": f">=0.0.1 <{version}"} | before
 

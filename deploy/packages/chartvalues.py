@@ -1,4 +1,4 @@
-"""The chart values (R-OP-52), each with its default, its schema and its description."""
+"""Defines the chart values (R-OP-52) with their defaults, schemas and descriptions."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Builds the dashboard on a cluster, an option of every installation: Deployment, Service and read-only account.
+"""Builds the dashboard on a cluster, which is optional: Deployment, Service and read-only account.
 
 The dashboard reads objects with its own account. Each user logs in with a token of the cluster, and must be allowed to
 read the same objects; actions use that token. The account has no permission to write, and none to read Secrets.

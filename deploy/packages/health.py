@@ -23,7 +23,7 @@ class HealthCheck:
 
     conditions: dict[str, ObjectHealth]
     unmanaged: tuple[str, ...] = ()
-    """The values of `spec.managementState` with which tools do not wait."""
+    """The values of `spec.managementState` for which tools do not wait."""
 
     def types(self, health: ObjectHealth) -> list[str]:
         """Return the types of the conditions with this meaning, most specific first."""
@@ -38,7 +38,7 @@ HEALTH: Final[Mapping[Resource, HealthCheck]] = {
         {kind.value: kind.health for kind in OperatorCondition}, unmanaged=("Unmanaged", "Force", "Removed")
     ),
 }
-"""All kinds with a separate CRD."""
+"""All kinds that have a separate CRD."""
 
 SEEN: Final = "has(status.conditions)"
 

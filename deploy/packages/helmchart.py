@@ -104,7 +104,7 @@ class Served:
     disruption: Sequence[JSONObject]
     """The additional rules if groups have disruption budgets."""
     maintaining: Sequence[JSONObject]
-    """The additional rules if groups are moved from closed nodes."""
+    """The additional rules if groups are moved from cordoned nodes."""
     admitting: Sequence[JSONObject]
     """The additional rules if kube-apiserver admits pods with a policy."""
 
@@ -274,7 +274,7 @@ def _quoted(text: str) -> str:
 
 
 def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Replace fields of an object by chart values."""
+    """Replace fields in an object by chart values."""
     if kind == DEPLOYMENTS:
         is_manager = meta.name(obj) == metadata.MANAGER
         return _valued_deployment(obj) if is_manager else _valued_dashboard(obj)

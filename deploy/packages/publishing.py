@@ -1,4 +1,4 @@
-"""The addresses of a published release, their command-line options, and writing of the generated files."""
+"""Defines the addresses of a published release and their options, and writes the generated files."""
 
 import argparse
 from collections.abc import Mapping

@@ -38,7 +38,7 @@ class Pin:
 
     @property
     def reference(self) -> str:
-        """Return its package URL, which also identifies it within the document."""
+        """Return the package URL, which also identifies the package in the document."""
         return f"pkg:pypi/{self.name}@{self.version}"
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.browser` takes the pictures of the documentation."""
+"""Takes the screenshots for the documentation, with `python -m tests.browser`."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Starts a headless Chromium for each test: the one in LWS_CHROMIUM, or Debian's.
+"""Starts a headless Chromium for each test. LWS_CHROMIUM can replace the executable of Debian.
 
 Without a Chromium, the tests are skipped.
 """
@@ -48,7 +48,7 @@ Visiting: TypeAlias = Callable[..., AbstractAsyncContextManager[Visit]]
 
 
 def chromium() -> str:
-    """Return the browser executable. Skip the test if there is none."""
+    """Return the browser executable. Skip the test if no browser is installed."""
     found = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
         pytest.skip(

@@ -1,4 +1,4 @@
-"""Builds a team's cluster for pictures and measurements.
+"""Creates a team's cluster for screenshots and measurements.
 
 It has nodes with GPUs in racks, with training and serving workloads.
 
@@ -32,30 +32,30 @@ RACK: Final = "topology.kubernetes.io/rack"
 
 
 class Made(Struct, frozen=True):
-    """A LeaderWorkerSet of the cluster, with its name, size and state."""
+    """A LeaderWorkerSet in the cluster, with its name, size and state."""
 
     number: int
     state: str
 
     @property
     def namespace(self) -> str:
-        """Return its namespace."""
+        """Return the namespace of the LeaderWorkerSet."""
         return NAMES[self.number % len(NAMES)]
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the name of the LeaderWorkerSet."""
         word = "train" if self.state == "complete" else MODELS[self.number % len(MODELS)]
         return f"{word}-{self.number // len(MODELS):02}"
 
     @property
     def groups(self) -> int:
-        """Return the number of its groups."""
+        """Return the number of groups."""
         return 1 + self.number % 4
 
     @property
     def size(self) -> int:
-        """Return the size of a group."""
+        """Return the number of pods in a group."""
         return 1 if self.number % 3 else 4
 
 
@@ -68,7 +68,7 @@ def made(number: int) -> Iterator[Made]:
 
 
 async def furnish(house: ServedDashboard, sets: int) -> None:
-    """Create `count` LeaderWorkerSets with their pods, and nodes that most of them fit on."""
+    """Create `count` LeaderWorkerSets with their pods, and nodes for most of these pods."""
     for name in NAMES:
         await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     places = _places(house)
@@ -80,7 +80,7 @@ async def furnish(house: ServedDashboard, sets: int) -> None:
 
 
 async def _places(house: ServedDashboard) -> Any:
-    """Yield the node of each further GPU. Nodes are created on demand."""
+    """Yield a node for each additional GPU. Nodes are created on demand."""
     for number in count():
         name = f"gpu-{number:03}"
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {RACK: f"r{number // 8 + 1}"}}}

@@ -1,4 +1,4 @@
-"""Takes the pictures of each page for the documentation, in a light and a dark scheme, for a desktop and a phone.
+"""Takes screenshots of each page for the documentation, in light and dark mode, for desktops and phones.
 
 `python -m tests.browser` writes them to docs/how-to/dashboard; a test takes all of them again.
 """
@@ -50,7 +50,7 @@ PAGES: Final = {
     "not-found": "sets/default/decoder",
 }
 LOGIN: Final = "login"
-"""The picture of the login page, which only a shared dashboard has."""
+"""The screenshot of the login page, which only a shared dashboard has."""
 
 SCHEMES: Final = ("light", "dark")
 LOG: Final = (
@@ -60,22 +60,22 @@ LOG: Final = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB",
 )
 SIZES: Final = {1280: 720, 390: 760}
-"""The widths of the pictures, with their heights."""
+"""The screenshot widths, with their heights."""
 
 QUALITY: Final = 30
 MOST_BYTES: Final = 1_700_000
-"""The maximum size of all pictures, in bytes."""
+"""The maximum total size of the screenshots, in bytes."""
 
 
 def names() -> Iterator[str]:
-    """Yield the names of all pictures."""
+    """Yield the names of all screenshots."""
     for page in (*PAGES, LOGIN):
         for scheme in SCHEMES:
             yield from (f"{page}-{scheme}-{width}.webp" for width in SIZES)
 
 
 async def take(folder: Path) -> None:
-    """Take all pictures."""
+    """Take all screenshots."""
     async with playwright.async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         async with open_house(actions=True) as house:
@@ -92,7 +92,7 @@ async def take(folder: Path) -> None:
 
 
 async def picture(page: Any, address: str, target: Path, wait: Callable[[Any], Awaitable[None]]) -> None:
-    """Take the pictures of one page in each scheme and size."""
+    """Take screenshots of one page in each color scheme and size."""
     camera = await page.context.new_cdp_session(page)
     for scheme in SCHEMES:
         await page.emulate_media(color_scheme=scheme)
@@ -104,7 +104,7 @@ async def picture(page: Any, address: str, target: Path, wait: Callable[[Any], A
 
 
 async def settled(page: Any) -> None:
-    """Wait until the page is live and events are read. If a rank is selected, wait for its panel or logs."""
+    """Wait until the page is live and events are loaded. If a rank is selected, wait for its panel or logs."""
     await page.locator("#pulse.live").wait_for()
     await page.locator(f"text={READING}").wait_for(state="detached")
     shown = page.locator("#pane, #lines")
@@ -113,7 +113,7 @@ async def settled(page: Any) -> None:
 
 
 async def shot(camera: Any) -> bytes:
-    """Return a picture of the page in WebP format."""
+    """Return a screenshot of the page in WebP format."""
     found = await camera.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
     return base64.b64decode(found["data"])
 
@@ -143,7 +143,7 @@ async def furnish(house: ServedDashboard) -> None:
 
 
 def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
-    """Yield three recorded failures of a group. Two of them are equal."""
+    """Yield three recorded failures of a group, of which two are equal."""
     failures = (("3", 2, 31, LOG[-1]), ("3", 1, 34, LOG[-1]), ("2", 1, 1440, "KeyError: 'MASTER_ADDR'"))
     for group, number, minutes, failure in failures:
         own = ContainerEnd(
@@ -172,7 +172,7 @@ def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
 
 
 async def roll(house: ServedDashboard, name: str, *, groups: int) -> None:
-    """Update the second half of the groups to a newer revision. They become ready one after the other."""
+    """Update the second half of the groups to a newer revision. These groups become ready one after the other."""
     key = ObjectKey(NAMESPACE, name)
     lws = await house.client.get(LEADERWORKERSETS, key)
     for number, image in enumerate(("vllm/vllm-openai:v0.10.2", "vllm/vllm-openai:v0.11.0"), 1):

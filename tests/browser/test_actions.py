@@ -1,4 +1,4 @@
-"""Tests actions in a real browser: where they are offered, that only one runs at a time, and what they report."""
+"""Tests in a real browser where actions are available, that only one runs at a time, and what they report."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tests the content of pages in a browser: commands, container output, pictures, counts and causes."""
+"""Tests commands, container output, screenshots, counts and causes on pages in a browser."""
 
 from datetime import timedelta
 

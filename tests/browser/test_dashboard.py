@@ -1,4 +1,4 @@
-"""Tests the dashboard in a real browser: content, updates, reconnection, keyboard navigation, and protection.
+"""Tests the content, updates, reconnection, keyboard navigation and security of the dashboard in a browser.
 
 Any error of a script, and anything that the content policy refuses, fails the test (`conftest.py`).
 """
@@ -45,7 +45,7 @@ async def recorded(_: ObjectKey) -> list[Episode]:
 
 
 async def furnish(visit: Visit) -> None:
-    """Create a healthy LeaderWorkerSet, and a LeaderWorkerSet whose leader crashes."""
+    """Create a healthy LeaderWorkerSet, and another LeaderWorkerSet whose leader crashes."""
     await visit.house.put_set("web", replicas=3, size=2)
     await visit.house.put_set("broken", replicas=1, size=2, ready=0)
     await visit.house.crash("broken-0")
@@ -84,7 +84,7 @@ def test_token_leaves_the_address_and_the_cookie_is_hidden(visiting: Visiting) -
 
 
 def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
-    """The new state belongs to another stream, as after more changes than the server stores."""
+    """The new state is sent by a different stream, as after more changes than the server stores."""
 
     async def scenario() -> None:
         async with visiting() as visit:
@@ -110,7 +110,7 @@ def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
 
 
 def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting) -> None:
-    """While pods change, connections are closed and the port is unavailable.
+    """Connections are closed and the port is unavailable while pods change.
 
     Then the page must reconnect without an action.
     """
@@ -273,7 +273,7 @@ def test_pages_pass_the_accessibility_rules(visiting: Visiting, scheme: str) -> 
 
 
 def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visiting) -> None:
-    """In the worst case, a page on another port of 127.0.0.1, which is the same site, has all addresses."""
+    """In the worst case, a page on another port of 127.0.0.1, which is the same site, knows all addresses."""
     attack = """async ([base, file]) => {
         const found = [];
         for (const [path, options] of [

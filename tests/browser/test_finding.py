@@ -1,4 +1,4 @@
-"""Tests the search in a real browser: the search on all pages, the failed rank, and the first error."""
+"""Tests the search on all pages, the failed rank, and the first error in a real browser."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey

@@ -1,4 +1,4 @@
-"""Tests pages of large namespaces, with slow API servers, and without permission to read the evidence."""
+"""Tests pages with large namespaces, with slow API servers, and without permission to read the evidence."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ REFUSED = b'{"kind": "Status", "code": 403, "reason": "Forbidden", "message": "e
 
 
 class Later(SystemClock):
-    """A time one hour later, when all ranks had enough time to start."""
+    """A time one hour later, when each rank had enough time to start."""
 
     def now(self) -> datetime:
         return super().now() + timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""Tests the login to a shared dashboard in a real browser, and the logout."""
+"""Tests login and logout of a shared dashboard in a real browser."""
 
 from importlib import resources
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests logs of running containers in a real browser: merging, columns, search, and the first error."""
+"""Tests merging, columns, search, and the first error in logs of running containers in a real browser."""
 
 import asyncio
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
     cluster = LocalCluster(shell, "logs")
 
     async def scenario(link: str) -> None:
-        """Start with the private file that contains the link, as the user's browser does."""
+        """Open the private file that contains the link, in the same way as the user's browser."""
         complaints: list[str] = []
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -1,4 +1,4 @@
-"""Tests the status over time. A crash loop is never healthy, and a slow start is never red."""
+"""Tests the status over time. A crash loop is never displayed as healthy, or a slow start as failed."""
 
 import asyncio
 from datetime import timedelta
@@ -55,7 +55,7 @@ async def write(house: ServedDashboard, pod: str, status: JSONObject, *, is_read
 
 
 async def crash_again(house: ServedDashboard, restarts: int) -> None:
-    """Simulate a container that exits with code 1 after two seconds, and wait before its next start."""
+    """Simulate a container that exits with code 1 after two seconds, and wait before it starts again."""
     begin = house.model.clock.now()
     running = {"running": {"startedAt": timestamps.render(begin)}}
     end = {"exitCode": 1, "reason": "Error", "startedAt": timestamps.render(begin)}

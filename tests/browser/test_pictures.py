@@ -1,4 +1,4 @@
-"""Tests that the documentation has a picture of each page, and that the pictures can be taken again."""
+"""Tests that the documentation has screenshots of each page, and that they can be retaken."""
 
 import asyncio
 import re

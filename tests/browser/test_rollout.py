@@ -1,4 +1,4 @@
-"""Tests a rollout in a real browser: pause, resume, undo, and progress."""
+"""Tests the pause, resume, undo, and progress of a rollout in a real browser."""
 
 import pytest
 from tests.browser.conftest import Visiting, journey

@@ -1,4 +1,4 @@
-"""Tests with 300 LeaderWorkerSets that the Now page is short and small, and unchanged after a filter is removed."""
+"""Tests with 300 LeaderWorkerSets that the Now page is short and small, and is restored after filtering."""
 
 import gzip
 
@@ -10,10 +10,10 @@ pytestmark = pytest.mark.slow
 
 SETS = 300
 SCREENS = {(1280, 800): 3, (390, 844): 6}
-"""The maximum number of screens by screen size."""
+"""The maximum page length in screens, by screen size."""
 
 MOST_BYTES = 60_000
-"""The size of the compressed page, in bytes."""
+"""The maximum size of the compressed page, in bytes."""
 
 
 def test_three_hundred_sets_are_few_screens_and_bytes(visiting: Visiting) -> None:

@@ -11,7 +11,7 @@ from tests.browser.conftest import Visiting, journey
 pytestmark = pytest.mark.slow
 
 FROZEN = 16
-"""The time without a response in seconds, in which two heartbeats are missed."""
+"""The time without a response in seconds, during which two heartbeats are missed."""
 
 RECORDED = """() => {
     const pulse = document.getElementById('pulse');

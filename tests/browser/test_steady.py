@@ -1,4 +1,4 @@
-"""Tests that focus and text selection remain, and that the layout does not shift, while a page changes."""
+"""Tests that focus and selection are preserved, and that the layout does not shift, while a page changes."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from tests.dashboardhouse import ServedDashboard
 pytestmark = pytest.mark.slow
 
 SECONDS = 60
-"""The duration of the observation. The page changes each second."""
+"""The duration of the observation, during which the page changes each second."""
 
 WATCH = """() => {
     window.shift = 0;
@@ -26,7 +26,7 @@ SELECT = """() => {
 
 
 async def change(house: ServedDashboard, second: int) -> None:
-    """Change what the page of a LeaderWorkerSet shows: the cause, the rank states, and the numbers."""
+    """Change the cause, the rank states and the numbers on the page of a LeaderWorkerSet."""
     await house.crash("web-1-1", message=f"out of luck {second}", restarts=second)
     state = (
         {"phase": "Pending"}

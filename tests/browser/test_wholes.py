@@ -1,4 +1,4 @@
-"""Tests the pages of a DisaggregatedSet: rollout, logs and history for its roles."""
+"""Tests the rollout, logs and history of all roles on the pages of a DisaggregatedSet."""
 
 import pytest
 from msgspec.structs import replace

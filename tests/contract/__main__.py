@@ -1,4 +1,6 @@
-"""Prints the tests that prove each rule of the contracts, and where they run: `python -m tests.contract [--run]`.
+"""Prints the tests that prove each rule of the contracts, and where these tests run.
+
+Run it with `python -m tests.contract [--run]`.
 
 Without `--run` tests are only collected; with it, tests that cite a rule are run, and only passed tests prove a rule.
 Ends with 1 where a required rule has no proof. `-v` prints the tests' names.
@@ -26,7 +28,7 @@ CONTRACTS = ROOT / "docs" / "reference"
 
 
 class Witness:
-    """Records collected and passed tests. Deselects tests that do not cite a rule."""
+    """Records collected and passed tests, and deselects tests that do not cite a rule."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -46,7 +48,7 @@ class Witness:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line."""
+    """Run the command-line interface."""
     is_run = "--run" in arguments
     witness = Witness()
     options = ["-q", "-p", "no:cacheprovider", "--no-header"]
@@ -86,12 +88,12 @@ def print_rule(rule: str, proofs: list[Proof], *, show_tests: bool) -> None:
 
 
 def chapter(rule: str) -> str:
-    """Return the chapter of a rule."""
+    """Return the chapter that contains a rule."""
     return rule.rpartition("-")[0]
 
 
 def say(text: str) -> None:
-    """Print a line."""
+    """Print one line."""
     sys.stdout.write(f"{text}\n")
 
 

@@ -1,4 +1,4 @@
-"""Breaks ten rules of the contract. `test_broken_rules.py` checks that unit tests detect each of them."""
+"""Breaks ten rules of the contract. `test_broken_rules.py` checks that unit tests detect each violation."""
 
 from dataclasses import dataclass
 from typing import Final

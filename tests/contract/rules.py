@@ -1,4 +1,4 @@
-"""Finds the rules of the contracts in docs/reference and the tests that cite them.
+"""Finds the rules in the contracts in docs/reference, and the tests that cite these rules.
 
 In: the text of a contract; test items as pytest collects them. Out: which rule is proved by which tests, and where
 those run: on the core (pure functions and single parts), on the embedded cluster, on Kubernetes.
@@ -38,7 +38,7 @@ ELSEWHERE: Final = {
     "R-API-6": "the Helm copy of the CRD",
     "R-API-11": "a Go type that only DisaggregatedSet uses",
 }
-"""Rules of the manager installation, which are not required here."""
+"""Rules for installing the manager, for which no tests are required here."""
 
 OTHERS: Final = {
     "R-KQ-1": "how Kueue is switched on",
@@ -80,7 +80,7 @@ OTHERS: Final = {
     "N-MET-1": "the Go controller has no new metrics",
     "N-AT-13": "two templates that do not fit side by side: advice to users",
 }
-"""Rules for other projects, which do not apply to this one."""
+"""Rules for other projects, which do not apply to this project."""
 
 NO_BEHAVIOUR: Final = {
     "R-GANG-8": "the configuration refuses the name before (R-CFG-1)",
@@ -96,7 +96,7 @@ ON_KUBERNETES: Final = ("tests/kubernetes/",)
 
 
 class Place(StrEnum):
-    """The place where a test runs."""
+    """The environment in which a test runs."""
 
     CORE = "core"
     EMBEDDED = "embedded"
@@ -105,14 +105,14 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A test, with its node ID and its place."""
+    """A test, with its node ID and its environment."""
 
     test: str
     place: Place
 
 
 def defined(contract: str, prefix: str | tuple[str, ...] = "") -> list[str]:
-    """Return the IDs of all rules and quirks, in contract order. Later tables may mention them again."""
+    """Return the IDs of all rules and quirks in contract order. Later tables may repeat IDs."""
     found = (rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1]))
     return list(dict.fromkeys(rule for rule in found if rule.startswith(prefix)))
 
@@ -124,7 +124,7 @@ def required(directory: Path) -> list[str]:
 
 
 def _expand(text: str) -> list[str]:
-    """Expand `R-VAL-10..12`."""
+    """Expand a range of rules, such as `R-VAL-10..12`."""
     head, separator, last = text.partition("..")
     if not separator:
         return [head]
@@ -144,7 +144,7 @@ def cited(text: str) -> set[str]:
 
 
 def place_of(test: str) -> Place:
-    """Return the place where a test runs, from its ID."""
+    """Return the environment in which a test with this ID runs."""
     if "kubernetes" in test.partition("[")[2] or test.startswith(ON_KUBERNETES):
         return Place.KUBERNETES
     if re.search(r"\[.*(embedded|virtual)", test) or test.startswith("tests/e2e/"):
@@ -153,7 +153,7 @@ def place_of(test: str) -> Place:
 
 
 def prove(tests: Iterable[tuple[str, str]]) -> dict[str, list[Proof]]:
-    """Return the proofs of each rule. `tests` contains IDs with the docstrings of tests and modules."""
+    """Return the proofs of each rule. `tests` contains test IDs with the docstrings of tests and modules."""
     proofs: dict[str, list[Proof]] = {}
     for test, text in tests:
         for rule in cited(text):

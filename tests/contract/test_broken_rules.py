@@ -1,4 +1,4 @@
-"""Tests that the unit tests of the core detect broken rules. They run on a modified copy of the product."""
+"""Tests that the unit tests of the core detect broken rules. They run on a modified copy of the code."""
 
 import shutil
 import subprocess
@@ -18,11 +18,11 @@ WHOLE = [
     replace(rule, rule=f"none of {rule.module}", after=rule.before)
     for rule in {Path(one.module).parent: one for one in RULES}.values()
 ]
-"""An unmodified module of each directory. The tests must pass, so that a failure proves a broken rule."""
+"""An unmodified module in each directory. Its tests must pass, so that a failure proves a broken rule."""
 
 
 def plant(rule: Broken, source: Path) -> None:
-    """Break a rule in a copy of the product."""
+    """Break a rule in a copy of the code."""
     module = source / CORE / rule.module
     text = module.read_text()
     assert text.count(rule.before) == 1, f"{rule.rule}: {rule.module} does not have {rule.before!r} once"

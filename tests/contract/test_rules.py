@@ -1,4 +1,4 @@
-"""Tests that rules and their proofs are found."""
+"""Tests the detection of rules and their proofs."""
 
 import re
 from pathlib import Path

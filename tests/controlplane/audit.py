@@ -1,4 +1,4 @@
-"""Counts the requests of one user in the audit log, because counters of the manager are not a proof.
+"""Counts the requests of one user in the audit log, because the manager's own counters are not a proof.
 
 In: the user and the directory of a control plane. Out: the API server's flags, and its audit events as plain objects.
 """
@@ -15,12 +15,12 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The audit log of an API server, with its policy file."""
+    """The audit log of an API server, and its policy file."""
 
     directory: Path
 
     def flags(self, user: str) -> tuple[str, ...]:
-        """Write a policy that records all requests of only this user. Return the flags for it."""
+        """Write a policy that records all requests of only this user. Return the API server flags for the policy."""
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
@@ -32,7 +32,7 @@ class Audit:
         return (f"--audit-policy-file={file}", f"--audit-log-path={self._log}")
 
     def mark(self) -> int:
-        """Return the number of events. `events` returns the later ones."""
+        """Return the number of events, after which `events` can return later events."""
         return len(self._lines())
 
     def events(self, since: int = 0) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ class Audit:
         return [json.loads(line) for line in self._lines()[since:]]
 
     def writes(self, since: int = 0) -> Counter[str]:
-        """Count the write requests by verb and resource, including rejected ones."""
+        """Count write requests by verb and resource, including rejected requests."""
         return Counter(described(event) for event in self.events(since) if event["verb"] in WRITES)
 
     @property
@@ -54,7 +54,7 @@ class Audit:
 
 
 def described(event: Mapping[str, Any]) -> str:
-    """Return the verb, and the resource with its subresource.
+    """Return the verb, and the resource including the subresource.
 
     >>> described({"verb": "patch", "objectRef": {"resource": "pods", "subresource": "status"}})
     'patch pods/status'

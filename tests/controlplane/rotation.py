@@ -1,4 +1,4 @@
-"""Runs a small part of the tests with one other Kubernetes version, which changes on each day with commits.
+"""Runs some of the tests with one other Kubernetes version, which changes on each day with commits.
 
     python -m tests.controlplane.rotation
 
@@ -24,7 +24,7 @@ OPTIONS: Final = ("--tier", "kubernetes", "-k", "not other_version")
 
 
 def version_of(day: date) -> str:
-    """Return the version for a day.
+    """Return the Kubernetes version for a day.
 
     >>> [version_of(date(2026, 11, day)) for day in (27, 28, 29, 30)]
     ['1.34', '1.35', '1.37', '1.34']
@@ -40,7 +40,7 @@ def last_commit(root: Path = ROOT) -> date | None:
 
 
 def main() -> int:
-    """Run the part unless its version is not built. Return the exit code."""
+    """Run the tests unless their version is not built. Return the exit code."""
     day = last_commit()
     if day is None:
         sys.stdout.write("rotation: this is no git repository, so there is no date of a commit: nothing runs\n")

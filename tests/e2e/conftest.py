@@ -1,4 +1,4 @@
-"""Provides a shell for each test, and one cluster for tests that do not affect each other."""
+"""Provides a shell for each test, and a shared cluster for tests that do not affect each other."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster of `lws up` for all tests of a module. Each test uses separate names."""
+    """A cluster that `lws up` starts for all tests in a module. Each test uses separate names."""
     shell = make_shell(tmp_path_factory.mktemp("cluster"))
     shell.lws("up", "shared", "--detach", "--image", "allreduce=examples/allreduce")
     yield LocalCluster(shell, "shared")

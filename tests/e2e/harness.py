@@ -1,4 +1,4 @@
-"""Runs the user's command line, and finds remaining processes and files."""
+"""Runs the user's command lines, and finds remaining processes and files."""
 
 import json
 import os
@@ -24,7 +24,7 @@ ROOT = repository.ROOT
 LWS = [sys.executable, "-m", "lwsctl.cli"]
 SECONDS = 90.0
 KEPT = frozenset({"history", "ephemeral"})
-"""Directories that a run with failures does not delete."""
+"""Directories that are not deleted if a test fails."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Shell:
         return [sys.executable, "-m", self.module]
 
     def lws(self, *words: str, code: int = 0, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run `lws` until it exits. The exit code must be `code`."""
+        """Run `lws` until it exits. Fail unless the exit code is `code`."""
         return self.run([*self.program, *words], code=code, text=text)
 
     def ended(self, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -57,7 +57,7 @@ class Shell:
     def run(
         self, words: Sequence[str], *, code: int | None = 0, text: str | None = None, limit: float = SECONDS
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a command until it exits, within `limit` seconds. The exit code must be `code` unless that is None."""
+        """Run a command for at most `limit` seconds. Fail unless the exit code is `code` or `code` is None."""
         result = subprocess.run(
             words,
             env=self.environment,
@@ -74,7 +74,7 @@ class Shell:
         return result
 
     def start(self, *words: str) -> Running:
-        """Start `lws`, and return the running process."""
+        """Start `lws`. Return the running process."""
         return subprocess.Popen(
             [*self.program, *words],
             env=self.environment,
@@ -96,7 +96,7 @@ class Shell:
             process.communicate(timeout=SECONDS)
 
     def processes(self, *entries: str) -> dict[int, str]:
-        """Return the command lines of the running processes that this shell started, by PID.
+        """Return the command lines of running processes that this shell started, by PID.
 
         Each of them has its home in its environment; `entries` of the environment choose among them.
         """
@@ -108,11 +108,11 @@ class Shell:
         return found
 
     def mounts(self) -> list[str]:
-        """Return the mounts on this machine below the directory of the shell."""
+        """Return the mounts on this machine below the shell's directory."""
         return [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.base) in line]
 
     def assert_nothing_is_left(self) -> None:
-        """Fail if a process, a mount or the state of a run remains."""
+        """Fail if a process, a mount or a state directory of a run remains."""
         until(lambda: not self.processes(), f"the end of {self.processes()}", 5)
         assert self.mounts() == []
         kept = [path.name for path in self.state.glob("run-*") if {one.name for one in path.iterdir()} - KEPT]
@@ -131,7 +131,7 @@ def make_shell(base: Path) -> Shell:
 
 
 def clean_up(shell: Shell) -> None:
-    """Stop and delete the clusters that still run."""
+    """Stop and delete clusters that are still running."""
     for place in filter(Path.is_dir, shell.state.iterdir()) if shell.state.exists() else ():
         shell.lws("down", place.name, "--delete")
 
@@ -148,7 +148,7 @@ class LocalCluster:
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stdout
 
     def refused(self, command: str, *words: str, code: int = 1, text: str | None = None) -> str:
-        """Run a command that must fail. Return its message."""
+        """Run a command that must fail. Return its error message."""
         return self.shell.lws(command, f"--local={self.name}", *words, code=code, text=text).stderr
 
     def ended(self, command: str, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -160,7 +160,7 @@ class LocalCluster:
         self.lws("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def start(self, obj: JSONObject, wait: str = "ready") -> None:
-        """Apply a LeaderWorkerSet, and wait for it."""
+        """Apply a LeaderWorkerSet, and wait until it is ready."""
         self.apply(obj)
         self.lws("wait", obj["metadata"]["name"], f"--for={wait}", "--timeout=30")
 
@@ -221,16 +221,16 @@ def line_with(process: Running, words: str, seconds: float = 30) -> str:
 
 
 SELDOM = 0.5
-"""The interval in seconds between two checks that start a process."""
+"""The interval in seconds between two checks, each of which starts a process."""
 
 
 def ranks(view: JSONObject) -> dict[str, JSONObject]:
-    """Return the ranks of a view by `group/rank`."""
+    """Return the ranks in a view by `group/rank`."""
     return {f"{group['group']}/{rank['rank']}": rank for group in view["groups"] for rank in group["ranks"]}
 
 
 def facts(view: JSONObject, field: str, group: int | None = None) -> dict[str, Any]:
-    """Return one field of each rank by `group/rank`, for all groups or for one group."""
+    """Return one field of each rank by `group/rank`, for one group or for all groups."""
     return {place: rank[field] for place, rank in ranks(view).items() if group in (None, int(place.split("/")[0]))}
 
 
@@ -256,7 +256,7 @@ def lws(name: str, container: JSONObject, *, replicas: int = 1, size: int = 1, *
 
 
 def template(container: JSONObject) -> JSONObject:
-    """Build a pod template with one container. `grace` is its grace period."""
+    """Build a pod template with one container. `grace` is its termination grace period."""
     own = {key: value for key, value in container.items() if key != "grace"}
     period = {"terminationGracePeriodSeconds": container["grace"]} if "grace" in container else {}
     return {"spec": {"containers": [{"name": "rank", "image": "host", **own}], **period}}
@@ -276,7 +276,7 @@ SLEEP: JSONObject = {"command": ["sleep", "1000"], "grace": 1}
 
 
 def has_environment(process: Path, entries: Sequence[str]) -> bool:
-    """Return whether a process has all these environment variables. Return False if it has exited."""
+    """Return whether a process has all these environment variables, or False if it has exited."""
     try:
         environment = (process / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -285,7 +285,7 @@ def has_environment(process: Path, entries: Sequence[str]) -> bool:
 
 
 def command_line(process: Path) -> str:
-    """Return the arguments of a process, or an empty list after it has exited."""
+    """Return the arguments of a process, or an empty list if it has exited."""
     try:
         return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:

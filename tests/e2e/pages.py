@@ -1,4 +1,4 @@
-"""Runs the commands of a documentation page as a script.
+"""Runs the commands on a documentation page as a script.
 
 They run in order in one shell, as typed by a user who has never used `lws`: with an empty home, a new state directory,
 and `.venv/bin` on PATH as after `source .venv/bin/activate`. Lines that end with `&` run in the background until the end
@@ -22,10 +22,10 @@ LEFT_OUT = {
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",
 }
-"""Commands that are skipped, with the reasons."""
+"""The commands that are skipped, with the reasons."""
 
 LIMIT = 240.0
-"""The timeout for all commands of a page, in seconds. On a busy machine, each command needs seconds to start."""
+"""The timeout for all commands on a page, in seconds. On a busy machine, each command needs seconds to start."""
 
 ENDS_OTHERWISE = {
     "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",
@@ -38,11 +38,14 @@ ENDS_OTHERWISE = {
     "lws diff --local": "the exit code is 1 if something would change",
     "lws apply --local -f gang.yaml": "the manager of a local cluster has no gang scheduler",
 }
-"""Commands with an exit code other than 0, with the reasons."""
+"""The commands that exit with a code other than 0, with the reasons."""
 
 
 def follow(shell: Shell, page: str) -> str:
-    """Run the commands of a page next to its files, or in the repository. All must succeed. Return their output."""
+    """Run the commands on a page next to its files or in the repository.
+
+    All commands must succeed. Return the output.
+    """
     named = files(page)
     if named:
         shell = replace(shell, directory=shell.base / "files")
@@ -60,7 +63,7 @@ def script(page: str) -> str:
 
 
 def commands(page: str) -> Iterator[str]:
-    """Yield the commands of a page, from its bash blocks, and from the entered lines of its console blocks."""
+    """Yield the commands on a page, which are in bash blocks and in the input lines of console blocks."""
     for kind, block in re.findall(
         r"^```(bash|console)\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
     ):
@@ -70,7 +73,7 @@ def commands(page: str) -> Iterator[str]:
 
 
 def files(page: str) -> dict[str, str]:
-    """Return the files of a page, which are YAML blocks with a file name as the title."""
+    """Return the files on a page, which are YAML blocks that have a file name as their title."""
     text = (ROOT / page).read_text()
     return dict(re.findall(r'^```yaml title="([\w.-]+)"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL))
 
@@ -102,5 +105,5 @@ def missing(page: str, printed: str) -> list[str]:
 
 
 def _without_numbers(line: str) -> str:
-    """Return a line without ages and counts, which depend on the time. Exit codes, names and addresses remain."""
+    """Return a line without ages and counts, which vary. Exit codes, names and addresses are preserved."""
     return re.sub(r"\b\d+s ago; \d+ restarts?", "AGE; RESTARTS", line)

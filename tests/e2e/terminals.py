@@ -1,4 +1,4 @@
-"""Runs commands on pseudo-terminals, and emulates their screens."""
+"""Runs commands on pseudo-terminals, and emulates the terminal screens."""
 
 import codecs
 import difflib
@@ -25,7 +25,7 @@ UNFINISHED = re.compile(r"\x1b(\[[0-9;?]*)?$")
 
 
 class Screen:
-    """The lines of a terminal and its history. It supports the control sequences of progress output and tables."""
+    """The screen and the history of a terminal. It supports the control sequences of progress output and tables."""
 
     def __init__(self) -> None:
         self.lines = [""]
@@ -33,7 +33,7 @@ class Screen:
         self._rest = ""
 
     def feed(self, piece: str) -> None:
-        """Read the output of a process. A control sequence may be incomplete."""
+        """Process output that may end with an incomplete control sequence."""
         seen, position = self._rest + piece, 0
         cut = UNFINISHED.search(seen)
         end = cut.start() if cut else len(seen)
@@ -62,7 +62,7 @@ class Screen:
 
 
 class Terminal:
-    """A process on a separate terminal, with 24 lines of 100 columns unless it is resized."""
+    """A process on a separate terminal, which has 24 lines of 100 columns unless it is resized."""
 
     def __init__(
         self, words: Sequence[str], shell: Shell, environment: Mapping[str, str], *, columns: int = 100
@@ -88,7 +88,7 @@ class Terminal:
         os.write(self._near, text.encode())
 
     def until(self, pattern: str, seconds: float = 30) -> str:
-        """Read until new output on the screen matches. Return the new output."""
+        """Read until new output on the screen matches. Return that output."""
         begin, deadline = len(self.seen), time.monotonic() + seconds
         while not re.search(pattern, self.seen[begin:]):
             left = max(deadline - time.monotonic(), 0)
@@ -114,7 +114,7 @@ class Terminal:
         return self.screen()
 
     def until_shows(self, lines: Sequence[str], seconds: float = 60) -> None:
-        """Read until the screen has exactly these lines, except for numbers that change over time."""
+        """Read until the screen contains exactly these lines, except for numbers that change over time."""
         self._until(
             lambda: timeless(self.screen()) == list(lines),
             seconds,
@@ -143,7 +143,7 @@ RESTARTS = re.compile(r"\b(yes|no)  \d+")
 
 
 def timeless(lines: Sequence[str]) -> list[str]:
-    """Return the non-empty lines of a screen. Ages become `#`, restarts `%`, and column gaps two spaces."""
+    """Return the non-empty screen lines. Ages become `#`, restart counts `%`, and column gaps two spaces."""
     spaced = (re.sub(r" {3,}", "  ", AGES.sub("#", line)) for line in lines)
     return [RESTARTS.sub(r"\1  %", line) for line in spaced if line]
 

@@ -1,4 +1,4 @@
-"""Tests the manifests in `examples/api`, one for each feature.
+"""Tests the manifests in `examples/api`, each of which shows one feature.
 
 Each becomes ready with two commands, or is rejected with a reason.
 """
@@ -24,7 +24,7 @@ def objects(file: Path) -> list[JSONObject]:
 
 
 def groups(obj: JSONObject) -> tuple[int, int]:
-    """Return the groups and the ranks of a LeaderWorkerSet in the examples."""
+    """Return the groups and the ranks of a LeaderWorkerSet from the examples."""
     spec = obj["spec"]
     specs = [role["spec"] for role in spec["roles"]] if "roles" in spec else [spec]
     counts = [(part.get("replicas", 1), part["leaderWorkerTemplate"]["size"]) for part in specs]

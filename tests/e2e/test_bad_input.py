@@ -1,4 +1,4 @@
-"""Tests that invalid input causes one message with the location and the remedy. No data is changed or lost."""
+"""Tests that invalid input causes one message with the location and the solution, and does not change data."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 def changed(path: str, value: object) -> JSONObject:
-    """Return a valid manifest with one changed or added field."""
+    """Return a valid manifest in which one field was changed or added."""
     manifest = lws("web", SLEEP)
     target = manifest
     *parents, last = path.split(".")
@@ -45,7 +45,7 @@ INVALID = [
         ["spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable", "120%"],
     ),
 ]
-"""Paths in a manifest with an invalid value, and the expected parts of the error message."""
+"""Manifest paths with an invalid value, and the expected parts of the error message."""
 
 
 def test_invalid_fields_are_named_with_lines_and_values(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_malformed_manifest_is_reported_with_its_line(cluster: LocalCluster, tmp
 
 
 def kubeconfig_of(cluster: LocalCluster, tmp_path: Path, **changes: str) -> str:
-    """Write the kubeconfig of the cluster with other cluster values (server) or user values (token)."""
+    """Write the kubeconfig of the cluster with different cluster values (server) or user values (token)."""
     config = yaml.safe_load((cluster.shell.state / cluster.name / "kubeconfig").read_text())
     for key, value in changes.items():
         config["clusters" if key == "server" else "users"][0]["cluster" if key == "server" else "user"][key] = value

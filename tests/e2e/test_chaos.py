@@ -1,4 +1,4 @@
-"""Tests `lws chaos` on a cluster of `lws up`: the effect of each fault inside a rank, and its complete removal."""
+"""Tests `lws chaos` on a cluster of `lws up`: the effect of each fault on a rank, and its complete removal."""
 
 import json
 import os
@@ -79,7 +79,7 @@ print(time.monotonic() - begin)
 
 
 def team(name: str, replicas: int = 1) -> JSONObject:
-    """Return groups of two ranks. Both serve a port, and print a tick up to a hundred times a second."""
+    """Return groups of two ranks. Each rank serves a port, and prints up to one hundred ticks per second."""
     container = {
         "name": "main",
         "image": "python",
@@ -97,14 +97,14 @@ def team(name: str, replicas: int = 1) -> JSONObject:
 
 @pytest.fixture(scope="module")
 def squad(cluster: LocalCluster) -> LocalCluster:
-    """A cluster on which the LeaderWorkerSet `web` is ready."""
+    """A cluster in which the LeaderWorkerSet `web` is ready."""
     cluster.start(team("web"))
     return cluster
 
 
 @contextmanager
 def fault(cluster: LocalCluster, *words: str) -> Iterator[None]:
-    """Run a fault during the context. Stop it with SIGTERM, which has the effect of Ctrl-C."""
+    """Run a fault until the context exits. Stop it with SIGTERM, which has the same effect as Ctrl-C."""
     process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
     try:
         assert process.stdout is not None
@@ -119,12 +119,12 @@ def fault(cluster: LocalCluster, *words: str) -> Iterator[None]:
 
 
 def asked(cluster: LocalCluster, asking: str, name: str) -> str:
-    """Return the response of one rank's port to another rank."""
+    """Return the response of one rank's port to a request from another rank."""
     return cluster.lws("exec", asking, "--", "python3", "-c", ASK, name).strip()
 
 
 def ticks(cluster: LocalCluster, rank: str) -> int:
-    """Return the number of ticks of a rank in two seconds."""
+    """Return the number of ticks that a rank prints in two seconds."""
     count = "import os, time\nfor pause in (2, 0):\n    print(os.stat('/dev/shm/ticks').st_size); time.sleep(pause)"
     first, second = map(int, cluster.lws("exec", rank, "--", "python3", "-c", count).split())
     return second - first
@@ -151,7 +151,7 @@ def test_partition_of_two_ranks_spares_others_and_ends(squad: LocalCluster) -> N
 
 
 def test_throttle_drops_packets_above_a_rate_and_ends(squad: LocalCluster) -> None:
-    """Without the fault, a megabyte arrives immediately.
+    """Without the fault, one megabyte is transferred immediately.
 
     With it, 64 KiB arrive, and then 20 kB in each of three seconds.
     """
@@ -286,7 +286,7 @@ def test_ranks_of_a_lost_node_are_recreated_elsewhere(shell: Shell) -> None:
 
 
 def is_unschedulable(cluster: LocalCluster) -> bool:
-    """Return whether the first node does not accept pods."""
+    """Return whether the first node is cordoned."""
     return bool(json.loads(cluster.lws("nodes", "node-0", "-o", "json"))["spec"].get("unschedulable"))
 
 

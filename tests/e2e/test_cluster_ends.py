@@ -1,4 +1,4 @@
-"""Tests that commands which are attached to a cluster exit with it, with one clear message and no traceback."""
+"""Tests that commands connected to a cluster exit when it stops, with a clear message and no traceback."""
 
 import signal
 import subprocess
@@ -24,7 +24,7 @@ ATTACHED = {
 
 @pytest.fixture
 def attached(shell: Shell) -> Iterator[dict[str, Running]]:
-    """Start a cluster with a group, and all commands that remain attached.
+    """Start a cluster with a group, and all commands that remain connected to the cluster.
 
     Return the commands after all are attached.
     """
@@ -45,7 +45,7 @@ def attached(shell: Shell) -> Iterator[dict[str, Running]]:
 
 
 def ends(found: dict[str, Running]) -> dict[str, tuple[int, list[str]]]:
-    """Return the exit code of each command, and its stderr output after it was attached."""
+    """Return the exit code of each command, and its stderr output after it was connected."""
     told = {name: process.communicate(timeout=LIMIT)[1].splitlines() for name, process in found.items()}
     return {name: (found[name].returncode, lines) for name, lines in told.items()}
 

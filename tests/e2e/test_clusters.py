@@ -1,4 +1,4 @@
-"""Tests clusters of this machine: they keep their options, are listed, and are stopped by name or together."""
+"""Tests local clusters: they retain their options, are listed, and are stopped by name or together."""
 
 import json
 from pathlib import Path

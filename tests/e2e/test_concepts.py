@@ -1,4 +1,4 @@
-"""Tests that the manifests and commands on concept pages work, and print what the pages show."""
+"""Tests that manifests and commands on concept pages work, and that their output matches the pages."""
 
 import pytest
 import yaml

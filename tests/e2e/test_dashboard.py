@@ -1,4 +1,4 @@
-"""Runs `lws dashboard` in a user's shell, with a browser that opens its link."""
+"""Runs `lws dashboard` in a user's shell, with a browser that opens the printed link."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Browser:
-    """Opens the link that a dashboard prints, and requests pages with its cookie."""
+    """Opens the link that a dashboard prints, and requests pages with the cookie from its response."""
 
     def __init__(self, dashboard: Running) -> None:
         link = urlsplit(line_with(dashboard, "http://127.0.0.1:").rpartition(" ")[2].strip())
@@ -40,7 +40,7 @@ class Browser:
 
     @classmethod
     def at(cls, host: str) -> "Browser":
-        """Return a browser without a link, which must log in."""
+        """Return a browser that must log in because it has no link."""
         browser = cls.__new__(cls)
         browser.host, browser.base, browser.cookie = host, "/", ""
         return browser
@@ -54,7 +54,7 @@ class Browser:
             return Answer(response.status, response.headers, response.read().decode())
 
     def wait(self, path: str, words: bytes) -> None:
-        """Read a stream until it contains the strings."""
+        """Read a stream until it contains these strings."""
         with closing(HTTPConnection(self.host, timeout=60)) as connection:
             connection.request("GET", self.base + path, headers={"Cookie": self.cookie})
             with closing(connection.getresponse()) as response:
@@ -134,7 +134,7 @@ def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: LocalCluster)
 
 @pytest.mark.parametrize("deletes", [False, True])
 def test_dashboard_outlives_its_cluster(shell: Shell, deletes: bool) -> None:
-    """The same link shows the cluster again after `lws down` and `lws up`, even on another port."""
+    """The same link opens the cluster after `lws down` and `lws up`, even if the port changes."""
     shell.lws("up", "comes", "--detach")
     cluster = LocalCluster(shell, "comes")
     cluster.start(lws("first", shell_script("sleep 3600", grace=1)))

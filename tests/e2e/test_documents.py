@@ -1,4 +1,7 @@
-"""Tests that commands in the README and in how-to pages have the documented result (examples: `test_examples.py`)."""
+"""Tests that commands in the README and on how-to pages have the documented result.
+
+`test_examples.py` tests the examples.
+"""
 
 import subprocess
 import sys
@@ -28,7 +31,7 @@ PAGES = {
     "docs/how-to/dashboard.md": "The dashboard is available to one browser at http://127.0.0.1:",
     "examples/kuberuntime/README.md": "Cluster default is running",
 }
-"""The pages, with the output of a successful run."""
+"""The pages, with the expected output of a successful run."""
 
 ELSEWHERE = {
     "docs/how-to/install.md": "needs a cluster and a registry: what it installs is tested in tests/repository/deploy",
@@ -82,11 +85,11 @@ OTHERS = {
     ),
     "tests/e2e/test_examples.py runs it",
 )
-"""The pages whose commands other tests run, with these tests."""
+"""The pages whose commands run in other tests, with these tests."""
 
 
 CONCEPTS = "docs/concepts/"
-"""The directory of the pages that `test_concepts.py` runs."""
+"""The directory that contains the pages for `test_concepts.py`."""
 
 
 def test_every_page_is_tried_or_exempt() -> None:
@@ -131,7 +134,7 @@ def test_make_installs_only_what_users_need(target: str) -> None:
 
 
 def test_demo_runs_from_a_fresh_clone(shell: Shell, tmp_path: Path) -> None:
-    """A clone of the committed files and an empty home directory. Packages come from the environment of this test.
+    """A clone of the committed files, and an empty home directory. Packages come from the test environment.
 
     `-o` keeps make from creating that environment again, and PYTHONPATH selects the code of the clone.
     """

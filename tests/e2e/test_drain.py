@@ -1,4 +1,4 @@
-"""Tests that nodes are drained and groups moved on an embedded cluster if annotations permit it (ADR 23)."""
+"""Tests that nodes of an embedded cluster are drained and groups moved if annotations allow it (ADR 23)."""
 
 import signal
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def test_node_is_drained_group_by_group_and_one_group_moves(cluster: LocalCluste
 
 
 def test_move_leaves_no_taint_when_sigterm_ends_it(cluster: LocalCluster) -> None:
-    """The move waits because group 1 is never ready."""
+    """The move waits because group 1 does not become ready."""
     script = "[ $LWS_GROUP_INDEX = 0 ] && touch /tmp/ready; exec sleep 1000"
     held = lws("held", shell_script(script), replicas=2)
     held["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on"}

@@ -1,4 +1,4 @@
-"""Tests that each example runs as documented, and its own check of the result succeeds."""
+"""Tests that each example runs as documented, and that its own result check succeeds."""
 
 import re
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Tests that the first line of `lws explain` contains the problem, with real processes and real problems."""
+"""Tests with real processes and real problems that the first line of `lws explain` contains the problem."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from kuberuntime.standardstreams import PIPE_CLOSED
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ENDS = {"LWS-E073": 3, "LWS-E082": 3, "LWS-E084": 3}
-"""The exit code is 3 if a running container may still become ready, and otherwise 4 (stuck)."""
+"""The exit code is 3 if a running container may still become ready, and 4 (stuck) in all other cases."""
 
 SECONDS = 30.0
 """The timeout for the fault and its diagnosis, including the start of the command."""
@@ -26,7 +26,7 @@ FALSE: JSONObject = {"exec": {"command": ["false"]}, "periodSeconds": 1, "failur
 
 
 def named(cluster: LocalCluster, target: str, code: str) -> str:
-    """Wait until the first line contains the code. Return all lines."""
+    """Wait until the first line contains the cause code. Return all lines."""
     deadline = time.monotonic() + SECONDS
     while True:
         result = cluster.ended("explain", target)
@@ -38,7 +38,7 @@ def named(cluster: LocalCluster, target: str, code: str) -> str:
 
 
 def with_pod(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Add fields to the pods of a LeaderWorkerSet."""
+    """Add fields to the pod template of a LeaderWorkerSet."""
     obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"] |= fields
     return obj
 

@@ -1,4 +1,4 @@
-"""Tests containers with long logs. `explain`, `get`, `wait` and `history` show the first error in the log."""
+"""Tests that `explain`, `get`, `wait` and `history` show the first error in long container logs."""
 
 import json
 from functools import partial
@@ -17,7 +17,7 @@ TRIED = ("vllm-oom", "vllm-old", "sglang-memory", "torchrun-first", "ten-chained
 
 
 def container(program: FailingLog, directory: Path) -> JSONObject:
-    """Return a container that prints the log of a program, and exits with its exit code."""
+    """Return a container that prints the log of a program, and exits with the exit code of this program."""
     log = directory / f"{program.name}.log"
     log.write_text("".join(f"{line}\n" for line in program.lines))
     return python(f"import sys; print(open({str(log)!r}).read(), end=''); sys.exit({program.exit_code})")
@@ -37,7 +37,7 @@ def test_first_error_of_a_long_log_is_named_everywhere(cluster: LocalCluster, tm
 
 
 def is_explained(cluster: LocalCluster, program: FailingLog) -> bool:
-    """Return whether the explanation contains the crash of the container."""
+    """Return whether the explanation contains the container crash."""
     return program.cause in cluster.ended("explain", program.name).stdout
 
 

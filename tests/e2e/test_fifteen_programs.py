@@ -1,4 +1,4 @@
-"""Tests fifteen failing programs. Each cause is always found, and each suggested command works."""
+"""Tests that the cause of fifteen failing programs is always found, and that suggested commands work."""
 
 import asyncio
 import io
@@ -30,10 +30,10 @@ from lwsctl.cli import app
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 MOMENTS: Final = 4
-"""The minimum number of states at which a restarting program is explained."""
+"""The minimum number of states in which a restarting program is explained."""
 
 STEADY: Final = frozenset({"absent", "never", "deadlock", "config", "mode", "gpus"})
-"""Programs that are not restarted, or never started. They soon reach their last state."""
+"""Programs that are not restarted or never start. They soon reach their last state."""
 
 LIMIT: Final = 120.0
 """The timeout for all states, in seconds."""
@@ -45,7 +45,7 @@ COLUMNS, LINES = 80, 24
 
 SUGGESTED: Final = re.compile(r"(?:^|: )(lws --local=\S+ -n \S+ .*)$")
 CHANGES: Final = frozenset({"restart", "recover", "exec", "wait"})
-"""Commands that change the observed state, or that wait."""
+"""Commands that change the observed state, or that wait for a change."""
 
 BINDS_TWICE: Final = """
 import socket
@@ -56,7 +56,7 @@ second.bind(("0.0.0.0", 8000))
 
 
 class Failing(NamedTuple):
-    """A failing program: the LeaderWorkerSet, and parts of the expected cause and next step."""
+    """A failing program, with its LeaderWorkerSet, and parts of the expected cause and next step."""
 
     obj: JSONObject
     words: str
@@ -69,13 +69,13 @@ class Failing(NamedTuple):
 
 
 def _known(name: str, words: str = "") -> Failing:
-    """Return a program that fails in one way."""
+    """Return a program that fails in one particular way."""
     way = next(one for one in WAYS if one.name == name)
     return Failing(way.obj, words or way.sentence, way.step)
 
 
 def _stuck(name: str) -> JSONObject:
-    """Return a group whose leader reports one step and then waits forever."""
+    """Return a group whose leader reports one step of progress, and then waits forever."""
     obj = lws(
         name, python("import time; print('::lws progress step=1 total=9', flush=True); time.sleep(1000)", grace=1)
     )
@@ -91,7 +91,7 @@ def _read_only(name: str) -> JSONObject:
 
 
 def programs(directory: Path) -> list[Failing]:
-    """Return the fifteen programs. A file without execute permission is created in the directory."""
+    """Return the fifteen programs. Create a file without execute permission in the directory."""
     script = directory / "start.sh"
     script.write_text("#!/bin/sh\nsleep 1000\n")
     script.chmod(stat.S_IRUSR | stat.S_IWUSR)
@@ -132,7 +132,7 @@ def test_failing_programs_have_correct_causes_at_every_moment(
 
 
 def observe(cluster: LocalCluster, failing: Sequence[Failing]) -> tuple[dict[str, int], list[str]]:
-    """Explain each program at each pod change after its cause was found.
+    """Explain each program after its cause was found and its pods changed.
 
     Return the number of explanations, and the errors.
     """
@@ -156,12 +156,12 @@ def observe(cluster: LocalCluster, failing: Sequence[Failing]) -> tuple[dict[str
 
 
 def is_enough(moments: Mapping[str, int]) -> bool:
-    """Return whether each program was explained in all of its states."""
+    """Return whether each program was explained in all its states."""
     return all(count >= (1 if name in STEADY else MOMENTS) for name, count in moments.items())
 
 
 async def states(cluster: LocalCluster) -> dict[str, frozenset[str]]:
-    """Return the pods of each program by UID and resourceVersion, which identify a state."""
+    """Return the pods of each program by UID and resourceVersion, which together identify a state."""
     place = cluster.shell.state / cluster.name / "kubeconfig"
     client = Client(HTTPTransport(kubeconfig.load({}, kubeconfig=str(place)), user_agent="tests"))
     try:
@@ -186,7 +186,7 @@ def ended(cluster: LocalCluster, *words: str) -> tuple[int, str]:
 
 
 def unseen(cluster: LocalCluster, one: Failing) -> str:
-    """Return the first screen of a user if it does not contain the cause or the next step."""
+    """Return the first screen if it does not contain the cause or the next step."""
     with terminal(cluster.shell, "explain", f"--local={cluster.name}", one.name, columns=COLUMNS) as screen:
         screen.end()
     rows = [line[at : at + COLUMNS] for line in screen.screen() for at in range(0, max(len(line), 1), COLUMNS)]

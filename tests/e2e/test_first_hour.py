@@ -1,4 +1,4 @@
-"""Tests the first hour of a new user at each terminal width.
+"""Tests the first hour of a new user with each terminal width.
 
 The user has failing programs, two clusters, a hundred groups, and a rollout.
 """
@@ -73,7 +73,7 @@ SCREENS = {
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster on which five programs fail."""
+    """A cluster in which five programs fail."""
     shell = make_shell(tmp_path_factory.mktemp("first-hour"))
     shell.lws("up", "first", "--detach")
     cluster = LocalCluster(shell, "first")
@@ -165,7 +165,7 @@ def test_run_of_several_sets_names_each_line(shell: Shell) -> None:
 
 
 def test_run_until_ready_wants_ready_to_last(shell: Shell, tmp_path: Path) -> None:
-    """The container fails before it is ready, and a later run takes eight seconds."""
+    """The container fails before it becomes ready, and a later run takes eight seconds."""
     mark = tmp_path / "failed"
     script = f"[ -e {mark} ] || {{ touch {mark}; exit 2; }}; sleep 8; exit 2"
     probe = {"exec": {"command": ["true"]}, "initialDelaySeconds": 1, "periodSeconds": 1}

@@ -1,4 +1,4 @@
-"""Tests the manifests in docs/how-to/frameworks.md with a small real program if it is available, or with a rehearsal.
+"""Tests manifests in docs/how-to/frameworks.md with a small real program if available, or with a rehearsal.
 
 MPI comes from `make frameworks` (`requirements/frameworks.lock`, 15 MB). torch is large and not pinned: it is tried if it
 is installed (`.venv/bin/pip install torch`). The last version was 2.15.0.
@@ -28,7 +28,7 @@ SUM: Final = re.compile(r"^0/(\d) .*rank (\d) of 4: the sum of ranks is 6$", re.
 
 
 def lacks(name: str) -> str:
-    """Return the reason why the program of a manifest cannot run, or an empty string if it can."""
+    """Return the reason why the program of a manifest cannot run, or an empty string if it can run."""
     match name:
         case "jax":
             return "" if importlib.util.find_spec("jax") else "jax is not installed"
@@ -43,7 +43,7 @@ def lacks(name: str) -> str:
 
 
 def with_mpi(manifest: Any) -> Any:
-    """Return the manifest with an environment that has the programs of `make frameworks`, as an image would."""
+    """Return the manifest with an environment that contains the programs of `make frameworks`, as in an image."""
     found = {
         "PATH": f"{Path(sys.executable).parent}:{FRAMEWORKS / 'bin'}:{os.environ['PATH']}",
         "LD_LIBRARY_PATH": str(FRAMEWORKS / "lib"),
@@ -79,7 +79,7 @@ def test_server_is_rehearsed_with_its_nodes_and_gpus(shell: Shell, name: str) ->
 
 
 def test_manifests_are_accepted_without_wait_loops(cluster: LocalCluster) -> None:
-    """The API server accepts all fields, and `lws doctor` does not find a wait loop."""
+    """The API server accepts all fields, and `lws doctor` does not find a deadlock."""
     for name in (*RUN, *REHEARSED):
         path = str(MANIFESTS / f"{name}.yaml")
         assert "accepted (dry run)" in cluster.lws("apply", "--dry-run=server", "-f", path)

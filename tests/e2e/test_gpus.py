@@ -1,4 +1,4 @@
-"""Tests the GPUs of a machine with a substitute for NVML. Each rank has separate GPUs, also after `kill -9`."""
+"""Tests GPUs with a fake NVML library. Each rank uses separate GPUs, even after `kill -9`."""
 
 import json
 import os

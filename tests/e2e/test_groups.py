@@ -1,4 +1,4 @@
-"""Tests groups of real processes: recreation as a whole, start order, one port, scaling, and deletion."""
+"""Tests the recreation, start order, shared port, scaling, and deletion of groups of real processes."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ def endless_rings(name: str) -> JSONObject:
 
 
 def kill(cluster: LocalCluster, pod: str) -> None:
-    """Kill all processes of a pod from outside, as a kernel without free memory does."""
+    """Kill all processes of a pod from outside the pod, as the kernel does if memory is exhausted."""
     found = cluster.shell.processes(f"HOSTNAME={pod}")
     assert found
     for process in found:
@@ -106,7 +106,7 @@ def test_pods_of_two_groups_bind_the_same_port(cluster: LocalCluster) -> None:
 
 
 def test_port_forward_ends_with_an_open_connection(cluster: LocalCluster) -> None:
-    """From Python 3.12.1 on, closing an asyncio server waits for its connections."""
+    """Since Python 3.12.1, closing an asyncio server waits for its connections."""
     cluster.start(lws("held", python(GREETER, grace=1, readinessProbe={"tcpSocket": {"port": 8080}}), size=1))
     with cluster.shell.running("port-forward", f"--local={cluster.name}", "held/0", ":8080") as forward:
         host, _, port = line_with(forward, "->").split(" ")[0].rpartition(":")
@@ -136,7 +136,7 @@ def test_workers_start_after_the_probe_of_their_leader(cluster: LocalCluster) ->
 
 
 def columns(cluster: LocalCluster, name: str) -> tuple[str, ...]:
-    """Return the values in the columns READY, DESIRED and UP-TO-DATE."""
+    """Return the values in the READY, DESIRED and UP-TO-DATE columns."""
     header, row = cluster.lws("get", name).splitlines()[:2]
     assert header.split() == ["NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE"]
     return tuple(row.split()[1:4])

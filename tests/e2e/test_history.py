@@ -1,4 +1,4 @@
-"""Tests `lws history` with real processes. The record of a failed group outlives its pods and its cluster."""
+"""Tests `lws history` with real processes. The record of a failed group is retained after its pods and cluster."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def episodes(cluster: LocalCluster, name: str) -> list[JSONObject]:
 
 
 def wait(cluster: LocalCluster, name: str, outcome: str) -> JSONObject:
-    """Wait for an episode with this outcome. Return the first one."""
+    """Wait for episodes with this outcome. Return the first one."""
     found: list[JSONObject] = []
 
     def has_come() -> bool:
@@ -36,7 +36,7 @@ def wait(cluster: LocalCluster, name: str, outcome: str) -> JSONObject:
 
 
 def logs(one: JSONObject, rank: int) -> list[list[str]]:
-    """Return the logs of the runs of a rank's container."""
+    """Return the logs of all runs of the container of a rank."""
     return next(found for found in one["ranks"] if found["rank"] == rank)["containers"][0]["logs"]  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Tests groups with random keys on the command line. The first characters of a key select a group."""
+"""Tests groups with random keys on the command line. A prefix of the key selects a group."""
 
 import json
 import re
@@ -37,7 +37,7 @@ MANIFEST: dict[str, Any] = {
 
 
 def groups(shell: Shell, name: str = "web") -> list[str]:
-    """Return the keys of the groups in which all ranks are ready."""
+    """Return the keys of groups in which all ranks are ready."""
     (shown,) = json.loads(shell.lws("get", "--local", name, "-o", "view").stdout)["items"]
     assert all(rank["ready"] for rank in ranks(shown).values())
     return [str(group["group"]) for group in shown["groups"]]
@@ -78,7 +78,7 @@ def test_group_is_addressed_by_its_random_key(shell: Shell) -> None:
 
 
 def test_migration_to_random_keys_keeps_the_capacity(shell: Shell) -> None:
-    """Follow the how-to page for the migration to random keys: files, steps, and the output of `lws plan`."""
+    """Follow the how-to page about migration to random keys: files, steps, and the output of `lws plan`."""
     page = (ROOT / "docs/how-to/groups-with-random-keys.md").read_text()
     section = page[page.index("## Move from indexes to random keys") :]
     keyed, chat = (
@@ -106,6 +106,6 @@ def test_migration_to_random_keys_keeps_the_capacity(shell: Shell) -> None:
 
 
 def ready_leaders(shell: Shell) -> int:
-    """Return the number of leaders to which the Service on the page sends requests."""
+    """Return the number of leaders to which the Service on the page routes requests."""
     shown = json.loads(shell.lws("get", "--local", "-o", "view").stdout)["items"]
     return sum(rank["ready"] for item in shown for place, rank in ranks(item).items() if str(place).endswith("/0"))

@@ -89,7 +89,7 @@ def test_output_templates_read_sets_groups_and_nodes(cluster: LocalCluster) -> N
 
 
 def has_equal_events(cluster: LocalCluster, name: str) -> bool:
-    """Return whether all formats print the same events. A later format may include a new event."""
+    """Return whether all formats print the same events. Formats that are printed later may include a new event."""
     reasons = cluster.lws("events", name, "-o", 'jsonpath={range .items[*]}{.reason}{"\\n"}{end}').splitlines()
     columns = cluster.lws("events", name, "-o", "custom-columns=WHY:.reason").split()
     documents = yaml.safe_load_all(cluster.lws("events", name, "-o", "yaml"))

@@ -1,4 +1,4 @@
-"""Tests the death of the launcher process. The node recovers quickly, and pods continue."""
+"""Tests that a node recovers quickly after its launcher process is killed, and that pods continue to run."""
 
 import os
 import signal

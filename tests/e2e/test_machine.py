@@ -89,12 +89,12 @@ VLLM: JSONObject = {
         },
     },
 }
-"""A manifest like vLLM's multi-node example, with only images, GPUs, a missing secret, and a readiness probe."""
+"""A manifest that resembles vLLM's multi-node example, with images, GPUs, a missing Secret, and a probe."""
 
 
 @pytest.fixture(scope="module")
 def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster of four nodes in two racks with eight GPUs each, and stubs for images that cannot run."""
+    """A cluster of four nodes in two racks, with eight GPUs on each node, and stubs for images that cannot run."""
     shell = make_shell(tmp_path_factory.mktemp("racks"))
     words = ["--nodes=4", "--node-label", "rack=r{i//2}", "--gpus-per-node=8", "--stub"]
     shell.lws("up", "racks", "--detach", *words)
@@ -103,7 +103,7 @@ def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 def waiting_ranks(view: JSONObject) -> list[JSONObject]:
-    """Return the unscheduled ranks with a known reason."""
+    """Return the unscheduled ranks for which the reason is known."""
     return [rank for rank in ranks(view).values() if not rank["node"] and rank["why"].startswith("0/4 nodes")]
 
 
@@ -169,7 +169,7 @@ def test_taints_and_capacity_of_nodes_are_respected(shell: Shell) -> None:
 
 @pytest.fixture(scope="module")
 def open_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster on the network of this machine."""
+    """A cluster that uses the network of this machine."""
     shell = make_shell(tmp_path_factory.mktemp("open"))
     shell.lws("up", "open", "--detach", "--network", "shared")
     yield LocalCluster(shell, "open")

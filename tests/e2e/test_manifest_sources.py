@@ -1,4 +1,4 @@
-"""Tests manifests as users write them: several objects in any order, misspelled fields, and missing namespaces."""
+"""Tests typical user manifests: several objects in any order, misspelled fields, and missing namespaces."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests hundreds of pods. Running pods are not restarted, and the summaries are correct while pods change."""
+"""Tests hundreds of pods. Running pods are not restarted, and summaries are correct while pods change."""
 
 import re
 import time
@@ -17,7 +17,7 @@ STUB = {"name": "main", "image": "vllm/vllm-openai", "ports": [{"containerPort":
 
 
 def seen(cluster: LocalCluster) -> Iterator[tuple[int, int]]:
-    """Yield READY and DESIRED repeatedly. No headline may contradict the rows below it without a note."""
+    """Yield READY and DESIRED repeatedly. Fail if a headline contradicts the rows below it without a note."""
     while True:
         told = cluster.shell.lws("get", f"--local={cluster.name}", "many")
         headline, table = told.stdout.splitlines()[1], told.stdout.splitlines()[3:]
@@ -42,7 +42,7 @@ def seen(cluster: LocalCluster) -> Iterator[tuple[int, int]]:
 
 
 def count(places: str) -> int:
-    """Return the number of groups in a column such as 0-3,7."""
+    """Return the number of groups in a column value such as 0-3,7."""
     ends = [part.split("-") for part in places.split(",")]
     return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
 

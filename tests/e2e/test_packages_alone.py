@@ -1,4 +1,4 @@
-"""Tests that the examples of `kuberuntime` and `localkube` work, and do not depend on LeaderWorkerSets."""
+"""Tests that the examples of `kuberuntime` and `localkube` work, and are independent of LeaderWorkerSets."""
 
 import asyncio
 import subprocess
@@ -38,7 +38,7 @@ async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
 
 
 async def seen(client: Client, key: ObjectKey, is_awaited: Callable[[JSONObject], bool]) -> JSONObject:
-    """Watch a ConfigMap until the condition is true. Return it."""
+    """Watch a ConfigMap until the condition is true. Return the ConfigMap."""
     informer = Informer(client, only(CONFIG_MAPS, key))
     found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 

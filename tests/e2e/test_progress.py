@@ -17,7 +17,7 @@ from lwsctl.cli.sets.causes import FIRST
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 TIMEOUT: Final = 8.0
-"""The time without progress in seconds after which a group is considered hanging."""
+"""The time in seconds without progress after which a group is considered hanging."""
 
 TRAIN: Final = """
 import os, select, socket, sys, threading, time
@@ -69,7 +69,7 @@ print("saved the model", flush=True)
 
 
 def team(name: str, program: str, annotations: Mapping[str, str], *words: str, **spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet of groups with two ranks that run a Python script."""
+    """Return a LeaderWorkerSet whose groups have two ranks that run a Python script."""
     command = ["python3", "-c", program, *words]
     container = {"name": "main", "image": "python", "command": command}
     template = {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}

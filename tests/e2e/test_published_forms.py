@@ -1,4 +1,4 @@
-"""Tests thirty published forms of LeaderWorkerSets.
+"""Tests thirty published LeaderWorkerSet manifests.
 
 Each becomes ready in a rehearsal, or is rejected with the reason.
 """
@@ -17,7 +17,7 @@ REHEARSED: Final = ("--nodes", "auto", "--gpus", "auto", "--stub", "--until", "r
 
 
 class Form(NamedTuple):
-    """A form that becomes ready: its name (a pattern), the ranks of each group, and the assumptions for it."""
+    """A manifest that becomes ready, with its name pattern, the ranks of each group, and its assumptions."""
 
     name: str
     groups: int
@@ -87,7 +87,7 @@ def test_there_are_thirty_forms() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_published_form_is_ready(shell: Shell, file: str) -> None:
-    """The LeaderWorkerSets of a file share a cluster."""
+    """The LeaderWorkerSets in a file share a cluster."""
     lines = shell.lws("run", "-f", str(PLACE / "forms" / f"{file}.yaml"), *REHEARSED).stderr.splitlines()
     assert re.fullmatch(r"\d+ ranks in \d+ groups are ready", lines[-1])
     assumed = [line for line in lines if line.startswith("assumed: ")]
@@ -115,5 +115,5 @@ def groups(lines: list[str], form: Form) -> dict[str, str]:
 
 
 def last_states(lines: list[str], form: Form) -> set[str]:
-    """Return the last states of the groups of a LeaderWorkerSet."""
+    """Return the last states of all groups of a LeaderWorkerSet."""
     return {*groups(lines, form).values()}

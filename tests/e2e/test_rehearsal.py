@@ -1,4 +1,4 @@
-"""Tests one-command rehearsals of manifests in the published forms of multi-node inference and training."""
+"""Tests that one command rehearses published manifests of multi-node inference and training."""
 
 import re
 from pathlib import Path
@@ -76,7 +76,7 @@ REHEARSED = {
     ),
     "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: creates directories"]),
 }
-"""The last line of each rehearsal (a pattern), and some of its assumptions.
+"""The last line of each rehearsal as a pattern, and some of its assumptions.
 
 Where a partition is set, a group of the surge comes at once, and may still be there when all are ready (table 5.2, C5).
 """
@@ -86,7 +86,7 @@ REFUSED = {
     "refused-kinds.yaml": ["computedomain/domain: the API server does not serve kind ComputeDomain"],
     "refused-scheduler.yaml": ["schedulerName gang is not available in the cluster of lws run"],
 }
-"""The error of each run, before it applies an object."""
+"""The error of each run, which occurs before an object is applied."""
 
 FORCED = "serving-scripts.yaml"
 

@@ -1,4 +1,4 @@
-"""Tests that ranks wait for each other before their program starts, or print the reason.
+"""Tests that ranks wait for each other before their program starts, or print the reason for a failure.
 
 Runs Python and shell forms in real pods.
 
@@ -35,7 +35,7 @@ for one in held:
 while True:
     kept = listening.accept()[0]
 """
-"""A server on ports 8080 and 8081. Port 8081 never accepts, and its queue of connections is full."""
+"""A server on ports 8080 and 8081. Port 8081 does not accept connections, and its backlog is full."""
 
 NAME_SERVER: Final = """
 import socket
@@ -47,7 +47,7 @@ while True:
     if code is not None:
         asked.sendto(question[:2] + b"\\x81" + code + question[4:6] + bytes(6) + question[12:], sender)
 """
-"""A name server that returns no address for `empty`, and reports that `absent` does not exist.
+"""A DNS server that returns no address for `empty`, and reports that `absent` does not exist.
 
 It does not respond to other names.
 """
@@ -55,7 +55,7 @@ It does not respond to other names.
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure, the command for it, and its message."""
+    """A failure, with the command that causes it, and the expected message."""
 
     name: str
     arguments: str
@@ -64,7 +64,7 @@ class Failure:
     environment: str = ""
     group: str = "meet"
     shell: FailureReason | None = None
-    """The missing requirement of the shell form without nslookup, which this machine may not have."""
+    """The requirement of the shell variant without nslookup, which may be missing on this machine."""
 
 
 FAILURES: Final = (
@@ -155,7 +155,7 @@ FAILURES: Final = (
 
 @pytest.fixture(scope="module")
 def groups(cluster: LocalCluster) -> LocalCluster:
-    """The cluster with the groups of these tests."""
+    """The cluster with the groups for these tests."""
     settings = {"resolv.conf": "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "resolver"}, "data": settings})
     mount = {"name": "resolver", "mountPath": "/etc/resolv.conf", "subPath": "resolv.conf"}
@@ -212,7 +212,7 @@ def test_ranks_meet_with_any_names(groups: LocalCluster, form: str, name: str, s
 
 @pytest.mark.parametrize("form", FORMS)
 def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: LocalCluster, form: str) -> None:
-    """The worker waits as the first process of its container, which ignores signals without a handler."""
+    """The worker waits in the first process of its container, which ignores signals without a handler."""
     script = f"touch /tmp/here; while ! [ -e /tmp/go ]; do sleep 0.1; done; exec {sys.executable} -m http.server 8080"
     name = f"late-{form}"
     waits = {"command": [*FORMS[form], "leader", "--port", "8080", "--timeout", "300"]}

@@ -13,7 +13,7 @@ SETTLING = 8.0
 
 SECONDS = 5.0
 MOST = 10
-"""The permitted number of wake-ups, for necessary timers (the end of a watch, an event series)."""
+"""The permitted number of wake-ups for necessary timers, such as watch timeouts and event series."""
 
 
 def test_idle_cluster_neither_polls_nor_writes(shell: Shell) -> None:

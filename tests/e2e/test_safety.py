@@ -1,4 +1,4 @@
-"""Tests that only the holder of its kubeconfig can use a running cluster.
+"""Tests that only the owner of the kubeconfig can use a running cluster.
 
 Other users, web pages, and guessed tokens are rejected.
 """
@@ -41,7 +41,7 @@ class Door:
         self._context.verify_mode = ssl.CERT_NONE
 
     def knock(self, method: str = "GET", path: str = SETS, **headers: str) -> int:
-        """Send a request, and return its status."""
+        """Send a request, and return the response status."""
         connection = http.client.HTTPSConnection(self.host, self.port, timeout=10, context=self._context)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
@@ -53,7 +53,7 @@ class Door:
 
 @pytest.fixture
 def door(cluster: LocalCluster) -> Door:
-    """The ways to access the shared cluster."""
+    """The methods of accessing the shared cluster."""
     return Door(cluster)
 
 
@@ -133,7 +133,7 @@ OWN_MODULES = (
 
 @pytest.fixture
 def hostile(shell: Shell, tmp_path: Path) -> Shell:
-    """A shell in a directory with a module for each name that `lws` imports.
+    """A shell in a directory that contains a module for each name that `lws` imports.
 
     Each module writes a file when it is imported.
     """
@@ -146,7 +146,7 @@ def hostile(shell: Shell, tmp_path: Path) -> Shell:
 
 
 def test_no_child_imports_from_the_working_directory(hostile: Shell) -> None:
-    """Commands start with their console script. `python -m` would import modules from the working directory."""
+    """Commands start through their console script. `python -m` would import modules from the working directory."""
     manifest = hostile.directory / "web.json"
     manifest.write_text(json.dumps(lws("web", shell_script("echo hello; sleep 3600"))))
     hostile.run(["lws", "run", str(manifest), "--until", "ready"])

@@ -1,4 +1,4 @@
-"""Tests that a cluster reports that its machine has no more open files or disk space, keeps running, and recovers."""
+"""Tests that a cluster reports missing descriptors or disk space, continues to run, and recovers."""
 
 import json
 from pathlib import Path
@@ -90,7 +90,7 @@ REFUSED = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
 
 
 def test_ranks_resolve_each_other_without_namespaces(shell: Shell) -> None:
-    """Tests pods as processes without namespaces, as in an unprivileged container or with Ubuntu's AppArmor."""
+    """Tests pods as processes without namespaces, as in an unprivileged container or with AppArmor on Ubuntu."""
     run = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
     unprivileged = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
     limited = ["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *unprivileged]

@@ -1,4 +1,4 @@
-"""Tests the fault storms of the examples.
+"""Tests the fault storms in the examples.
 
 All groups recover, and no request that a budget protects fails under load.
 """
@@ -17,7 +17,7 @@ ROUTER = "http://router-0.router:8080"
 
 @pytest.fixture
 def served(shell: Shell) -> LocalCluster:
-    """A cluster of two nodes on which prefill, decode and their router are ready."""
+    """A cluster of two nodes in which prefill, decode and their router are ready."""
     shell.lws("up", "default", "--detach", "--nodes", "2", *IMAGES)
     own = LocalCluster(shell, "default")
     own.lws("apply", "-f", "examples/disaggregated/lws.yaml")
@@ -41,7 +41,7 @@ def test_examples_recover_after_a_random_storm(served: LocalCluster) -> None:
 
 
 def test_rollout_in_a_storm_fails_no_request(served: LocalCluster) -> None:
-    """Both roles are updated while controllers, webhooks and API server fail in turn, and another node is drained.
+    """Both roles are updated while controllers, webhooks and API server fail in turn, and a node is drained.
 
     The load runs inside the cluster, so that no unavailable part is between it and the router.
     """
@@ -70,5 +70,5 @@ def test_rollout_in_a_storm_fails_no_request(served: LocalCluster) -> None:
 
 
 def node_of_router(cluster: LocalCluster) -> str:
-    """Return the router's node."""
+    """Return the node on which the router runs."""
     return str(ranks(cluster.view("router"))["0/0"]["node"])

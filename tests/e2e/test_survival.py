@@ -1,4 +1,4 @@
-"""Tests that a killed cluster continues with its objects, and that no process or file remains after `lws` exits."""
+"""Tests that the objects of a killed cluster are preserved, and that no process or file of `lws` remains."""
 
 import json
 import os
@@ -45,7 +45,7 @@ print("started", flush=True)
 while True:
     time.sleep(1)
 """
-"""Forks a daemon twice, each in a separate session. Both daemons ignore SIGTERM."""
+"""Forks two daemons, each in a separate session. Both daemons ignore SIGTERM."""
 
 LAST_WORDS = """
 import pathlib, signal, sys, time
@@ -73,7 +73,7 @@ def leader_process(shell: Shell, name: str = "up") -> int:
 
 
 def port_of(shell: Shell) -> int:
-    """Return the port of the only cluster's API server."""
+    """Return the API server port of the only cluster."""
     (path,) = shell.state.glob("*/kubeconfig")
     cluster = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
     return urlsplit(cluster["server"]).port or 0
@@ -160,7 +160,7 @@ def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
 
 
 def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
-    """The grace periods of 30 seconds do not apply, and the LeaderWorkerSets do not wait for each other."""
+    """The grace periods of 30 seconds are not applied, and the LeaderWorkerSets are deleted in parallel."""
     deaf = shell_script("trap '' TERM; echo deaf; while :; do sleep 0.5; done", grace=30)
     run = shell.start("run", "-f", write(shell, *(lws(f"deaf-{number}", deaf) for number in range(24))))
     lines_with(run, "deaf", 24)

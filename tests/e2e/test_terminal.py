@@ -1,4 +1,4 @@
-"""Tests output on a terminal, and output without a terminal."""
+"""Tests output with and without a terminal."""
 
 import json
 import re

@@ -20,10 +20,10 @@ ROWS = 24
 
 EVERY = 1.0
 OVER = 60.0
-"""The interval between two explanations of a crash loop, and the duration of the test, in seconds."""
+"""The interval between two explanations of a crash loop, and the test duration, in seconds."""
 
 SAMPLES = 6
-"""The number of commands, during which a crash loop reaches all its states."""
+"""The number of commands that run while a crash loop passes through all its states."""
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
@@ -43,7 +43,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
 
 
 def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: LocalCluster) -> None:
-    """After the second recreation, the worker repeatedly loads for seconds and fails, and the leader waits for it."""
+    """After the second recreation, the worker repeatedly loads and fails while the leader waits for it."""
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)

@@ -1,4 +1,4 @@
-"""Tests an upgrade from the previous version to this one, and a downgrade, with a cluster of version 0.1.0.
+"""Tests an upgrade from the previous version and a downgrade, with a cluster of version 0.1.0.
 
 `packages/leaderworkerset/tests/vectors/release-0.1.0.tar.xz` is the directory of a cluster that `lws up` of 0.1.0 ran:
 objects, definitions, options, and recorded failures. In it `web` was rolled once, `keyed` has random keys, `split` is a
@@ -31,18 +31,18 @@ KINDS = (
     "services",
     "pods",
 )
-"""The resources whose objects must not change. `services` and `pods` have no group."""
+"""The resources whose objects must not change. `services` and `pods` have no API group."""
 
 
 def stored(directory: Path) -> dict[tuple[str, str], JSONObject]:
-    """Return the objects of a stopped cluster, by resource and name."""
+    """Return the objects of a stopped cluster by resource and name."""
     query = "SELECT o.resource, o.name, h.value FROM objects o JOIN history h USING (revision) WHERE o.namespace = 'default'"
     with sqlite3.connect(f"file:{directory / 'state.db'}?mode=ro", uri=True) as connection:
         return {(resource, name): json.loads(value) for resource, name, value in connection.execute(query)}
 
 
 def lasting(directory: Path) -> dict[tuple[str, str], JSONObject]:
-    """Return the fields of objects that an upgrade must not change: identity, our metadata, spec and data."""
+    """Return the fields that an upgrade must not change: identity, metadata of this project, spec and data."""
     return {
         place: {
             "spec": obj.get("spec"),
@@ -86,7 +86,7 @@ def test_state_of_the_previous_version_is_continued(shell: Shell, left: Path) ->
 
 
 def test_no_field_of_the_previous_definitions_is_lost(left: Path) -> None:
-    """The field types must not change, so that no stored value is dropped or rejected."""
+    """The field types must not change, so that stored values are neither dropped nor rejected."""
     query = "SELECT h.value FROM objects o JOIN history h USING (revision) WHERE o.resource LIKE 'customresourcedefinitions%'"
     with sqlite3.connect(f"file:{left / 'state.db'}?mode=ro", uri=True) as connection:
         former = {obj["metadata"]["name"]: obj for obj in (json.loads(value) for (value,) in connection.execute(query))}
@@ -103,7 +103,7 @@ def schema(definition: JSONObject) -> JSONObject:
 
 
 def losses(before: JSONObject, after: JSONObject, path: str) -> list[str]:
-    """Return the fields of the old schema that are missing or have another type in the new schema."""
+    """Return the fields of the old schema that are missing or have a different type in the new schema."""
     if before.get("type") != after.get("type"):
         return [f"{path}: was {before.get('type')}, is {after.get('type')}"]
     now = after.get("properties", {})
@@ -130,7 +130,7 @@ def test_lost_field_is_detected() -> None:
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of the previous version, if this clone contains its history."""
+    """The sources of the previous version, if the history of this clone contains them."""
     return predecessor.sources(tmp_path_factory.mktemp("earlier"))
 
 

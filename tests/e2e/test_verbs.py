@@ -1,4 +1,4 @@
-"""Runs the script of verbs on a cluster of this machine, with real processes."""
+"""Runs all commands on a local cluster with real processes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests a release: two builds with the same result, complete content, and an installation outside this repository.
+"""Tests that a release can be reproduced, is complete, and can be installed outside this repository.
 
 Third-party packages come from the environment that runs this test; its link to this repository is not followed.
 """
@@ -87,7 +87,7 @@ def pip(command: str, *words: str) -> None:
 
 
 class Installation:
-    """A directory with some of the wheels, and the Python of this environment."""
+    """A directory with some of the wheels, and the Python interpreter of this environment."""
 
     def __init__(self, directory: Path, wheels: list[Path]) -> None:
         self.directory = directory
@@ -194,7 +194,7 @@ def test_other_commands_work_without_localkube(
 
 
 def test_copy_of_the_tree_builds_the_same_bytes(release: Path, tmp_path: Path) -> None:
-    """The copy has other file times, file permissions and another time zone. Unreleased changes are permitted."""
+    """The copy has different file times, file permissions and time zone. Unreleased changes are permitted."""
     copy = tmp_path / "copy"
     for place in SOURCES:
         if (ROOT / place).is_dir():

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 from tests.e2e.harness import ROOT
 
 LOCK = ROOT / "requirements/local.lock"
-"""The dependencies of a release, on this and on other platforms."""
+"""The dependencies of a release on all supported platforms."""
 
 
 def fill(directory: Path) -> None:
@@ -21,7 +21,7 @@ def fill(directory: Path) -> None:
 
 
 def pack(found: Distribution, directory: Path) -> None:
-    """Rebuild the wheel from which this distribution was installed. Its compression and hashes differ."""
+    """Rebuild the wheel from which this distribution was installed. The compression and the hashes differ."""
     told = dict(line.split(": ", 1) for line in (found.read_text("WHEEL") or "").splitlines() if ": " in line)
     name = re.sub(r"[-_.]+", "_", found.metadata["Name"])
     files = [path for path in found.files or () if ".." not in path.parts and path.suffix != ".pyc"]

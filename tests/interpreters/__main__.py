@@ -1,4 +1,6 @@
-"""Runs the fast tests and one `lws run` on each other Python: `python -m tests.interpreters [--list] [--ends]`.
+"""Runs the fast tests and one `lws run` on each other Python version.
+
+Run it with `python -m tests.interpreters [--list] [--ends]`.
 
 Further means: besides the current one, on which `make test` runs everything. Exits with code 1 if one failed; a machine
 with a single Python is not an error, but announced prominently. With `--ends` only the oldest and the newest are tried.
@@ -21,14 +23,14 @@ HANGING: Final = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_
 """The timeout of a test, in seconds. A test that exceeds it fails, and shows where it hangs."""
 
 OPTIONS: Final = ("-q", "-n", "logical", "--dist", "worksteal", "--max-worker-restart=0", *HANGING, "--assert=plain")
-"""One process for each core. Assertions are not rewritten, which would take long. The second attempt shows values."""
+"""One process for each core. To save time, assertions are only rewritten at the second attempt, to show values."""
 
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")
 FOLDERS: Final = (
     *(f"packages/{package}/tests/unit" for package in PACKAGES),
     "packages/leaderworkerset/tests/simulation/test_life.py",
 )
-"""The fast tests of the packages, and groups in a completely simulated cluster.
+"""The fast tests of the packages, and tests of groups in a fully simulated cluster.
 
 The differences of Pythons are in the language and its library, which the unit tests of every module use. Other
 simulations and the properties make more inputs for the same code: three times their minutes found nothing of one Python's.
@@ -37,7 +39,7 @@ Tests that read the files of this repository (such as `tests/repository/docs`) h
 
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")
 FAILED: Final = 1
-"""The pytest exit code for failed tests."""
+"""The pytest exit code if tests failed."""
 
 LIMIT: Final = 600.0
 """The timeout of a run, in seconds."""
@@ -46,7 +48,7 @@ OWN: Final[Version] = tuple(sys.version_info[:3])
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line."""
+    """Run the command-line interface."""
     found = find(os.environ, minimum())
     further = [one for one in found if one.version != OWN and not one.unfit]
     if "--ends" in arguments:
@@ -66,7 +68,7 @@ def minimum() -> Version:
 
 
 def announce(found: Sequence[Interpreter], further: Sequence[Interpreter]) -> None:
-    """Print the Pythons before they are tested."""
+    """Print the Python interpreters before they are tested."""
     say(f"Python {dotted(OWN)} runs this: `make test` runs everything on it.")
     for one in found:
         if one in further:
@@ -99,7 +101,7 @@ def attempt(interpreter: Interpreter) -> str:
 
 
 def test(python: Path) -> None:
-    """Run the fast tests. Failed tests run once more, alone, and are reported as unstable if they pass."""
+    """Run the fast tests. Failed tests are retried alone, and are reported as unstable if they pass."""
     cache = ("-o", f"cache_dir={python.parents[1] / 'cache'}")
     try:
         run([str(python), "-m", "pytest", *OPTIONS, *FOLDERS, *cache])
@@ -111,7 +113,7 @@ def test(python: Path) -> None:
 
 
 def demonstrate(command: Sequence[str]) -> None:
-    """Run a command, and print its output only if it fails. It is retried once, and then reported as unstable."""
+    """Run a command, and print its output only if it fails. If a retry succeeds, report it as unstable."""
     say(f"$ {shown(command)}")
     for attempts_left in (1, 0):
         result = subprocess.run(
@@ -132,24 +134,24 @@ def run(command: Sequence[str]) -> None:
 
 
 def shown(command: Sequence[str | Path]) -> str:
-    """Return a readable command, without the path of the repository."""
+    """Return a command as a string, without the path of the repository."""
     return " ".join(str(word).replace(f"{ROOT}/", "") for word in command)
 
 
 def report(found: Sequence[Interpreter], outcomes: dict[Interpreter, str]) -> None:
-    """Print a line for each tested Python, and the Pythons that were found."""
+    """Print a line for each tested interpreter, and the interpreters that were found."""
     say(f"\nPythons found here: {', '.join(sorted({dotted(OWN), *(one.name for one in found)}))}")
     for one, outcome in outcomes.items():
         say(f"Python {one.name}: unit tests, a simulated life, one `lws run`: {outcome}")
 
 
 def dotted(version: Version) -> str:
-    """Return a readable version."""
+    """Return a version as a string."""
     return ".".join(map(str, version))
 
 
 def say(line: str) -> None:
-    """Print before the started processes print again."""
+    """Print before the started processes print more output."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Finds the Pythons of this machine: in PATH, the system's own even if it is shadowed, and pyenv's versions.
+"""Finds Python interpreters in PATH, in system directories even if they are shadowed, and in pyenv.
 
 This module uses only the standard library of Python 3.11: it runs on the oldest supported Python.
 """
@@ -16,10 +16,10 @@ Version: TypeAlias = tuple[int, ...]
 
 NAME: Final = re.compile(r"python3(\.\d+)?")
 SYSTEM: Final = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
-"""The directories of system executables, independent of PATH."""
+"""The directories of system executables, which do not depend on PATH."""
 
 SECONDS: Final = 60.0
-"""The timeout for a Python to report its version."""
+"""The time that an interpreter has to report its version."""
 
 QUESTION: Final = """
 import json, sys
@@ -30,7 +30,7 @@ print(json.dumps([sys.implementation.name, list(sys.version_info), free, getattr
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interpreter:
-    """A Python with its version, its executable, and the reason not to test it, or an empty string."""
+    """A Python interpreter with its version, its executable, and the reason to skip it, or an empty string."""
 
     version: Version
     path: Path
@@ -38,12 +38,12 @@ class Interpreter:
 
     @property
     def name(self) -> str:
-        """Return the readable version."""
+        """Return the version as a string."""
         return ".".join(map(str, self.version))
 
 
 def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[Path] = SYSTEM) -> list[Interpreter]:
-    """Return each Python of at least version `minimum`, ordered by version.
+    """Return each interpreter of at least version `minimum`, ordered by version.
 
     Only the first one of each version is returned.
     """
@@ -60,7 +60,7 @@ def find(environment: Mapping[str, str], minimum: Version, *, system: Iterable[P
 
 
 def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) -> Iterator[Path]:
-    """Yield the executables that may be Pythons, each under its first name."""
+    """Yield executables that may be Python interpreters, each under its first name."""
     searched = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
     for directory in [
         *searched,
@@ -72,7 +72,7 @@ def candidates(environment: Mapping[str, str], system: Iterable[Path] = SYSTEM) 
 
 
 def ask(program: Path, asked: set[Path]) -> Interpreter | None:
-    """Return the Python of an executable, or None if it is not a Python or was already returned."""
+    """Return the interpreter of an executable, or None if it is not Python or was already returned."""
     real = program.resolve()
     if real in asked:
         return None
@@ -112,7 +112,7 @@ def _pythons(directory: Path) -> list[Path]:
 
 
 def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> Iterator[Path]:
-    """Yield the directories where pyenv may store its versions: by variable, at home, and next to its shims."""
+    """Yield possible pyenv version directories from the variable, in the home directory, and next to the shims."""
     for name, below in (("PYENV_ROOT", ""), ("HOME", ".pyenv")):
         if environment.get(name):
             yield Path(environment[name], below)
@@ -120,7 +120,7 @@ def _pyenv_roots(environment: Mapping[str, str], searched: Iterable[Path]) -> It
 
 
 def _is_of_pyenv(directory: Path) -> bool:
-    """Return whether these are pyenv's shims, which start one of its versions or fail."""
+    """Return whether these files are pyenv shims, which start a pyenv version or fail."""
     return directory.name == "shims" and (directory.parent / "versions").is_dir()
 
 

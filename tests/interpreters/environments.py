@@ -1,4 +1,4 @@
-"""Builds an environment in `.venvs` for each interpreter, and rebuilds it if the lock or the interpreter changes."""
+"""Builds an environment in `.venvs` for each interpreter. Changes to the lock or the interpreter rebuild it."""
 
 import hashlib
 import re
@@ -17,10 +17,10 @@ ENVIRONMENTS: Final = ROOT / ".venvs"
 PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset", "lwsctl", "testkit")
 QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
-"""Modules are compiled when tests import them, and the tests import only a small part of the packages."""
+"""Modules are compiled when tests import them, because tests import only a small part of the packages."""
 
 ELSEWHERE: Final = frozenset({"numpy"})
-"""Packages that an example needs, and that the fast tests do not need."""
+"""Packages that are required by an example, but not by the fast tests."""
 
 RUNNING: Final = "requirements/local.lock"
 """The runtime requirements, as in `make setup`."""
@@ -30,7 +30,7 @@ STAMP: Final = ".installed"
 
 
 def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIRONMENTS) -> Path:
-    """Return the Python of the interpreter's environment, with the packages for the fast tests."""
+    """Return the Python executable of the interpreter's environment with the packages for the fast tests."""
     directory = parent / interpreter.name
     python, stamp, made_of = directory / "bin" / "python", directory / STAMP, digest(interpreter, root)
     if stamp.is_file() and stamp.read_text() == made_of:
@@ -50,7 +50,7 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
 
 
 def needed(lock: str) -> str:
-    """Return the lock entries that the fast tests need."""
+    """Return the lock entries that the fast tests require."""
     entries = re.split(r"^(?=\S)", lock, flags=re.MULTILINE)
     return "".join(one for one in entries if one.partition("==")[0] not in ELSEWHERE)
 

@@ -1,4 +1,4 @@
-"""Tests that each suitable Python of a machine is found once."""
+"""Tests that each suitable Python interpreter on a machine is found once."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ OLDEST = (3, 11)
 
 
 def program(path: Path, *version: Any, implementation: str = "cpython", free: bool = False) -> Path:
-    """Write a script that identifies itself as this Python."""
+    """Write a script that identifies itself as this Python version."""
     level = version[3] if len(version) > 3 else "final"
     answer = json.dumps([implementation, [*version[:3], level, 0], free, str(path)])
     return script(path, f"echo '{answer}'")

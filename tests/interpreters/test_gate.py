@@ -56,7 +56,7 @@ def test_program_that_fails_twice_fails() -> None:
 
 
 def repository(place: Path, lock: str = "a==1") -> Path:
-    """Return a small repository with a lock."""
+    """Return a small repository with a lock file."""
     (place / "requirements").mkdir(parents=True)
     for name in ("test.lock", "local.lock"):
         (place / "requirements" / name).write_text(lock)
@@ -103,7 +103,7 @@ def test_tool_settings_do_not_change_the_environment_digest(tmp_path: Path) -> N
 
 
 def test_pass_at_the_second_try_is_listed_by_name(tmp_path: Path) -> None:
-    """The test uses the two commands of `make test`."""
+    """The test runs both commands of `make test`."""
     (tmp_path / "test_it.py").write_text(
         "from pathlib import Path\n"
         "def test_steady(): pass\n"
@@ -134,7 +134,7 @@ def test_run_with_too_many_unstable_tests_fails(tmp_path: Path) -> None:
 
 
 def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
-    """In a parallel run, the worker process exits with the test, and pytest with the remaining tests."""
+    """In a parallel run, the worker process exits with the test, and pytest exits with the remaining tests."""
     (tmp_path / "test_it.py").write_text(
         "import time\nfrom pathlib import Path\n"
         "def test_hanging():\n"
@@ -150,7 +150,7 @@ def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
 
 
 def tried(folder: Path, *options: str) -> str:
-    """Return the pytest output for the tests in a directory, with the plugin of this repository."""
+    """Return the pytest output for the tests in a directory, with this repository's plugin."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     command = [sys.executable, "-m", "pytest", "-p", "testkit.suite", "-c", "/dev/null", f"--rootdir={folder}"]
     result = subprocess.run(

@@ -61,7 +61,7 @@ def test_manager_image_has_a_tested_python() -> None:
 
 
 def test_make_reports_an_outdated_python(tmp_path: Path) -> None:
-    """The check runs on any Python 3, in this test on an interpreter that reports version 3.9."""
+    """The check runs on any Python 3 version. In this test, the interpreter reports version 3.9."""
     recipe = (ROOT / "Makefile").read_text()
     check = re.search(r"\$\(PYTHON\) -c '(import sys; sys\.exit\(.*)'", recipe)
     assert check is not None

@@ -1,4 +1,4 @@
-"""Runs the scenarios that share the cluster in parallel, and then the outages one after the other.
+"""Runs the scenarios that share the cluster in parallel, and then the outage tests one after the other.
 
     python -m tests.node [ARGUMENTS OF PYTEST]
     python -m tests.node up
@@ -31,11 +31,11 @@ ALONE: Final = HERE / "outages"
 SECOND_TRY: Final = ["--second-try", "--last-failed", "--last-failed-no-failures=none"]
 FAILED: Final = 1
 NOTHING_SELECTED: Final = 5
-"""Exit codes of pytest."""
+"""The exit codes of pytest."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the cluster with tests on it. Return the exit code."""
+    """Run the cluster and the tests on it. Return the exit code."""
     if paths := [argument for argument in arguments if Path(argument.partition("::")[0]).exists()]:
         sys.exit(f"{paths[0]}: select tests with -k or -m, because the outages must not run side by side")
     if reason := prerequisites.obstacle():
@@ -72,7 +72,7 @@ def tests_run(report: Path) -> int:
 
 
 def skip(reason: str) -> int:
-    """Print the first and the last line of the reason for a skipped run. Return the exit code."""
+    """Print the first and the last line of the reason why a run is skipped. Return the exit code."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     sys.stderr.write(f"skipped: {' '.join(dict.fromkeys([lines[0], lines[-1]]))}\n")
     return 0

@@ -1,4 +1,4 @@
-"""Reads objects from the cluster through the socket of `kubectl proxy`. Separate commands are slow."""
+"""Reads cluster objects through the socket of `kubectl proxy`, because separate commands are slow."""
 
 import http.client
 import json

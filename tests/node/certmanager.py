@@ -1,4 +1,4 @@
-"""Runs cert-manager on the first machine: its controller, and its CA injector."""
+"""Runs the controller and the CA injector of cert-manager on the first machine."""
 
 import subprocess
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def assets(say: Say) -> Path:
 
 
 def definitions(say: Say) -> list[str]:
-    """Return its CRDs without the labels from its chart."""
+    """Return the cert-manager CRDs without the labels from its chart."""
     words = [str(build.find_go(say)), "list", "-f", "{{.Module.Dir}}", f"{MODULE}/cmd/{PROGRAMS[0]}"]
     folder = subprocess.run(
         words, cwd=programs.HERE / "cert-manager", capture_output=True, text=True, check=True
@@ -39,7 +39,7 @@ def definitions(say: Say) -> list[str]:
 
 @contextmanager
 def running(cluster: NodeCluster) -> Iterator[None]:
-    """Run cert-manager until the context exits. Then remove its CRDs."""
+    """Run cert-manager until the context exits. Then remove the CRDs of cert-manager."""
     machine, directory = cluster.machines[0], assets(programs.say)
     text = "---\n".join(definitions(programs.say))
     cluster.kubectl("apply", "--server-side", "--filename=-", text=text)

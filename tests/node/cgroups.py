@@ -8,7 +8,7 @@ from tests.node.prerequisites import CGROUPS, CONTROLLERS, is_unified
 
 
 def make(name: str, nodes: Sequence[str]) -> None:
-    """Create the directory of a run, with the directories of its nodes."""
+    """Create the directory of a run and the directories of its nodes."""
     for hierarchy in hierarchies():
         for folder in (hierarchy / name, *(hierarchy / name / node for node in nodes)):
             folder.mkdir()
@@ -16,7 +16,7 @@ def make(name: str, nodes: Sequence[str]) -> None:
 
 
 def remove(name: str) -> None:
-    """Remove the cgroups of a run whose processes have exited."""
+    """Remove the cgroups of a run after its processes have exited."""
     for hierarchy in hierarchies():
         for folder in sorted((hierarchy / name).rglob("*/"), reverse=True):
             with contextlib.suppress(FileNotFoundError):
@@ -34,7 +34,7 @@ def hierarchies() -> Iterator[Path]:
 
 
 def _fill(folder: Path) -> None:
-    """Enable CPU and memory for a new directory, or all controllers for its children in version 2."""
+    """Enable CPU and memory for a new directory. In version 2, enable all controllers for its children."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if not is_unified() and (folder / name).exists():
             (folder / name).write_text((folder.parent / name).read_text())

@@ -38,7 +38,7 @@ SWEEP: Final = "import sys; from tests.node import cluster; sys.stdin.read(); cl
 
 @dataclass(frozen=True, slots=True)
 class NodeCluster:
-    """A running cluster of this or of another process."""
+    """A running cluster that this process or another process started."""
 
     directory: Path
     assets: Path
@@ -62,12 +62,12 @@ class NodeCluster:
 
     @property
     def inside(self) -> list[str]:
-        """Return the command prefix that reaches the API server."""
+        """Return the command prefix for commands that access the API server."""
         return self.machines[0].network
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment for commands on the cluster."""
+        """Return the environment for commands that use the cluster."""
         own = environment(self.directory / "home")
         own["PATH"] = f"{self.assets}:{own['PATH']}"
         return own | {"KUBECONFIG": str(self.kubeconfig), "XDG_STATE_HOME": str(self.directory / "state")}
@@ -129,7 +129,7 @@ def cluster(say: Say) -> Iterator[NodeCluster]:
 
 @contextmanager
 def run_directory() -> Iterator[Path]:
-    """Create the directory and the cgroups of a run. Remove both at its end, even if this process is killed."""
+    """Create the directory and the cgroups of a run. Remove both afterwards, even if this process is killed."""
     sweep()
     directory = runs() / f"{PREFIX}{secrets.token_hex(4)}"
     directory.mkdir(parents=True)
@@ -145,7 +145,7 @@ def run_directory() -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove the remains of runs whose process was killed."""
+    """Remove the files and cgroups of runs whose process was killed."""
     for directory in runs().glob(f"{PREFIX}*"):
         # Another process may just remove it: then it is gone, or locked.
         with suppress(FileNotFoundError, BlockingIOError), (directory / LOCK).open("a") as lock:
@@ -154,7 +154,7 @@ def sweep() -> None:
 
 
 def remove(directory: Path) -> None:
-    """Remove the cgroups and the directory of a run. The kernel may need some time to stop its last processes."""
+    """Remove the cgroups and the directory of a run. The kernel may need some time to stop the last processes."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -187,7 +187,7 @@ def runs() -> Path:
 
 
 def start(running: NodeCluster, authority: Authority, archives: list[Path]) -> None:
-    """Start all components of a cluster, and wait until both nodes and the DNS server are ready."""
+    """Start all cluster components, and wait until both nodes and the DNS server are ready."""
     controlplane.issue(authority, running.machines)
     with ThreadPoolExecutor() as pool:
         containers = [
@@ -214,7 +214,7 @@ def start_containers(machine: Machine, assets: Path, archives: list[Path]) -> No
 
 
 def start_proxy(running: NodeCluster) -> None:
-    """Let the processes on this machine access the API server through a socket."""
+    """Provide a socket through which processes on this machine access the API server."""
     kubeconfig, path = f"--kubeconfig={running.kubeconfig}", f"--unix-socket={running.directory / SOCKET}"
     running.machines[0].start("kubectl-proxy", [str(running.assets / "kubectl"), kubeconfig, "proxy", path])
 

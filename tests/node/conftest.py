@@ -1,4 +1,4 @@
-"""Provides the cluster for all scenarios: the cluster of `python -m tests.node`, or one for this session."""
+"""Provides the cluster for all scenarios, which `python -m tests.node` or this session runs."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ VARIABLE = "LWS_NODE_CLUSTER"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip these tests unless they are selected by path or tier, because they need minutes and root."""
+    """Skip these tests unless they are selected by path or tier, because they require root and take minutes."""
     if config.getoption("tier") == "node":
         return None
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
@@ -52,7 +52,7 @@ def place(nodes: NodeCluster) -> Iterator[Place]:
 
 @contextmanager
 def namespace(nodes: NodeCluster) -> Iterator[Place]:
-    """Create a namespace, and finally remove it."""
+    """Create a namespace, and remove it when the context exits."""
     name = f"t-{secrets.token_hex(4)}"
     nodes.kubectl("create", "namespace", name)
     yield Place(nodes, name)

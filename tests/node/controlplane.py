@@ -1,4 +1,4 @@
-"""Runs the control plane on the first machine: etcd, API server, controller manager and scheduler."""
+"""Runs etcd, the API server, the controller manager and the scheduler on the first machine."""
 
 import subprocess
 import time
@@ -22,23 +22,23 @@ CLIENTS: Final = {
     "kube-scheduler": ("system:kube-scheduler", []),
     "kube-proxy": ("system:kube-proxy", []),
 }
-"""The key files, with the user and the groups of each."""
+"""The key files, with the user and the groups of each file."""
 
 AGGREGATOR: Final = "front-proxy"
-"""The user name with which the API server calls other API servers, such as metrics-server."""
+"""The user name that the API server uses to call other API servers, such as metrics-server."""
 
 Flags: TypeAlias = Mapping[str, Sequence[str]]
-"""Additional flags by program name."""
+"""Additional flags by component name."""
 
 NONE: Final[Flags] = {}
 SERVER: Final = "kube-apiserver"
 
 NODE_GRACE: Final = "12s"
-"""The time after which the controller manager marks a silent node as unknown."""
+"""The time after which the controller manager marks an unresponsive node as unknown."""
 
 
 def issue(authority: Authority, nodes: Sequence[Machine]) -> None:
-    """Write keys, certificates and kubeconfigs of all clients of the API server."""
+    """Write the keys, certificates and kubeconfigs of all API server clients."""
     host = nodes[0].address
     server = f"https://{host}:{PORT}"
     authority.issue("kube-apiserver", "kube-apiserver", hosts=[*API_NAMES, host, API_SERVICE, "127.0.0.1"])
@@ -62,7 +62,7 @@ def start(machine: Machine, assets: Path, pki: Path) -> None:
 
 
 def restart(machine: Machine, assets: Path, pki: Path, further: Flags = NONE) -> None:
-    """Restart all programs except etcd with additional flags, and wait until the API server is ready."""
+    """Restart all components except etcd with additional flags, and wait until the API server is ready."""
     for name in (SERVER, *controllers(pki)):
         machine.kill(name)
     serve(machine, assets, pki, further)
@@ -122,7 +122,7 @@ def client_flags(name: str, pki: Path) -> list[str]:
 
 
 def controllers(pki: Path) -> dict[str, list[str]]:
-    """Return the other programs of the control plane, with their flags."""
+    """Return the other control plane components with their flags."""
     return {
         "kube-controller-manager": [
             f"--root-ca-file={pki / BUNDLE}",

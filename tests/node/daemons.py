@@ -1,4 +1,4 @@
-"""Runs the programs of each machine: containerd, kubelet and kube-proxy."""
+"""Runs containerd, kubelet and kube-proxy on each machine."""
 
 import json
 import time
@@ -80,7 +80,7 @@ def start_containerd(machine: Machine, assets: Path) -> None:
 
 
 def registries(machine: Machine) -> Path:
-    """Configure the registry of the machine without TLS. Return the directory."""
+    """Configure containerd to use the machine's registry without TLS. Return the directory."""
     folder = machine.directory / "registries"
     (folder / registry.ADDRESS).mkdir(parents=True, exist_ok=True)
     (folder / registry.ADDRESS / "hosts.toml").write_text(f'server = "http://{registry.ADDRESS}"\n')
@@ -88,13 +88,13 @@ def registries(machine: Machine) -> Path:
 
 
 def load(machine: Machine, assets: Path, archives: Iterable[Path]) -> None:
-    """Load the images in archives into containerd."""
+    """Load the images in these archives into containerd."""
     for archive in archives:
         machine.run(str(assets / "ctr"), "--namespace=k8s.io", "images", "import", str(archive))
 
 
 def start_kubelet(machine: Machine, assets: Path, pki: Path, **changed: object) -> None:
-    """Start the kubelet, which registers the node. Some settings may be changed."""
+    """Start the kubelet, which registers the node. Some settings can be changed."""
     settings = machine.directory / "kubelet.json"
     settings.write_text(json.dumps({**kubelet_settings(machine, pki), **changed}))
     machine.start(
@@ -118,7 +118,7 @@ def start_proxy(machine: Machine, assets: Path, pki: Path) -> None:
 
 
 def network(machine: Machine) -> dict[str, object]:
-    """Return the configuration of the pod network, which is a link from each pod to its node."""
+    """Return the configuration of the pod network, which links each pod to its node."""
     addresses = {"type": "host-local", "ranges": [[{"subnet": machine.pods}]], "routes": [{"dst": "0.0.0.0/0"}]}
     plugins = [
         {"type": "ptp", "ipam": addresses},
@@ -160,7 +160,7 @@ def kubelet_settings(machine: Machine, pki: Path) -> dict[str, object]:
 
 
 def proxy_settings(machine: Machine, pki: Path) -> dict[str, object]:
-    """Return the configuration of kube-proxy, which does not change the sysctls of connection tracking."""
+    """Return the configuration of kube-proxy, which does not change connection tracking sysctls."""
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",

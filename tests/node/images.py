@@ -1,4 +1,4 @@
-"""Builds the node images without a registry: from Debian packages, executables, and this repository.
+"""Builds node images from Debian packages, executables, and this repository, without a registry.
 
     python -m tests.node.images
 
@@ -25,7 +25,7 @@ from tests.node.machine import environment
 
 BUSYBOX: Final = "localhost/busybox:1"
 OTHER_BUSYBOX: Final = "localhost/busybox:2"
-"""The same executables and a file `/etc/second`, for updates."""
+"""The same executables and a file `/etc/second`, for tests of updates."""
 
 COREDNS: Final = "localhost/coredns:1"
 PAUSE: Final = "localhost/pause:1"
@@ -53,10 +53,10 @@ BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PIP_SETTINGS: Final = Path("/etc/pip.conf")
 PATH: Final = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KEPT: Final = 3
-"""The number of old archives of an image that are not deleted, because other working trees may use them."""
+"""The number of old archives of an image that are retained, because other working trees may use them."""
 
 RECIPE: Final = 1
-"""Increase it when this module builds different images from the same content."""
+"""The format version. Increment it when this module builds different images from the same content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Store:
         return done.stdout.strip()
 
     def commit(self, name: str, content: Path, command: Sequence[str] = ("/bin/sh",)) -> None:
-        """Build an image from a directory, with its command."""
+        """Build an image from a directory with this command."""
         container = self.run("from", "scratch")
         self.run("copy", "--quiet", container, str(content), "/")
         self.run("config", "--entrypoint", json.dumps(command), "--cmd", "", "--env", f"PATH={PATH}", container)
@@ -92,7 +92,7 @@ class Store:
 
 
 def archives(assets: Path, say: Say) -> list[Path]:
-    """Return the archives of all node images. Build missing ones. `assets` contains CoreDNS."""
+    """Return the archives of all node images. Build missing archives. `assets` contains CoreDNS."""
     busybox = static_busybox()
     small = place("busybox", [busybox]), place("busybox-other", [busybox]), place("pause", [busybox])
     wanted = [
@@ -114,7 +114,7 @@ def archives(assets: Path, say: Say) -> list[Path]:
 
 
 def make_small(targets: Sequence[Path]) -> None:
-    """Build the images of busybox, and of the pause container."""
+    """Build the busybox images and the image of the pause container."""
     if all(path.exists() for path in targets):
         return
     store = Store(cache() / "store")
@@ -131,7 +131,7 @@ def make_small(targets: Sequence[Path]) -> None:
 
 
 def unpack_busybox(root: Path) -> None:
-    """Create a root file system of busybox."""
+    """Create a root file system that contains busybox."""
     busybox = static_busybox()
     for name in ("bin", "etc", "root", "tmp"):
         (root / name).mkdir(parents=True)
@@ -144,7 +144,7 @@ def unpack_busybox(root: Path) -> None:
 
 
 def static_busybox() -> Path:
-    """Return a statically linked busybox. Debian's two busybox packages conflict."""
+    """Return a statically linked busybox executable. Debian's two busybox packages conflict."""
     installed = str(shutil.which("busybox", path=environment(cache())["PATH"]))
     if subprocess.run(["ldd", installed], capture_output=True, check=False).returncode:
         return Path(installed)
@@ -164,7 +164,7 @@ def make_coredns(target: Path, program: Path) -> None:
 
 
 def make_product(target: Path, say: Say) -> None:
-    """Build the manager image with its Containerfile, on a base of Debian packages."""
+    """Build the manager image with its Containerfile on a base image of Debian packages."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -197,7 +197,7 @@ def run_local(say: Say, *words: str) -> str:
 
 
 def build_product(store: Store, name: str, sources: Path, say: Say, target: str = "") -> None:
-    """Build an image with the Containerfile of these sources, for the manager or another target."""
+    """Build an image with the Containerfile in these sources, for the manager or another target."""
     base = make_base(store, say)
     say(f"building {name}")
     words = image.words(base, name, image.commit(), "1970-01-01T00:00:00Z", target)
@@ -205,7 +205,7 @@ def build_product(store: Store, name: str, sources: Path, say: Say, target: str 
 
 
 def make_examples(target: Path, say: Say) -> None:
-    """Build an image with two examples."""
+    """Build an image that contains two examples."""
     if target.exists():
         return
     store = Store(cache() / "store")
@@ -226,12 +226,12 @@ def make_examples(target: Path, say: Say) -> None:
 
 
 def pip_files() -> list[str]:
-    """Return the build flags for this machine's pip settings."""
+    """Return the build flags for the pip settings of this machine."""
     return [f"--volume={path}:{path}:ro" for path in (BUNDLE, PIP_SETTINGS) if path.exists()]
 
 
 def make_base(store: Store, say: Say) -> str:
-    """Build an image with Debian's Python unless it exists. Return its name with its digest."""
+    """Build an image with Debian's Python unless it exists. Return its name with the digest."""
     name = f"{BASE}-{digest_of([], BASE_PACKAGES)}"
     if not store.run("images", "--filter", f"reference={name}", "--format", "{{.Digest}}"):
         say("making a base of Debian packages (once; a few minutes)")
@@ -252,7 +252,7 @@ def make_base(store: Store, say: Say) -> str:
 
 
 def remove_old(newest: Path) -> None:
-    """Remove archives of the same image except the latest ones, because each change builds another one."""
+    """Remove all archives of the same image except the latest, because each change builds a new archive."""
     name = newest.name.rpartition("-")[0]
     others = [path for path in cache().glob(f"{name}-*.tar") if path.name.rpartition("-")[0] == name and path != newest]
     for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-KEPT]:
@@ -283,7 +283,7 @@ def digest_of(files: Iterable[Path], words: Sequence[str] = BASE_PACKAGES) -> st
 
 
 def release() -> str:
-    """Return the name of this machine's Debian release."""
+    """Return the name of the Debian release on this machine."""
     lines = Path("/etc/os-release").read_text().splitlines()
     return next(line.partition("=")[2].strip('"') for line in lines if line.startswith("VERSION_CODENAME="))
 

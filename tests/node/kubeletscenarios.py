@@ -10,7 +10,7 @@ from tests.node.objects import WAIT, container
 from kuberuntime.objects.meta import JSONObject
 
 NOT_COMPARED: Final = {"BackOff", "FailedMount", "Pulled", "Pulling", "Scheduled"}
-"""Reasons of events that are not compared: from the scheduler, from image pulls, and on a busy machine.
+"""Event reasons that are not compared: from the scheduler, from image pulls, and on a busy machine.
 
 A real kubelet writes `BackOff` when it next looks at a pod: it follows a state that is compared.
 """
@@ -26,12 +26,12 @@ Settled = Callable[[JSONObject], bool]
 
 
 def phase(name: str) -> Settled:
-    """Wait for a phase."""
+    """Wait until the pod has this phase."""
     return lambda pod: pod["status"].get("phase") == name
 
 
 def finished(pod: JSONObject) -> bool:
-    """Wait until no container runs or restarts.
+    """Wait until no container is running or restarting.
 
     If its deadline is exceeded, a pod fails before its containers exit.
     """
@@ -40,7 +40,7 @@ def finished(pod: JSONObject) -> bool:
 
 
 def waiting(reason: str) -> Settled:
-    """Wait until a container waits for a reason."""
+    """Wait until a container is waiting with this reason."""
 
     def settled(pod: JSONObject) -> bool:
         return any(one["state"].get("waiting", {}).get("reason") == reason for one in statuses(pod))
@@ -49,7 +49,7 @@ def waiting(reason: str) -> Settled:
 
 
 def backs_off(pod: JSONObject) -> bool:
-    """Wait until a container has exited again, and waits to be restarted.
+    """Wait until a container has exited again and waits for its restart.
 
     A real kubelet reports it only when it looks at the pod the next time, up to 90 seconds later; until then the last run is
     the state of the container.
@@ -101,13 +101,13 @@ class Life:
     """Facts that differ on the embedded kubelet, with the reasons."""
 
     resized: JSONObject | None = None
-    """The new resources of the container after the pod becomes ready."""
+    """The new resources that the container receives after the pod becomes ready."""
 
     deleted: int | None = None
-    """The grace period of the deletion after the pod becomes ready, in seconds. A finalizer preserves the pod."""
+    """The grace period in seconds of the deletion after the pod becomes ready. A finalizer preserves the pod."""
 
     has_logs: bool = False
-    """Whether the logs of the last and the previous run are compared, including the error if there are none."""
+    """Whether the logs of the last and the previous run are compared, including the error if a log is missing."""
 
 
 def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
@@ -116,7 +116,7 @@ def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSON
 
 
 def probe(command: str, **fields: Any) -> JSONObject:
-    """Return a probe that runs a command, with a timeout for a busy machine."""
+    """Return a probe that runs a command, with a timeout that suffices on a busy machine."""
     found = {"exec": {"command": ["sh", "-c", command]}, "timeoutSeconds": 60}
     return {**found, "periodSeconds": 1, "failureThreshold": 1, **fields}
 
@@ -127,13 +127,13 @@ def hooks(**scripts: str) -> JSONObject:
 
 
 def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
-    """Return a pod whose container is killed when its liveness probe fails."""
+    """Return a pod with a container that is killed when its liveness probe fails."""
     probing = probe(FAILS, **fields.pop("probing", {}))
     return pod(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
-    """Return a container with another name."""
+    """Return a container with a different name."""
     return {**container(script, **fields), "name": name}
 
 
@@ -143,7 +143,7 @@ DEAF: Final = "trap '' TERM; touch /tmp/begun; while :; do sleep 1; done"
 NOTED: Final = 'trap "echo term >> /dev/termination-log; exit 0" TERM; touch /tmp/begun; sleep 100000 & wait $!'
 ENDS: Final = 'trap "exit 0" TERM; touch /tmp/begun; sleep 100000 & wait $!'
 BEGUN: Final = "until test -e /tmp/begun; do sleep 0.1; done"
-"""A postStart hook that waits until a script has set its trap. Before, the kernel ignores SIGTERM."""
+"""A postStart hook that waits until a script has set its trap, because the kernel ignores SIGTERM before."""
 
 FAILS: Final = f"{BEGUN}; exit 1"
 """A probe or postStart hook that fails after a script has set its trap."""
@@ -291,7 +291,7 @@ def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str])
 
 
 def ended(state: JSONObject) -> tuple[str, Any, Any, Any]:
-    """Return the kind of a state, its reason, exit code and message. Messages of waiting containers contain times."""
+    """Return the kind, reason, exit code and message of a state. Messages of waiting containers contain times."""
     for kind, one in state.items():
         message = one.get("message") if kind == "terminated" else None
         return kind, one.get("reason"), one.get("exitCode"), message
@@ -305,7 +305,7 @@ def first_pause(status: JSONObject) -> float | None:
 
 
 def differences(real: Mapping[str, Any], embedded: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the facts that differ between the real and the embedded kubelet."""
+    """Return the facts that differ between the real kubelet and the embedded kubelet."""
     names = {name for name in {*real, *embedded} if not name.startswith(PAUSE)} | {*real} & {*embedded}
     return {
         name: (real.get(name), embedded.get(name)) for name in sorted(names) if real.get(name) != embedded.get(name)

@@ -1,4 +1,4 @@
-"""Simulates machines on this machine: a PID namespace that contains a network and a mount namespace for each machine.
+"""Simulates machines in one PID namespace. Each machine has a network namespace and a mount namespace.
 
     with machines(directory, ["node1", "node2"]) as (one, two): one.run("ip", "address"); one.start("kubelet", [...])
 
@@ -38,7 +38,7 @@ while True:
     except ChildProcessError:
         signal.pause()
 """
-"""The init process of the PID namespace. It reaps orphans, and the kernel kills all other processes after it."""
+"""The init process of the PID namespace. It reaps orphans, and the kernel kills all other processes when it exits."""
 
 SYSCTLS: Final = {
     "vm/overcommit_memory": 1,
@@ -48,10 +48,10 @@ SYSCTLS: Final = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-"""Kernel settings that a kubelet sets for the whole machine, in files with these values."""
+"""Kernel settings that a kubelet applies to the whole machine, as files with these values."""
 
 STARTED: "Final[list[subprocess.Popen[bytes]]]" = []
-"""The processes that this process started on machines, because Python warns about forgotten processes."""
+"""Processes that this process started on machines. References prevent Python warnings about running processes."""
 
 MOUNTS: Final = """set -eu
 mount --make-rshared /
@@ -66,12 +66,12 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 echo ready
 exec sleep infinity
 """
-"""The directories of a machine that replace the real ones for writes by its processes."""
+"""The directories to which processes on a machine write instead of the real directories."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A network and a mount namespace, held by a process."""
+    """A network namespace and a mount namespace, which a process keeps open."""
 
     name: str
     number: int
@@ -81,12 +81,12 @@ class Machine:
 
     @property
     def address(self) -> str:
-        """Return the address with which the other machine reaches this one."""
+        """Return the address at which the other machine can reach this machine."""
         return f"{ADDRESSES}.{self.number}"
 
     @property
     def pods(self) -> str:
-        """Return the pod addresses."""
+        """Return the address range of pods."""
         return f"{PODS}.{self.number}.0/24"
 
     @property
@@ -96,7 +96,7 @@ class Machine:
 
     @property
     def network(self) -> list[str]:
-        """Return the command prefix for the network of the machine and the files of the real machine."""
+        """Return the command prefix that uses the network of the machine and the files of the real machine."""
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--"]
 
     def run(self, *words: str) -> str:
@@ -124,7 +124,7 @@ class Machine:
         (self.directory / f"{name}.pid").write_text(str(child_of(process)))
 
     def log(self, name: str) -> str:
-        """Return the end of a process log."""
+        """Return the end of the log of a process."""
         return (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
 
     def check(self) -> None:
@@ -144,7 +144,7 @@ class Machine:
 
 @contextmanager
 def machines(directory: Path, names: Sequence[str], cgroup: str) -> Iterator[list[Machine]]:
-    """Run machines until the context exits. Their processes exit with them, or with this process."""
+    """Run machines until the context exits. Their processes exit with the context or with this process."""
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation=private", "--mount-proc"]
     first = spawn([*unshare, sys.executable, "-c", REAPER], directory)
     await_line(first, "ready")
@@ -176,7 +176,7 @@ def hold(directory: Path, name: str, number: int, reaper: int, cgroup: str) -> M
 
 
 def connect(one: Machine, two: Machine) -> None:
-    """Connect two machines, and add routes to the pods of the other one."""
+    """Connect two machines. Add routes to the pods on the other machine."""
     subprocess.run(
         [*one.network, "ip", "link", "add", LAN, "type", "veth", "peer", "name", LAN, "netns", str(two.holder)],
         env=environment(one.directory),
@@ -191,7 +191,7 @@ def connect(one: Machine, two: Machine) -> None:
 
 
 def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a process that dies with the thread that started it. The caller reads its output."""
+    """Start a process that is killed when the starting thread exits. The caller reads its output."""
     return subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -204,13 +204,13 @@ def spawn(words: Sequence[str], directory: Path) -> "subprocess.Popen[bytes]":
 
 
 def ends_with_parent(end: signal.Signals) -> Callable[[], None]:
-    """Return a function that a new process calls first. It sends a signal when the starting thread exits."""
+    """Return a function that a new process calls first. It requests a signal when the starting thread exits."""
     library = ctypes.CDLL(None)
     return lambda: library.prctl(PR_SET_PDEATHSIG, end)
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment of processes on a machine."""
+    """Return the environment for processes on a machine."""
     return {"HOME": str(home), "PATH": f"{os.environ['PATH']}:{SBIN}", "GOGC": "200"}
 
 
@@ -225,7 +225,7 @@ def await_line(process: "subprocess.Popen[bytes]", wanted: str) -> None:
 
 
 def child_of(process: "subprocess.Popen[bytes]") -> int:
-    """Return the process that `unshare` or `nsenter` started in another PID namespace."""
+    """Return the process that `unshare` or `nsenter` started in a different PID namespace."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if children := children_of(process.pid):
@@ -240,7 +240,7 @@ def children_of(process: int) -> list[int]:
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process runs. A zombie does not run."""
+    """Return whether a process is running. Zombies are not running."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -57,7 +57,7 @@ def leaderworkerset(
 
 
 def changed(obj: JSONObject, path: str, value: Any) -> JSONObject:
-    """Return a copy of an object with another value at a path of keys and indexes.
+    """Return a copy of an object with a different value at a path of keys and indexes.
 
     >>> changed({"spec": {"replicas": 1}}, "spec.replicas", 2)
     {'spec': {'replicas': 2}}

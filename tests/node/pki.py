@@ -22,7 +22,7 @@ VALID: Final = dt.timedelta(days=2)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A directory with a CA, and the certificates that it signed."""
+    """A directory with a CA and the certificates that the CA signed."""
 
     directory: Path
     key: ec.EllipticCurvePrivateKey
@@ -30,7 +30,7 @@ class Authority:
 
     @property
     def bundle(self) -> Path:
-        """Return the file with its certificate."""
+        """Return the file that contains the certificate of this CA."""
         return self.directory / BUNDLE
 
     def issue(self, name: str, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> None:
@@ -49,7 +49,7 @@ class Authority:
         _write(self.directory, name, key, draft.sign(self.key, hashes.SHA256()))
 
     def kubeconfig(self, name: str, server: str) -> Path:
-        """Write the kubeconfig of a user (JSON is YAML). Return its path."""
+        """Write the kubeconfig of a user as JSON, which is valid YAML. Return its path."""
         user = {
             "client-certificate-data": _text(self.directory / f"{name}.crt"),
             "client-key-data": _text(self.directory / f"{name}.key"),

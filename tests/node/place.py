@@ -18,10 +18,10 @@ from tests.node.objects import PREFIX
 from kuberuntime.objects.meta import JSONObject
 
 SECONDS: Final = 180.0
-"""The time without changes to workloads and pods after which a scenario no longer waits. The machine may be busy."""
+"""The time without changes to workloads and pods after which a scenario stops waiting on a busy machine."""
 
 LONGEST: Final = 5 * SECONDS
-"""The maximum wait, because a crash loop changes pods forever."""
+"""The maximum wait duration, because a crash loop changes pods forever."""
 
 LWS: Final = [sys.executable, "-m", "lwsctl.cli"]
 T = TypeVar("T")
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A namespace.
+    """A namespace in which a scenario runs.
 
     `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
 
@@ -49,7 +49,7 @@ class Place:
         return self.cluster.kubectl("--namespace", self.name, *words, text=text)
 
     def lws(self, command: str, *words: str, code: int = 0, text: str | None = None) -> str:
-        """Run `lws` in the namespace. It must exit with `code`. Return its output on both streams."""
+        """Run `lws` in the namespace. Fail unless the exit code is `code`. Return the output of both streams."""
         done = self.ended(command, *words, text=text)
         assert done.returncode == code, (
             f"lws {command} {words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
@@ -70,7 +70,7 @@ class Place:
 
     @contextmanager
     def running(self, words: Sequence[str]) -> "Iterator[subprocess.Popen[str]]":
-        """Run a command in the background. It is stopped when the context exits, or after a timeout."""
+        """Run a command in the background. It is stopped when the context exits or after a timeout."""
         process = subprocess.Popen(
             [*self.cluster.inside, *words],
             env=self.cluster.environment,
@@ -98,7 +98,7 @@ class Place:
         return sorted(found, key=lambda one: str(one["metadata"]["name"]))
 
     def get(self, kind: str, name: str) -> JSONObject | None:
-        """Return an object, or None if there is none."""
+        """Return an object, or None if it does not exist."""
         try:
             return self.api.read(f"{PATHS[kind].format(self.name)}/{name}")
         except Refused as error:
@@ -115,7 +115,7 @@ class Place:
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods(name) if not is_ending(pod)}
 
     def until(self, wanted: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-        """Poll until a condition is true, as long as workloads or pods in the namespace change. Return its value."""
+        """Poll until a condition is true, while workloads or pods in the namespace change. Return its value."""
         began, state = time.monotonic(), self.state()
         deadline = began + seconds
         while not (found := wanted()):
@@ -132,12 +132,12 @@ class Place:
         return [one["metadata"]["resourceVersion"] for kind in ("LeaderWorkerSet", "Pod") for one in self.items(kind)]
 
     def ready(self, obj: JSONObject, pods: int) -> list[JSONObject]:
-        """Apply a LeaderWorkerSet, wait until `count` pods are ready according to its status, and return the pods."""
+        """Apply a LeaderWorkerSet, wait until its status reports `count` ready pods, and return its pods."""
         self.apply(obj)
         return self.await_ready(obj["metadata"]["name"], obj["spec"]["replicas"], pods)
 
     def await_ready(self, name: str, groups: int, pods: int) -> list[JSONObject]:
-        """Wait until a LeaderWorkerSet has this number of ready groups with its newest revision, and of pods."""
+        """Wait until a LeaderWorkerSet has this number of pods, and of ready groups with its newest revision."""
 
         def settled() -> list[JSONObject]:
             found = self.pods(name)
@@ -146,7 +146,7 @@ class Place:
         return self.until(settled, f"{groups} ready groups and {pods} pods of {name}")
 
     def is_settled(self, name: str, groups: int) -> bool:
-        """Return whether the status has this number of ready, updated groups and belongs to the current spec."""
+        """Return whether the status reports this number of ready, updated groups for the current spec."""
         obj = self.get("LeaderWorkerSet", name) or {}
         status = obj.get("status", {})
         counts = [status.get(field, 0) for field in ("replicas", "readyReplicas", "updatedReplicas")]
@@ -154,7 +154,7 @@ class Place:
         return counts == [groups] * 3 and (not any(observed) or obj["metadata"]["generation"] in observed)
 
     def events(self, reason: str) -> list[str]:
-        """Return the messages of the events with a reason."""
+        """Return the messages of events with this reason."""
         return [event["message"] for event in self.items("Event") if event["reason"] == reason]
 
     def exec(self, pod: str, *words: str) -> str:
@@ -170,7 +170,7 @@ class Place:
                 raise
 
     def report(self) -> str:
-        """Return the output that a person would read first."""
+        """Return the output that a user would read first."""
         return self.kubectl("get", "lws,pods,events", "--output=wide") + self.ended("explain").stdout
 
 

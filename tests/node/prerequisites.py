@@ -22,29 +22,29 @@ PACKAGES: Final = {
     "runc": "runc",
     "socat": "socat",
 }
-"""Debian packages with one of their executables each."""
+"""Debian packages, each with one of its executables."""
 
 TRIAL: Final = """set -e
 ip link add one type veth peer name two
 nft add table ip trial
 mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged
 """
-"""The actions of a node in its namespaces."""
+"""The actions that a node performs in its namespaces."""
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
 CAP_SYS_ADMIN: Final = 21
 SBIN: Final = "/usr/sbin:/sbin"
 LOCK_SECONDS: Final = 600
-"""The time that apt-get waits for another package manager, such as unattended upgrades."""
+"""The time that apt-get waits for other package managers, such as unattended upgrades."""
 
 
 class AbsentError(BuildError):
-    """This machine does not satisfy a requirement of a node. Tests are skipped."""
+    """This machine does not satisfy a node requirement. Tests are skipped."""
 
 
 def obstacle() -> str:
-    """Return the reason why no node can run on this machine, or an empty string. Missing packages are permitted."""
+    """Return the reason why this machine cannot run a node, or an empty string. Packages may be missing."""
     if os.geteuid() != 0 or not _capabilities() >> CAP_SYS_ADMIN & 1:
         return "a node needs root with CAP_SYS_ADMIN"
     if shutil.which("apt-get") is None and absent_packages():
@@ -57,19 +57,19 @@ def obstacle() -> str:
 
 
 def has_controller(name: str) -> bool:
-    """Return whether a cgroup controller can be used, in version 1 or 2."""
+    """Return whether a cgroup controller of version 1 or 2 is available."""
     folder = CGROUPS if is_unified() else CGROUPS / name
     listed = is_unified() and name in (CGROUPS / "cgroup.controllers").read_text().split()
     return os.access(folder / "cgroup.procs", os.W_OK) and (listed or not is_unified())
 
 
 def is_unified() -> bool:
-    """Return whether the machine has only cgroups of version 2."""
+    """Return whether the machine supports only cgroup version 2."""
     return (CGROUPS / "cgroup.controllers").exists()
 
 
 def absent_packages() -> list[str]:
-    """Return the Debian packages whose executable is missing."""
+    """Return Debian packages whose executable is missing."""
     path = f"{os.environ['PATH']}:{SBIN}"
     return [package for package, program in PACKAGES.items() if shutil.which(program, path=path) is None]
 
@@ -84,7 +84,7 @@ def install_packages(directory: Path, say: Say) -> None:
 
 
 def unpacked(package: str, directory: Path) -> Path:
-    """Return the directory with the files of a Debian package, which is not installed."""
+    """Return the directory with the files of a Debian package that is not installed."""
     target = directory / package
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=directory) as folder:
@@ -96,7 +96,7 @@ def unpacked(package: str, directory: Path) -> Path:
 
 
 def apt(*words: str, directory: Path | None = None) -> None:
-    """Run apt-get in a directory. Raise BuildError if it fails."""
+    """Run apt-get in a directory. Raise `BuildError` if it fails."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", f"--option=DPkg::Lock::Timeout={LOCK_SECONDS}", *words]
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)

@@ -27,7 +27,7 @@ OPERATOR_CRD: Final = "leaderworkersetoperators.operator.openshift.io"
 OF_OPERATOR: Final = (
     "deployment,service,networkpolicy,serviceaccount,role,rolebinding,clusterrole,clusterrolebinding,crd"
 )
-"""The operator's CRDs, as listed on the page about installation methods."""
+"""The CRDs of the operator, as listed on the page about installation methods."""
 
 PLAIN: Final = MANIFESTS / "plain.yaml"
 """A configuration that earlier versions also accept."""
@@ -60,7 +60,7 @@ def install(
 
 
 def restore(cluster: NodeCluster) -> None:
-    """Install with `lws install` after any other method, and remove the other method's remaining objects.
+    """Install with `lws install` after any other method, and remove remaining objects of the other method.
 
     A test that failed, or a run that was killed, may have left it.
     """
@@ -74,7 +74,7 @@ def restore(cluster: NodeCluster) -> None:
 
 @contextmanager
 def no_managers(cluster: NodeCluster) -> Iterator[None]:
-    """Scale the manager to 0, and finally back."""
+    """Scale the manager to 0, and restore the replica count afterwards."""
     scale = ("scale", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}")
     selected = ("--selector=control-plane=controller-manager", f"--namespace={NAMESPACE}")
     cluster.kubectl(*scale, "--replicas=0")
@@ -87,5 +87,5 @@ def no_managers(cluster: NodeCluster) -> Iterator[None]:
 
 
 def await_managers(cluster: NodeCluster) -> None:
-    """Wait until all managers have the latest template of their Deployment and are ready."""
+    """Wait until all managers use the latest template of their Deployment and are ready."""
     cluster.kubectl("rollout", "status", f"deployment/{MANAGER}", f"--namespace={NAMESPACE}", "--timeout=5m")

@@ -1,4 +1,4 @@
-"""Builds kubelet, kube-proxy, containerd and CoreDNS, once for each content of their Go modules.
+"""Builds kubelet, kube-proxy, containerd and CoreDNS once for each version of their Go modules.
 
     python -m tests.node.programs
 
@@ -23,7 +23,7 @@ KUBERNETES: Final = ("kubelet", "kube-proxy")
 
 
 def modules() -> tuple[Module, ...]:
-    """Return the modules of the node programs."""
+    """Return the modules of the node executables."""
     flags = next(module.flags for module in build.modules(build.DEFAULT) if module.folder.startswith("kubernetes"))
     return (
         Module(
@@ -44,7 +44,7 @@ def modules() -> tuple[Module, ...]:
 
 
 def assets(say: Say) -> Path:
-    """Return the directory with the node programs. Build missing ones."""
+    """Return the directory that contains the node executables. Build missing executables."""
     wanted = modules()
     target = build.cache() / f"node-{build.content(wanted)}"
     build.make(wanted, target, say)
@@ -52,7 +52,7 @@ def assets(say: Say) -> Path:
 
 
 def metrics_server(say: Say) -> Path:
-    """Return metrics-server, which few tests need, so it is built on demand."""
+    """Return metrics-server. It is built on demand because few tests use it."""
     module = Module("metrics-server", {"sigs.k8s.io/metrics-server/cmd/metrics-server": "metrics-server"}, root=HERE)
     target = build.cache() / f"metrics-server-{build.content((module,))}"
     build.make((module,), target, say)
@@ -60,7 +60,7 @@ def metrics_server(say: Say) -> Path:
 
 
 def say(text: str) -> None:
-    """Report progress."""
+    """Print a progress message."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""A registry without TLS on one machine, for pull errors. It is started as a script.
+"""Runs a registry without TLS on one machine, for tests of pull errors. It is started as a script.
 
 It denies images below `private/` with the status 401, also with credentials, and lacks all others.
 """
@@ -15,7 +15,7 @@ class Registry(BaseHTTPRequestHandler):
     """Responds to requests of container runtimes."""
 
     def do_GET(self) -> None:
-        """Deny access to a private image, and report all other images as missing."""
+        """Deny access to a private image, and report that all other images are missing."""
         is_private = "/private/" in self.path
         self.send_response(HTTPStatus.UNAUTHORIZED if is_private else HTTPStatus.NOT_FOUND)
         if is_private:
@@ -24,7 +24,7 @@ class Registry(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_HEAD(self) -> None:
-        """Respond as for GET, because the responses have no body."""
+        """Respond in the same way as to GET requests, because the responses have no body."""
         self.do_GET()
 
 

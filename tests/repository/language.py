@@ -1,4 +1,6 @@
-"""Counts words that CONTRIBUTING.md replaces: `python -m tests.repository.language [AREA] [--write]`.
+"""Counts words that CONTRIBUTING.md replaces.
+
+Run it with `python -m tests.repository.language [AREA] [--write]`.
 
 Texts come from Markdown pages, docstrings, messages, help screens, and names of tests and of values; the words from
 `language.toml`.
@@ -30,7 +32,7 @@ LONGEST_NAME: Final = 60
 LEFT_OUT: Final = re.compile(
     r"CONTRIBUTING|reference/contract|docs/adr/|CHANGELOG|changelog\.d/0000|/golden/|/vectors/"
 )
-"""The pages that are excluded: the word list, numbered rules, historical decisions, and the changelog."""
+"""The excluded pages: the word list, numbered rules, historical decisions, and the changelog."""
 GATE: Final = "6fdcc821c"
 """The commit after which commit subjects are checked."""
 FOLDERS_OF_CODE: Final = ("packages/*/src/**/*.py", "docs/*.py", "deploy/**/*.py", "bench/**/*.py")
@@ -54,12 +56,12 @@ def data() -> Mapping[str, Mapping[str, object]]:
 
 @cache
 def patterns(table: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return each pattern in a table of the word list with its replacement."""
+    """Return each pattern in a table of the word list, with its replacement."""
     return tuple((re.compile(word), str(instead)) for word, instead in data()[table].items())
 
 
 def paths(globs: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
-    """Yield the matching files in order, with their paths from the root."""
+    """Yield the matching files in order, with their paths from the repository root."""
     for glob in globs:
         for path in sorted(repository.ROOT.glob(glob)):
             name = path.relative_to(repository.ROOT).as_posix()
@@ -101,7 +103,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def messages(path: Path) -> Iterator[str]:
-    """Yield the strings in a module besides docstrings that have at least three words and are not fixed."""
+    """Yield strings in a module, except docstrings, that have at least three words and are not fixed."""
     tree = _tree(path)
     fixed = data()["fixed"]["patterns"]
     assert isinstance(fixed, list)
@@ -126,7 +128,7 @@ def comments(path: Path) -> Iterator[str]:
 
 
 def identifiers(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names of a module, its classes and attributes, each with its kind."""
+    """Yield the names of a module, its classes and its attributes, with the kind of each name."""
     yield "modules", path.stem
     for node in ast.walk(_tree(path)):
         match node:
@@ -145,7 +147,7 @@ def names(path: Path) -> Iterator[str]:
 
 
 def replaced_names(place: str, path: Path) -> Iterator[Hit]:
-    """Yield the names in a module that the vocabulary of CONTRIBUTING.md replaced."""
+    """Yield names in a module that CONTRIBUTING.md replaces."""
     listed = data()["replaced"]
     for kind, name in identifiers(path):
         replaced = listed[kind]
@@ -155,13 +157,13 @@ def replaced_names(place: str, path: Path) -> Iterator[Hit]:
 
 
 def subjects() -> Iterator[str]:
-    """Yield the commit subjects after the gate, or none without the history."""
+    """Yield the commit subjects after the gate. Yield nothing if the history is unavailable."""
     log = ["git", "log", "--no-merges", "--format=%s", f"{GATE}..HEAD"]
     yield from subprocess.run(log, cwd=repository.ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
 def terms(place: str, text: str) -> Iterator[Hit]:
-    """Yield the words in a text for which the Kubernetes documentation has a standard term.
+    """Yield words in a text for which the Kubernetes documentation uses a standard term.
 
     >>> [hit.instead for hit in terms("a.py", "The Processor is quiet.")]
     ['CPU', 'idle']
@@ -172,7 +174,7 @@ def terms(place: str, text: str) -> Iterator[Hit]:
 
 
 def two_colons(place: str, text: str) -> Iterator[Hit]:
-    """Yield the sentences with the form `X: Y: Z`.
+    """Yield sentences of the form `X: Y: Z`.
 
     >>> [hit.sentence for hit in two_colons("a.py", "It fails: one thing: two. Run it: now.")]
     ['It fails: one thing: two.']
@@ -199,7 +201,7 @@ def value_hits(place: str, path: Path) -> Iterator[Hit]:
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
-    """Yield each text on the help screens with the command name."""
+    """Yield each text on the help screens, with the command name."""
     root = click.Context(app.lws, info_name="lws")
     for name in COMMANDS:
         command = app.lws.get_command(root, name)
@@ -208,14 +210,14 @@ def help_texts() -> Iterator[tuple[str, str]]:
 
 
 def wording(place: str, text: str, *, is_prose: bool = True) -> Iterator[Hit]:
-    """Yield the word list hits in a text, which is prose, or a heading or table cell."""
+    """Yield the word list hits in a text, which is prose, a heading or a table cell."""
     listed = patterns("words") + (patterns("prose") if is_prose else ())
     for sentence in sentences(text):
         yield from (Hit(place, sentence, instead) for pattern, instead in listed if pattern.search(sentence))
 
 
 def long_sentences(place: str, text: str) -> Iterator[Hit]:
-    """Yield the sentences in a text that are too long."""
+    """Yield sentences that are too long."""
     for sentence in sentences(text):
         if len(sentence.split()) > LONGEST_SENTENCE:
             yield Hit(place, sentence, f"at most {LONGEST_SENTENCE} words")
@@ -279,7 +281,7 @@ def _blocks() -> Iterator[tuple[str, str, bool]]:
 
 
 def _texts(sort: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of one kind with their places."""
+    """Yield the texts of one kind, with their locations."""
     match sort:
         case "pages":
             yield from ((name, block) for name, block, _ in _blocks())
@@ -303,7 +305,7 @@ def _in_code(read: Callable[[Path], Iterator[str]]) -> Iterator[tuple[str, str]]
 
 @cache
 def _standard() -> tuple[re.Pattern[str], tuple[tuple[re.Pattern[str], str], ...]]:
-    """Return one pattern for all standard terms, and each with its term. They match whole words in any case."""
+    """Return one pattern for all standard terms, and the term for each match. The pattern ignores case."""
     words = {f"\\b(?:{word})\\b": str(term) for word, term in data()["standard"].items()}
     return re.compile("|".join(words), re.IGNORECASE), tuple(
         (re.compile(word, re.IGNORECASE), term) for word, term in words.items()

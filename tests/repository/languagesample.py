@@ -1,4 +1,4 @@
-"""Draws texts for grading: `python -m tests.repository.languagesample SEED`.
+"""Draws a random sample of texts for grading, with `python -m tests.repository.languagesample SEED`.
 
 A mark before a text says that the gate or a rule of length already objects: more than 20 words in the first sentence of
 a docstring, more than 25 words in a sentence of a page, or more than 60 characters in a name.
@@ -17,7 +17,7 @@ LONGEST_SUMMARY: Final = 20
 
 
 def texts() -> Iterator[tuple[str, int, list[tuple[str, str, bool]]]]:
-    """Yield each kind of text with the sample size, and its texts with their place and whether a rule objects."""
+    """Yield each kind of text with its sample size, texts and locations, and whether they violate a rule."""
     docstrings = [
         (name, summary, any(language.wording(name, summary)) or len(summary.split()) > LONGEST_SUMMARY)
         for name, path in language.paths((*language.FOLDERS_OF_CODE, *language.FOLDERS_OF_TESTS))
@@ -41,14 +41,14 @@ def texts() -> Iterator[tuple[str, int, list[tuple[str, str, bool]]]]:
 
 
 def drawn(seed: int) -> Iterator[tuple[str, Sequence[tuple[str, str, bool]]]]:
-    """Yield the drawn texts of a seed by kind."""
+    """Yield the texts that a seed selects, by kind."""
     source = random.Random(seed)
     for sort, number, all_texts in texts():
         yield sort, source.sample(sorted(all_texts), number)
 
 
 def main(seed: int) -> None:
-    """Print the sample with its marks."""
+    """Print the sample with marks for violated rules."""
     for sort, sample in drawn(seed):
         marked = sum(objects for _, _, objects in sample)
         print(f"\n{sort}: {len(sample)}, {marked} marked")  # noqa: T201 - a program that prints

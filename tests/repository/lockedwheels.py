@@ -1,4 +1,4 @@
-"""Records the available wheels of the locked packages for each platform in requirements/wheels.json, with the date.
+"""Records in requirements/wheels.json which wheels of the locked packages are available for each platform.
 
 python -m tests.repository.lockedwheels    (`make lock` runs it; names of files only, no address)
 """
@@ -26,7 +26,7 @@ OLDER: Final = ("2_27", "2_26", "2_24", "2_17", "2_12", "2_5")
 
 
 def accepted(platform: str) -> list[str]:
-    """Return the platforms whose wheels run on a platform. pip derives those of macOS."""
+    """Return the platforms whose wheels run on a platform. pip determines compatible macOS platforms."""
     prefix, _, architecture = platform.partition("_2_28_")
     return [platform, *(f"{prefix}_{version}_{architecture}" for version in OLDER if architecture)]
 

@@ -1,4 +1,4 @@
-"""Tests that each package stays within its budget of lines, which decreases with the package."""
+"""Tests that each package remains within its line budget, which decreases with the package."""
 
 import subprocess
 import tomllib
@@ -9,11 +9,11 @@ from testkit.repository import ROOT
 
 FILE: Final = ROOT / "budgets.toml"
 SLACK: Final = 1.02
-"""The maximum difference between a budget and the lines, so that the budget decreases after code was removed."""
+"""The maximum difference between a budget and the line count, so that budgets follow removed code."""
 
 
 def budgets() -> dict[str, dict[str, Any]]:
-    """Return the budget of each package."""
+    """Return the line budget of each package."""
     return tomllib.loads(FILE.read_text())
 
 

@@ -1,4 +1,4 @@
-"""Tests that the runtime and the embedded cluster do not mention the product in code, data or messages."""
+"""Tests that code, data and messages of the runtime and the embedded cluster do not mention the product."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ PRODUCT: Final = re.compile(r"lws|leader-?worker-?set", re.IGNORECASE)
 ALLOWED: Final = {
     "localkube/wellknown.py": {"embedded.leaderworkerset.x-k8s.io": "state directories of before have labels of it"},
 }
-"""Permitted mentions of the product by file, with the reason."""
+"""Permitted mentions of the product, by file and with the reason."""
 
 
 def named(package: str) -> dict[str, list[str]]:
@@ -26,7 +26,7 @@ def named(package: str) -> dict[str, list[str]]:
 
 
 def says(file: str, line: str) -> bool:
-    """Return whether a line has a mention of the product that is not permitted."""
+    """Return whether a line mentions the product without permission."""
     for words in ALLOWED.get(file, {}):
         line = line.replace(words, "")
     return PRODUCT.search(line) is not None

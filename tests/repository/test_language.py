@@ -1,4 +1,4 @@
-"""Tests that the words in CONTRIBUTING.md's list become rarer, and that examples in docstrings work."""
+"""Tests that replaced words become less frequent, and that examples in docstrings work."""
 
 import doctest
 import importlib
@@ -10,7 +10,7 @@ from testkit import repository
 from tests.repository import language
 
 SLACK = 0.05
-"""The fraction by which a count may decrease before the stored number must follow, to avoid conflicts."""
+"""The fraction by which a count may decrease before the stored count must be updated, to avoid conflicts."""
 
 
 @pytest.mark.slow

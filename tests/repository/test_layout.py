@@ -1,4 +1,4 @@
-"""Tests that directories are small and do not import each other, and that a name has one meaning (ADR 0007)."""
+"""Tests that directories are small, do not import each other, and that names have one meaning (ADR 0007)."""
 
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ ROLES_OF_FOLDERS: Final = {
     },
     "lwsctl": {"document": "what a folder shows, as the values of `-o json`: views and diagnosis"},
 }
-"""The module names in several directories of each package, and their common role."""
+"""The module names that occur in several directories of a package, and their common role."""
 
 ROLES_OF_THE_TREE: Final = {
     "controller": "what runs one controller: its driver in localkube, the loop that every driver has in kuberuntime",
@@ -61,7 +61,10 @@ def test_mutual_imports_are_detected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("package", ["leaderworkerset", "lwsctl"])
 def test_product_has_no_unused_module(package: str) -> None:
-    """Commands and programs are loaded by name. Modules that build releases or serve tests are not in the wheel."""
+    """Commands and executables are loaded by name.
+
+    Modules that build releases or serve tests are not in the wheel.
+    """
     named = ("lwsctl.cli.commands.", certificatesubprocess.PROGRAM)
     unread = [name for name in layout.unread(package) if not name.startswith(named)]
     assert unread == []
@@ -100,7 +103,7 @@ def test_no_module_counts_parent_folders_of_the_repository() -> None:
 
 
 def test_folder_with_a_shared_cluster_is_a_package() -> None:
-    """If the directory is not a package, a fixture with package scope exists until all tests have run."""
+    """If the directory were not a package, a package-scoped fixture would exist until all tests have run."""
     conftests = [path for name, path in repository.files_of_tests() if name.endswith("conftest.py")]
     found = [path.parent for path in conftests if 'scope="package"' in path.read_text()]
     assert found

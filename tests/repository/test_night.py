@@ -1,4 +1,4 @@
-"""Tests the list of long campaigns: each uses existing programs and tests, and has a line in the report."""
+"""Tests that each long campaign uses existing commands and tests, and has a line in the report."""
 
 import importlib.util
 import re

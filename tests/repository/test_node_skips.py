@@ -1,4 +1,4 @@
-"""Tests that a machine which cannot run real nodes skips their tests with exit code 0 and one line."""
+"""Tests that a machine without support for real nodes skips their tests with exit code 0 and one line."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_tests_of_nodes_are_skipped_without_root(
 
 
 def test_failure_of_apt_get_is_not_an_obstacle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A locked dpkg once caused exit code 0."""
+    """A locked dpkg database once resulted in exit code 0."""
     program = tmp_path / "apt-get"
     program.write_text('#!/bin/sh\necho "E: Could not get lock /var/lib/dpkg/lock-frontend ($*)" >&2\nexit 100\n')
     program.chmod(0o755)

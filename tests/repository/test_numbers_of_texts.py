@@ -1,4 +1,4 @@
-"""Tests that strings are converted to integers in one place with a limit (`kuberuntime/objects/decimals.py`)."""
+"""Tests that one module converts strings to integers with a limit (`kuberuntime/objects/decimals.py`)."""
 
 import ast
 import re
@@ -23,11 +23,11 @@ JUSTIFIED: Final = {
     "leaderworkerset/rendezvous/__main__.py": "nine digits at most; it imports nothing of ours",
     "leaderworkerset/controllers/metrics.py": "spec.replicas, an integer by its schema",
 }
-"""Modules that call `int` on a value other than a field or a result, and the value."""
+"""Modules that call `int` with a value other than a field or a result, and this value."""
 
 
 def unbounded(module: ast.Module) -> Iterator[str]:
-    """Yield the calls to `int` whose argument may be a stored string."""
+    """Yield calls to `int` whose argument may be a stored string."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int" and node.args:
             argument = node.args[0]
@@ -40,7 +40,7 @@ def unbounded(module: ast.Module) -> Iterator[str]:
 
 
 def is_number(argument: ast.expr) -> bool:
-    """Return whether it is a result or a field. Labels and annotations have other names."""
+    """Return whether the argument is a result or a field. Labels and annotations have different names."""
     if isinstance(argument, ast.BinOp):
         return True
     match argument:

@@ -1,4 +1,4 @@
-"""Tests that the command can be installed on macOS and Windows. Each locked package has a wheel for them."""
+"""Tests that the command can be installed on macOS and Windows, because all packages have wheels for them."""
 
 import json
 import re
@@ -18,7 +18,7 @@ VERSION: Final = (3, int(PYTHON.partition(".")[2]))
     ("lock", "platform"), [(lock, platform) for lock, platforms in LOCKS.items() for platform in platforms]
 )
 def test_every_locked_package_has_a_wheel(lock: str, platform: str) -> None:
-    """`make lock` records the wheel names. The interpreter that runs the test may need one package less."""
+    """`make lock` records the wheel names. The interpreter that runs the test may require one package less."""
     recorded = json.loads(RECORD.read_text())["wheels"][lock][platform]
     wheels = {(str(name), str(version)): tags for name, version, _, tags in map(parse_wheel_filename, recorded)}
     text = (ROOT / "requirements" / lock).read_text()
@@ -32,7 +32,7 @@ def test_every_locked_package_has_a_wheel(lock: str, platform: str) -> None:
 
 
 def test_devcontainer_is_the_image_with_the_embedded_cluster() -> None:
-    """It does not contain a registry. Users set BASE_IMAGE, as for the images."""
+    """The file does not contain a registry. Users set BASE_IMAGE, as for the images."""
     settings = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     build = settings["build"]
     file = ROOT / ".devcontainer" / build["dockerfile"]

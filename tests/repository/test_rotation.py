@@ -1,4 +1,4 @@
-"""Tests that a small part of the tests runs with another Kubernetes version on each day with commits."""
+"""Tests that some of the tests run with a different Kubernetes version on each day with commits."""
 
 import os
 import subprocess

@@ -17,7 +17,7 @@ from kuberuntime import randomness
 from localkube.apiserver.model.identities import Identities
 
 MODULES: Final = frozenset({"random", "secrets", "time", "uuid"})
-"""Modules for time and randomness. Importing them counts as a use."""
+"""Modules for time and randomness. An import counts as a use."""
 
 CALLS: Final = frozenset(
     {
@@ -29,10 +29,10 @@ CALLS: Final = frozenset(
 WORDS: Final = re.compile(
     rf"^\s*(import|from)\b.*\b({'|'.join(sorted(MODULES))})\b|urandom|{'|'.join(sorted(CALLS))}", re.MULTILINE
 )
-"""Sources without any of these words are not parsed, because parsing all of them is slow."""
+"""Sources without these words are not parsed, because parsing all sources is slow."""
 
 TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
-"""Types without a source of randomness, because they receive the seed and the bits."""
+"""Types that receive the seed and the bits, and have no source of randomness."""
 
 DIRECT: Final = {
     "localkube/kubelet/logfiles/logreader.py": "measures the processor time that followers of a log take from its writer",
@@ -81,7 +81,7 @@ SYSTEM_CLOCK: Final = {
 
 
 def direct_uses(source: str) -> list[str]:
-    """Return the direct uses in a module."""
+    """Return the direct uses of time and randomness in a module."""
     if not WORDS.search(source):
         return []
     return sorted({name for node in ast.walk(ast.parse(source)) for name in _names(node)})

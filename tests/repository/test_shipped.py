@@ -101,7 +101,7 @@ SET_BY_US: Final = frozenset(
 """Labels and annotations, by name in `labels`, that only controllers, webhooks and commands write."""
 
 OF_THE_OPERATOR: Final = {"managementState", "nodePlacement", "operatorLogLevel"}
-"""Fields of the operator object for the operator, and for the manager's nodes."""
+"""Fields of the operator object for the operator itself and for the nodes of the manager."""
 
 OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrides"}
 """Fields of the operator object for the manager: flags, TLS, and any field of the configuration."""
@@ -116,7 +116,7 @@ IN_THE_CONFIGURATION: Final = {
     "maintenance",
     "podAdmission",
 }
-"""Chart values that are manager settings. The others belong to its Deployment and to other objects."""
+"""Chart values that are manager settings. Other values configure its Deployment and other objects."""
 
 MANAGER_OF_THE_CHART: Final = (
     repository.ROOT / "deploy" / "helm" / "lws" / "templates" / "deployment-controller-manager.yaml"
@@ -204,7 +204,7 @@ def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, p
 
 
 def test_settings_of_the_chart_are_tested() -> None:
-    """The matrix contains the enumerated values in the schema, and the fields of its sections."""
+    """The matrix contains the enumeration values in the schema, and the fields of its sections."""
     schemas = {one.name: one.schema for one in chartvalues.values()}
     reaching = {name for name, schema in schemas.items() if "additionalProperties" in schema}
     assert {*reaching, "enableCertManager", "podAdmission"} == IN_THE_CONFIGURATION
@@ -223,13 +223,13 @@ def test_arguments_of_an_installation_are_tested() -> None:
 
 
 def assert_tried_arguments(arguments: list[str]) -> None:
-    """Check that each argument is common to all processes, or a flag with a value in the matrix."""
+    """Assert that each argument is common to all processes, or is a flag with a value in the matrix."""
     for name, _, value in (argument.partition("=") for argument in arguments):
         assert name in ALWAYS or value in tried()[name]
 
 
 def assert_tried_document(document: JSONObject) -> None:
-    """Check that each field has a row, and that the matrix contains the values of switches and enumerations."""
+    """Assert that each field has a row, and that the matrix contains all values of switches and enumerations."""
     for section, content in document.items():
         for field, value in content.items() if isinstance(content, dict) else ():
             name = f"{section}.{field}"

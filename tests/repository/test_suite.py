@@ -1,4 +1,4 @@
-"""A pytest plugin that selects the number of test processes, and the tests that stay together."""
+"""Provides a pytest plugin that selects the number of test processes, and which tests share a process."""
 
 import pytest
 from testkit import repository, suite
@@ -7,7 +7,7 @@ from testkit import repository, suite
 def test_more_processes_run_tests_than_there_are_cores(
     pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`-n auto` uses the number of processes from this plugin, and not from pytest-xdist."""
+    """`-n auto` uses the process count of this plugin instead of the count of pytest-xdist."""
     monkeypatch.setattr(pytestconfig.option, "numprocesses", "auto")
     assert pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig) == suite.AT_ONCE
 

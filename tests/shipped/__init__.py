@@ -1,1 +1,1 @@
-"""Lists the tested settings, and the places where tests replace a part of the shipped product."""
+"""Lists the tested settings, and the places where tests replace parts of the shipped product."""

@@ -1,4 +1,4 @@
-"""Settings of a user with test values: manager fields and flags, and LeaderWorkerSet annotations.
+"""Lists user settings with test values: manager fields and flags, and LeaderWorkerSet annotations.
 
 A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
 `{metrics}` and `{probes}` are a directory and ports of the process. Fields are named by their path, flags with dashes,
@@ -43,12 +43,12 @@ class Factor:
 
 
 def one(name: str, *values: Value) -> Factor:
-    """Return the factor for a setting that is compatible with all others."""
+    """Return the factor for a setting that is compatible with all other settings."""
     return Factor((name,), tuple((value,) for value in values))
 
 
 def limits(allowed: Range) -> tuple[str, str]:
-    """Return the minimum and the maximum duration of a range."""
+    """Return the minimum and the maximum duration in a range."""
     return "1s", f"{allowed.hours}h"
 
 
@@ -60,7 +60,7 @@ LEASE: Final = Factor(
     ("leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"),
     (("15s", "10s", "2s"), ("3s", "2s", "500ms")),
 )
-"""The defaults, and times for tests, which are used if none are set."""
+"""The defaults, and test durations that are used if no durations are set."""
 
 FIELDS: Final = (
     one("webhook.host", "127.0.0.1", ""),
@@ -156,7 +156,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "--config": "each process has a file, as its Deployment mounts one",
     "--kubeconfig": "each process has one: the tests run outside of pods",
 }
-"""Settings of each process, with the reason why no other value is tested in the matrix."""
+"""Settings of each process, with the reason why the matrix tests no other value."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/lwsctl/cli/commands/test_manager.py",
@@ -174,7 +174,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.GANG_SCHEDULER: "kubernetes/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }
-"""Settings and values that need another environment than the matrix, with their test."""
+"""Settings and values that require a different environment than the matrix, with their test."""
 
 
 def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:

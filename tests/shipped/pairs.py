@@ -1,4 +1,4 @@
-"""Computes rows that cover each pair of values of two fields, and each other value.
+"""Computes rows that cover each pair of values of two factors, and each remaining value.
 
 The first row has all defaults.
 """
@@ -18,14 +18,14 @@ FACTORS: Final = (*FIELDS, *SINGLE)
 PROVIDER: Final = "gangSchedulingManagement.schedulerProvider"
 
 Choice: TypeAlias = tuple[int, int]
-"""A factor and one of its values, by number."""
+"""A factor and one of its values, both by number."""
 
 Part: TypeAlias = tuple[Choice, ...]
-"""A value, or a pair of values in the order of their factors."""
+"""A value, or a pair of values in factor order."""
 
 
 def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part, None]:
-    """Return the parts to cover in order: pairs of values of the first factors, and values of the others."""
+    """Return what must be covered: pairs of values of the first factors, and values of the other factors."""
     sizes = [len(factor.values) for factor in (*paired, *single)]
     pairs = [
         ((one, first), (other, second))
@@ -37,7 +37,10 @@ def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part
 
 
 def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
-    """Return rows that cover these parts. Each starts with an uncovered part, and adds the values that cover most."""
+    """Return rows that cover these parts.
+
+    Each row starts with an uncovered part, and adds values that cover most parts.
+    """
     found: list[Row] = []
     while left:
         chosen = dict(next(iter(left)))
@@ -63,7 +66,7 @@ def rows() -> Sequence[Row]:
 
 
 def of_schedulers() -> list[int]:
-    """Return the number of a row for each gang scheduler, which schedules the row's LeaderWorkerSets."""
+    """Return a row number for each gang scheduler, which schedules the LeaderWorkerSets of this row."""
     found = {
         row[PROVIDER]: number
         for number, row in reversed([*enumerate(rows())])

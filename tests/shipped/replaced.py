@@ -1,4 +1,4 @@
-"""Lists the places where tests build, replace or patch a shipped part, and the tests that run the shipped part.
+"""Lists places where tests build, replace or patch a shipped part, and the tests of the original part.
 
 A test that builds a part by itself does not show how the process builds it. `found` reads the tests; its result is listed
 in `REPLACED`, or `tests/repository/test_shipped.py` fails.
@@ -28,7 +28,7 @@ ASSEMBLY: Final = frozenset(
         "leaderworkerset.webhooks.server.WebhookServer",
     }
 )
-"""The parts of processes. A test that calls one of them builds a process in its own way."""
+"""The parts of processes. A test that calls one of them builds a modified process."""
 
 WORDS: Final = (
     ".setattr(",
@@ -37,18 +37,18 @@ WORDS: Final = (
     "def stream(",
     *(part.rpartition(".")[2] + "(" for part in ASSEMBLY),
 )
-"""Strings in each file that replaces a part, because parsing all files would last seconds."""
+"""Strings in each file that replaces a part, because parsing all files would take seconds."""
 
 TRANSPORT: Final = "transport"
-"""A class that responds to or changes requests in place of `HTTPTransport`."""
+"""A class that responds to requests or modifies requests in place of `HTTPTransport`."""
 
 PATCHED: Final = "patched"
-"""One of the project's functions or constants that a test replaces at run time."""
+"""A function or constant of this project that a test replaces at run time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A part, the test that runs it as shipped, and the test files that replace it."""
+    """A part, the test that runs the original part, and the test files that replace it."""
 
     part: str
     shipped: str
@@ -56,7 +56,7 @@ class Replaced:
 
 
 def found(files: Iterable[tuple[str, Path]]) -> set[tuple[str, str]]:
-    """Return each replaced part, with the name of its file."""
+    """Return each replaced part with the name of its file."""
     return {
         (part, name)
         for name, text in ((name, path.read_text()) for name, path in files)

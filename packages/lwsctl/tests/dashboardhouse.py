@@ -1,4 +1,4 @@
-"""Runs a dashboard as `lws dashboard` does, with an in-memory API server whose objects a test writes."""
+"""Runs a dashboard in the same way as `lws dashboard`, with an in-memory API server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ from lwsctl.diagnosis.observed import Commands
 
 NAMESPACE: Final = "default"
 LIMIT: Final = 120.0
-"""The timeout of all conditions, in seconds."""
+"""The timeout for all conditions in seconds."""
 
 NODE: Final = "node-0"
 UP: Final = {
@@ -55,7 +55,7 @@ READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "
 
 @dataclass
 class CommandLog:
-    """Replaces `lws` in actions, and records the command lines."""
+    """Replaces `lws` in actions, and records command lines."""
 
     calls: list[list[str]] = field(default_factory=list)
 
@@ -81,12 +81,12 @@ class ServedDashboard:
 
     @property
     def states(self) -> dict[str, str]:
-        """Return the state of each pod in the latest picture."""
+        """Return the state of each pod in the latest snapshot."""
         views = self.model.picture.views
         return {rank.pod: rank.state for view in views for group in view.groups for rank in group.ranks}
 
     async def shows(self, **states: str) -> None:
-        """Wait until the picture shows these pod states. Pod names have `_` for `-`."""
+        """Wait until the snapshot contains these pod states. Pod names contain `_` instead of `-`."""
         wanted = {name.replace("_", "-"): state for name, state in states.items()}
         await until(lambda: self.states | wanted == self.states, f"{wanted}")
 
@@ -100,7 +100,7 @@ class ServedDashboard:
         image: str = "app:1",
         **metadata: Any,
     ) -> None:
-        """Create a LeaderWorkerSet with its pods. All groups, or the given number of groups, are ready."""
+        """Create a LeaderWorkerSet with its pods. All groups, or this number of groups, are ready."""
         done = replicas if ready is None else ready
         placed = objects.lws(name, replicas=replicas, size=size, image=image) | _place(name, **metadata)
         made = await self.client.create(LEADERWORKERSETS, placed)
@@ -110,7 +110,7 @@ class ServedDashboard:
                 await self.put_pod(name, group, rank, is_ready=group < done)
 
     async def put_whole(self, name: str, roles: Mapping[str, int], *, size: int) -> None:
-        """Create a DisaggregatedSet with a LeaderWorkerSet for each role, which has so many ready groups."""
+        """Create a DisaggregatedSet with a LeaderWorkerSet for each role, which has this number of ready groups."""
         entries = [role(one, count, size=size) for one, count in roles.items()]
         whole = disaggregatedset_object(entries, name=name) | _place(name)
         made = await self.client.create(DISAGGREGATED_SETS, whole)
@@ -146,7 +146,7 @@ class ServedDashboard:
         )
 
     async def put_pod(self, name: str, group: int, rank: int, *, is_ready: bool = True, **container: Any) -> None:
-        """Create one pod. Further fields are container fields."""
+        """Create one pod. Additional arguments are container fields."""
         pod_name = f"{name}-{group}" + (f"-{rank}" if rank else "")
         own = {
             labels.NAME: name,
@@ -190,7 +190,7 @@ class ServedDashboard:
 
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """Open the link as a browser does, and yield a session with its cookie."""
+        """Open the link in the same way as a browser. Yield a session with its cookie."""
         jar = aiohttp.CookieJar(unsafe=True)  # of an address without a name
         async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as session:
             async with session.get(self.dashboard.link) as response:
@@ -226,7 +226,7 @@ class Tokens:
 async def open_house(
     *, actions: bool = False, tokens: Tokens | None = None, seconds: float = LIMIT
 ) -> AsyncIterator[ServedDashboard]:
-    """Serve a dashboard of all namespaces, for at most these seconds. With tokens, it is shared."""
+    """Serve a dashboard of all namespaces for at most this time. If there are tokens, it is shared."""
     async with asyncio.timeout(seconds), api_server() as transport:
         serve = serving(transport, CommandLog() if actions else None) if tokens is None else sharing(transport, tokens)
         async with serve as house:
@@ -252,21 +252,21 @@ async def api_server() -> AsyncIterator["OddTransport"]:
 
 
 class OddTransport(InProcessTransport):
-    """Rejects lists of nodes unless permitted, and returns unusual responses for the given paths."""
+    """Rejects node lists unless they are permitted, and returns unusual responses for these paths."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__(server, "test")
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.is_down = False
-        """While it is true, requests fail, and open streams lose their connection without notice."""
+        """Whether requests fail, and open streams lose their connection without notice."""
         self.seconds = 0.0
         """The duration of each request."""
         self.odd: Resource | None = None
         self.said = b""
-        """The log of each container. It is empty if it cannot be read because no node runs."""
+        """The log of each container. If it is empty, logs cannot be read because no node is running."""
         self.logs: dict[str, bytes] = {}
-        """Logs of these pods, which replace the log of each container."""
+        """The logs of these pods, which replace the log of each container."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
@@ -306,7 +306,7 @@ async def _pieces(content: bytes) -> AsyncIterator[bytes]:
 
 @asynccontextmanager
 async def serving(transport: OddTransport, runner: CommandLog | None = None) -> AsyncIterator[ServedDashboard]:
-    """Serve a dashboard as the command does."""
+    """Serve a dashboard in the same way as the command."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with opened(model, runner, 0) as dashboard:
@@ -315,7 +315,7 @@ async def serving(transport: OddTransport, runner: CommandLog | None = None) -> 
 
 @asynccontextmanager
 async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[ServedDashboard]:
-    """Serve a shared dashboard as the command does with --listen."""
+    """Serve a shared dashboard in the same way as the command with --listen."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with shared(model, tokens, Address("127.0.0.1", 0), ClusterIdentity(cluster="west-1")) as dashboard:

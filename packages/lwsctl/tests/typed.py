@@ -1,4 +1,4 @@
-"""Parses command lines for tests as `lws` does."""
+"""Parses command lines in tests in the same way as `lws`."""
 
 import shlex
 
@@ -8,7 +8,7 @@ from lwsctl.cli import app
 
 
 def read(line: str) -> click.Context:
-    """Return the context of the command for the line. An unknown command, option or value is an error."""
+    """Return the command context of the line. Raise an error for unknown commands, options or values."""
     context = app.lws.make_context("lws", shlex.split(line)[1:])
     while isinstance(context.command, click.Group):
         name, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])

@@ -1,4 +1,4 @@
-"""Builds pods as the StatefulSet controller creates them, for LeaderWorkerSets with many fields."""
+"""Builds pods in the same way as the StatefulSet controller, for LeaderWorkerSets with many fields."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ topologies = st.sampled_from(TOPOLOGIES)
 
 @st.composite
 def terms(draw: st.DrawFn) -> JSONObject:
-    """Return a user's affinity: none, or terms for topologies that groups also use."""
+    """Return a user's affinity, which may be empty or use topologies that groups also use."""
     kinds = draw(st.lists(st.sampled_from(["nodeAffinity", "podAffinity", "podAntiAffinity"]), unique=True))
     affinity: JSONObject = {}
     for kind in kinds:
@@ -38,7 +38,7 @@ def terms(draw: st.DrawFn) -> JSONObject:
 
 @st.composite
 def environments(draw: st.DrawFn) -> list[JSONObject]:
-    """Return a user's environment variables. Some of them have reserved names."""
+    """Return a user's environment variables, some of which have reserved names."""
     names = draw(st.lists(st.sampled_from(["TEXT", "PORT", *ENVIRONMENT]), unique=True))
     sources: list[JSONObject] = [
         {"value": "mine"},

@@ -1,4 +1,4 @@
-"""Tests that the policy and the webhook make the same changes to pods of random LeaderWorkerSets.
+"""Tests that the policy and the webhook apply the same changes to pods of random LeaderWorkerSets.
 
 Pods are created by dry run on an API server without webhooks and controllers: once as a StatefulSet creates them, and once
 as the webhook answers.
@@ -39,7 +39,7 @@ VOLATILE = ("creationTimestamp", "uid", "managedFields", "resourceVersion", "gen
 
 
 GANGS = {"kubernetes": NO_GANG, "other_version": Gangs(default=VOLCANO.name)}
-"""The gang schedulers of the policy for each version."""
+"""The gang schedulers of the policy for each Kubernetes version."""
 
 
 class Server:
@@ -57,7 +57,7 @@ class Server:
 
 @contextmanager
 def serving(version: str, directory: Path, gang: Gang) -> Iterator[Server]:
-    """Run an API server of this version with the policy, and wait until the policy is evaluated."""
+    """Run an API server with this version and the policy, and wait until the policy is evaluated."""
     with api_server(build.assets(print, version), directory) as plane, asyncio.Runner() as runner:
         client = Client(KubernetesCluster(plane.kubeconfig).transport(MANAGER))
         runner.run(set_up(client, gang))
@@ -66,7 +66,7 @@ def serving(version: str, directory: Path, gang: Gang) -> Iterator[Server]:
 
 
 async def set_up(client: Client, gang: Gang) -> None:
-    """Create a namespace and the policy. Wait until a pod becomes a member."""
+    """Create a namespace and the policy. Wait until a pod becomes a group member."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": members.NAMESPACE}}
     await client.create(resources.NAMESPACES, namespace)
     metadata = {"name": "default", "namespace": members.NAMESPACE}
@@ -96,14 +96,14 @@ def is_member(pod: JSONObject) -> bool:
 
 
 def is_left(pod: JSONObject) -> bool:
-    """Return whether the policy skips the pod, which the webhook handles because of TPUs or hashed keys."""
+    """Return whether the policy skips the pod. The webhook handles pods with TPUs or hashed keys."""
     has_subgroups = labels.SUBGROUP_SIZE in meta.annotations(pod)
     is_hashed = has_subgroups and not identity.is_joined(meta.labels(pod).get(labels.GROUP_KEY, identity.JOINT))
     return is_hashed or accelerators.requests_tpus(meta.spec(pod))
 
 
 def comparable(pod: JSONObject) -> JSONObject:
-    """Return a pod without the fields that differ between two creations, and with names for its keys."""
+    """Return a pod without the fields that differ between two creations, and with placeholders for its keys."""
     own = meta.labels(pod)
     values = {own[key]: key for key in KEYS if key in own}
 
@@ -125,7 +125,7 @@ def comparable(pod: JSONObject) -> JSONObject:
 
 
 def assert_equal(server: Server, pod: JSONObject) -> JSONObject | None:
-    """Compare both kinds of admission. Return the stored pod, or None if the webhook denies the pod."""
+    """Compare both types of admission. Return the stored pod, or None if the webhook denies the pod."""
     stored = server.create(pod)
     try:
         admitted = deciding.admit_pod(pod, server.gang, "r")

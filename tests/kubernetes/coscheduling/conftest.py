@@ -1,4 +1,4 @@
-"""Runs control planes with kube-scheduler, the scheduler of scheduler-plugins, and the shipped manager."""
+"""Runs control planes with kube-scheduler, the scheduler from scheduler-plugins, and the shipped manager."""
 
 import asyncio
 import json
@@ -25,14 +25,14 @@ from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 __all__ = ["pytest_pyfunc_call", "runner", "space"]
 
 SCHEDULER: Final = "coscheduler"
-"""The `schedulerName` of the profile with the plugin."""
+"""The `schedulerName` of the profile that uses the plugin."""
 
 
 @pytest.fixture(scope="package", params=build.CLUSTERS)
 def running(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
-    """Run the Kubernetes versions one after the other. Skip the test if the scheduler was not built."""
+    """Run the Kubernetes versions one after the other. Skip the tests if the scheduler was not built."""
     program = SCHEDULER_PLUGINS.find()
     if program is None:
         pytest.skip(SCHEDULER_PLUGINS.missing)
@@ -52,7 +52,7 @@ def running(
 
 
 async def define(cluster: KubernetesCluster, definition: JSONObject) -> None:
-    """Create the PodGroup CRD of the scheduler's own release."""
+    """Create the PodGroup CRD from the scheduler's release."""
     client = Client(cluster.transport("setup"))
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
     await client.close()
@@ -74,7 +74,7 @@ def flags(plane: Plane) -> list[str]:
 
 
 def configuration(kubeconfig: Path) -> dict[str, Any]:
-    """Return a configuration with one profile, which has the plugin and its queue order."""
+    """Return a configuration with one profile, which uses the plugin and its queue order."""
     plugin = [{"name": "Coscheduling"}]
     profile = {
         "schedulerName": SCHEDULER,

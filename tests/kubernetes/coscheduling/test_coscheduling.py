@@ -1,4 +1,4 @@
-"""Tests that the real coscheduling plugin binds all pods of a group, or none."""
+"""Tests that the real coscheduling plugin binds either all pods of a group or none."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def template(space: LiveScenario, image: str = "app:1") -> JSONObject:
-    """Return a pod template for that scheduler. Two pods fill a node in the test's pool."""
+    """Return a pod template for the coscheduling scheduler. Two pods fill a node in the test's pool."""
     made = half_a_node(space, image)
     made["spec"]["schedulerName"] = SCHEDULER
     return made

@@ -1,4 +1,4 @@
-"""Both clusters with the gang scheduler kinds, and the shipped manager, which detects the served kinds."""
+"""Runs both clusters with the gang scheduler kinds, and the shipped manager, which detects the kinds."""
 
 import asyncio
 import sys
@@ -34,7 +34,7 @@ GATES: Final = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "Gen
 SERVED: Final = {"1.36": "v1alpha2", "1.37": "v1beta1"}
 DEFINED: Final = {VOLCANO.name, COSCHEDULING.name}
 DEFINED_WITHIN: Final = 60.0
-"""The timeout for serving these kinds on a busy machine, in seconds."""
+"""The timeout in seconds until these kinds are served on a busy machine."""
 
 
 @pytest.fixture(scope="package", params=["embedded", *build.CLUSTERS])
@@ -58,7 +58,7 @@ def running(
 
 @contextmanager
 def kept(runner: asyncio.Runner, context: object) -> Iterator[Running]:
-    """Enter an async context, and exit it at the end. The loop also runs tests between these steps."""
+    """Enter an async context, and exit it after the test. The loop also runs tests between these steps."""
     keeper: OpenContext[Running] = runner.run(OpenContext.enter(context))  # type: ignore[arg-type]
     try:
         yield runner.run(keeper.value())
@@ -78,7 +78,7 @@ def scheduling(version: str) -> tuple[str, str]:
 
 @asynccontextmanager
 async def started(directory: Path) -> AsyncIterator[Running]:
-    """Run the embedded cluster with its served kinds."""
+    """Run the embedded cluster with the kinds that it serves."""
     async with embedded_cluster(directory) as cluster:
         await define(cluster)
         async with serving(cluster, directory) as one:
@@ -87,7 +87,7 @@ async def started(directory: Path) -> AsyncIterator[Running]:
 
 @asynccontextmanager
 async def serving(cluster: ClusterBackend, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
-    """Run the manager on a cluster. By default, it discovers the served gang schedulers."""
+    """Run the manager on a cluster. By default, it detects the served gang schedulers."""
     client = Client(cluster.transport("tests"))
     replica = Replica(
         directory,
@@ -105,7 +105,7 @@ async def serving(cluster: ClusterBackend, directory: Path, provider: str = AUTO
 
 @contextmanager
 def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Plane]:
-    """Run a control plane that schedules groups."""
+    """Run a control plane with gang scheduling."""
     serve, gates = scheduling(version)
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
 
@@ -119,7 +119,7 @@ def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Pla
 
 
 async def define(cluster: ClusterBackend) -> None:
-    """Create the CRDs of schedulers that do not run in this test, and wait until a starting manager finds them."""
+    """Create the CRDs of schedulers that do not run in this test. Wait until a starting manager detects them."""
     client = Client(cluster.transport("setup"))
     for definition in (VOLCANO_DEFINITION, COSCHEDULING_DEFINITION):
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")

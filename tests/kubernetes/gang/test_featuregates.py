@@ -1,4 +1,4 @@
-"""Tests that `lws explain` and `lws doctor` show the component without the feature gate for native groups.
+"""Tests that `lws explain` and `lws doctor` name the component without the feature gate for native groups.
 
 On the newer Kubernetes; with `THOROUGH=1`, as in `make nightly`, on both.
 """
@@ -63,14 +63,14 @@ def lose_gate(made: Plane, component: str) -> None:
 
 
 async def groups_stay(space: LiveScenario, made: Plane) -> None:
-    """Check that the PodGroup of a deleted group is not deleted."""
+    """Assert that the PodGroup of a deleted group is not deleted."""
     await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
     await space.delete("web")
     await says(made, space, "kube-controller-manager does not end it", "doctor", "--no-machine")
 
 
 async def a_group_starts_in_part(space: LiveScenario, made: Plane, component: str, started: int) -> None:
-    """Check that only some pods of a group of four start. Without PodGroups, only the leader starts."""
+    """Assert that only some pods of a group of four start. Without PodGroups, only the leader starts."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": half_a_node(space)}))
     await space.until(shows(lambda state: bound(state, 1), [started]))
     explained = await says(made, space, "LWS-E055", "explain", "web")
@@ -86,7 +86,7 @@ def is_gone(state: State) -> None:
 
 
 async def says(made: Plane, space: LiveScenario, words: str, *command: str) -> str:
-    """Wait until a command prints these strings. Return its complete output."""
+    """Wait until the output of a command contains these strings. Return the complete output."""
     typed = [sys.executable, "-m", "lwsctl.cli", *command, "-n", space.namespace]
     environment = {**os.environ, "KUBECONFIG": str(made.kubeconfig)}
 

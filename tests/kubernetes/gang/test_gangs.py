@@ -1,4 +1,4 @@
-"""Tests the group objects of schedulers on both clusters: their owners, their fields, and their deletion."""
+"""Tests the owners, the fields and the deletion of the schedulers' group objects on both clusters."""
 
 from contextlib import suppress
 from functools import partial
@@ -28,19 +28,19 @@ OF_OTHERS: Final = pytest.mark.parametrize("running", ["embedded", "kubernetes"]
 
 
 def link_of(pod: JSONObject) -> str:
-    """Return the name of the group object in a pod."""
+    """Return the name of the group object to which a pod refers."""
     native = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName", "")
     return str(native or meta.annotations(pod).get(GROUP_NAME) or meta.labels(pod).get(POD_GROUP, ""))
 
 
 def minimum_of(obj: JSONObject) -> int:
-    """Return the number of pods that a group object requests."""
+    """Return the number of pods that a group object requires."""
     spec = meta.spec(obj)
     return int(spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"])
 
 
 async def served(space: LiveScenario, provider: str) -> Provider | None:
-    """Return the scheduler with the version of its API that the cluster serves, or None."""
+    """Return the scheduler with the API version that the cluster serves, or None if it serves none."""
     for one in PROVIDERS[provider].editions:
         with suppress(NotFoundError):
             await space.client.list(kind_of(one), namespace=space.namespace)
@@ -77,7 +77,7 @@ async def until_gone(space: LiveScenario, provider: str) -> None:
 
 
 async def assert_groups(space: LiveScenario, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
-    """Check that each pod refers to its group object, which its leader controls. Return their UIDs."""
+    """Assert that each pod refers to its group object, and that the leader controls it. Return the UIDs."""
     pods = space.state.of("web")
     assert pods.keys() == names
     expected = {link_of(pod): meta.uid(pod) for pod in pods.values() if labels.LEADER_NAME not in meta.annotations(pod)}
@@ -98,12 +98,12 @@ async def assert_groups(space: LiveScenario, provider: str, *, minimum: int, nam
 async def test_groups_keep_their_objects_through_changes(
     space: LiveScenario, provider: str, startup: str, minimum: int
 ) -> None:
-    """Each group has one object at any time (R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121)."""
+    """Each group always has one object (R-GANG-2 to R-GANG-7, R-KQ-111 to R-KQ-113, R-KQ-120, R-KQ-121)."""
     await live(space, provider, minimum, lws(annotations={labels.GANG_SCHEDULER: provider}, startupPolicy=startup))
 
 
 async def live(space: LiveScenario, provider: str, minimum: int, obj: JSONObject) -> None:
-    """Apply all changes to two groups of three pods."""
+    """Apply all types of changes to two groups of three pods."""
     await space.bring_up(obj)
     first = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
 
@@ -130,18 +130,21 @@ async def live(space: LiveScenario, provider: str, minimum: int, obj: JSONObject
 @OF_OTHERS
 @pytest.mark.parametrize("provider", ["volcano", "coscheduling"])
 async def test_groups_with_random_keys_have_one_object_each(space: LiveScenario, provider: str) -> None:
-    """Groups are replaced, rolled out and scaled. An object is deleted with the leader that controls it (N-AT-6)."""
+    """Groups are replaced, updated and scaled.
+
+    A group object is deleted with the leader that controls it (N-AT-6).
+    """
     await live_by_keys(space, provider, lws(annotations={labels.GANG_SCHEDULER: provider}, **HASH))
 
 
 async def test_native_groups_with_random_keys_have_one_object_each(space: LiveScenario) -> None:
-    """Native groups behave like groups of other schedulers (N-AT-6)."""
+    """Native groups behave in the same way as groups of other schedulers (N-AT-6)."""
     await _native(space)
     await live_by_keys(space, "native", lws(**HASH))
 
 
 async def live_by_keys(space: LiveScenario, provider: str, obj: JSONObject) -> None:
-    """Apply all changes to two groups of three pods with random keys."""
+    """Apply all types of changes to two groups of three pods with random keys."""
     await space.create(obj)
     before = await settled(space, 2, 3)
     await assert_an_object_each(space, provider, 2)
@@ -165,7 +168,7 @@ def _kept(before: State, after: State, pods: int) -> None:
 
 
 async def assert_an_object_each(space: LiveScenario, provider: str, replicas: int) -> None:
-    """Check that each group has exactly one object, which its leader controls and to which all its pods refer."""
+    """Assert that each group has exactly one object, which its leader controls and to which all its pods refer."""
     pods = space.state.of("web")
     expected = {link_of(pods[name]): meta.uid(pods[name]) for name in leaders(space.state)}
     assert len(expected) == replicas
@@ -175,7 +178,7 @@ async def assert_an_object_each(space: LiveScenario, provider: str, replicas: in
 
 
 def differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
-    """Wait for another pod with this name."""
+    """Wait for a different pod with this name."""
     assert after.get(name, before[name]) != before[name]
 
 
@@ -191,7 +194,7 @@ def on_gpus(**fields: Any) -> JSONObject:
 
 @OF_OTHERS
 async def test_groups_without_enough_accelerators_wait_completely(space: LiveScenario) -> None:
-    """Each group of five has a PodGroup, and its scheduler binds all of its pods at once (R-OP-62, AT-000-6b)."""
+    """Each group of five has a PodGroup, and its scheduler binds all its pods at once (R-OP-62, AT-000-6b)."""
     await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))
 
     def all_wait(state: State) -> None:
@@ -218,7 +221,7 @@ async def test_groups_without_enough_accelerators_wait_completely(space: LiveSce
 
 
 async def bind(space: LiveScenario, pod: str, node: str) -> None:
-    """Assign a pod to a node, as a scheduler does."""
+    """Assign a pod to a node, in the same way as a scheduler."""
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -229,7 +232,7 @@ async def bind(space: LiveScenario, pod: str, node: str) -> None:
 
 
 async def test_pods_are_bound_separately_without_a_gang_scheduler(space: LiveScenario) -> None:
-    """A group starts completely or not at all only with a gang scheduler (R-OP-62, AT-000-6c)."""
+    """All pods of a group start together or not at all, but only with a gang scheduler (R-OP-62, AT-000-6c)."""
     await add_to_pool(space, range(2))
     annotations = {labels.GANG_SCHEDULER: "none"}
     await space.create(
@@ -246,7 +249,7 @@ async def test_pods_are_bound_separately_without_a_gang_scheduler(space: LiveSce
 
 
 async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
-    """The error contains advice (R-KQ-149)."""
+    """The error message contains a suggestion (R-KQ-149)."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*gang-scheduler: none"):
@@ -257,7 +260,7 @@ async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
 
 
 async def _native(space: LiveScenario) -> Provider:
-    """Return the Kubernetes scheduler with its served version. Skip the test on a cluster without it."""
+    """Return the Kubernetes scheduler with the served API version. Skip the test if the cluster does not serve it."""
     return await served(space, "native") or pytest.skip("the embedded cluster's scheduler knows no groups")
 
 
@@ -277,7 +280,7 @@ async def test_native_groups_have_the_priority_of_their_pods(space: LiveScenario
 
 
 async def test_native_groups_start_together_or_not_at_all(space: LiveScenario) -> None:
-    """Of 3 groups of 4 on nodes for 2, two run completely.
+    """Of three groups of four pods on nodes for two groups, two groups run completely.
 
     After capacity is added, the third one starts (R-KQ-145).
     """

@@ -1,4 +1,4 @@
-"""Tests that `spec.scheduling` is rejected if its kinds are not served, and that other objects are not affected."""
+"""Tests that `spec.scheduling` is rejected if its kinds are not served, without affecting other objects."""
 
 import pytest
 from tests.integration.clusters.objects import lws
@@ -17,7 +17,7 @@ async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: LiveScen
 
 
 async def test_scheduling_is_validated_if_its_kinds_are_served(space: LiveScenario) -> None:
-    """Incompatible levels, and a change to the level, are rejected (N-SCH-VAL-16, N-SCH-VAL-10)."""
+    """Incompatible levels, and changes to the level, are rejected (N-SCH-VAL-16, N-SCH-VAL-10)."""
     if not await is_served(space):
         pytest.skip("its kinds are not served here")
     with pytest.raises(ForbiddenError, match="incompatible with startupPolicy LeaderReady"):

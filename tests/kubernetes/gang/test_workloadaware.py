@@ -1,4 +1,4 @@
-"""Tests `spec.scheduling` with kube-scheduler. Groups start completely or not at all, and no object remains."""
+"""Tests `spec.scheduling` with kube-scheduler. Groups start completely or not at all, and all objects are deleted."""
 
 import asyncio
 import os
@@ -27,19 +27,19 @@ CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 IDENTITIES: Final = ("Ordinal", "Hash")
 
 SETS: Final = int(os.environ.get("SETS", "1"))
-"""LeaderWorkerSets of each identity that share too few nodes."""
+"""LeaderWorkerSets with each identity type that share too few nodes."""
 
 FEW: Final = 4 * SETS
-"""The number of nodes for two pods each, which is enough for a third of the groups."""
+"""The number of nodes. Each node runs two pods, so one third of the groups fits."""
 
 SIZE: Final = 3
 """The number of pods in each group."""
 
 GRACE: Final = int(os.environ.get("GRACE", "3"))
-"""The time that these pods need to terminate, in seconds."""
+"""The time in seconds that these pods need to terminate."""
 
 PATIENCE: Final = 120.0
-"""The timeout until all of them are ready on a busy machine, in seconds."""
+"""The timeout in seconds until all groups are ready on a busy machine."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ async def is_served(space: LiveScenario) -> bool:
 
 
 async def pod_groups(space: LiveScenario) -> dict[str, JSONObject]:
-    """Return the PodGroups of the namespace by name."""
+    """Return the PodGroups in the namespace by name."""
     found = await space.client.list(POD_GROUPS, namespace=space.namespace)
     return {meta.name(one): one for one in found.items}
 
@@ -79,7 +79,7 @@ def all_ready(state: State, pods: int, image: str = "app:1") -> None:
 
 
 async def no_other_pod_groups(space: LiveScenario) -> dict[str, JSONObject]:
-    """Wait until exactly the PodGroups exist to which pods refer."""
+    """Wait until the existing PodGroups are exactly the PodGroups to which pods refer."""
     expected = {link_of(pod) for pod in space.state.of("web").values()}
     return await space.eventually(lambda: pod_groups(space), lambda found: found.keys() == expected)
 
@@ -98,7 +98,7 @@ async def until_gone(space: LiveScenario) -> None:
 
 
 def scheduled(space: LiveScenario, scheduling: JSONObject, identity: str = "Ordinal", **fields: Any) -> JSONObject:
-    """Return a LeaderWorkerSet of which two pods fill a node in the test's pool."""
+    """Return a LeaderWorkerSet. Two of its pods fill a node in the test's pool."""
     template = fields.pop("template", {}) | {"workerTemplate": half_a_node(space)}
     return lws(template=template, scheduling=scheduling, groupIdentity=identity, **fields)
 
@@ -124,7 +124,7 @@ async def run_another_pod(space: LiveScenario) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_replicas_start_together_or_not_at_all(space: LiveScenario, identity: str) -> None:
-    """Of 3 groups of 4 on nodes for 2, two start.
+    """Of three groups of four pods on nodes for two groups, two groups start.
 
     After capacity is added, the third one starts (N-K8S-1, N-K8S-4, N-K8S-5).
     """
@@ -153,7 +153,7 @@ async def test_replicas_start_together_or_not_at_all(space: LiveScenario, identi
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_whole_set_starts_together_or_not_at_all(space: LiveScenario, identity: str) -> None:
-    """The LeaderWorkerSet has 2 groups of 3 on nodes for 4 pods.
+    """The LeaderWorkerSet has two groups of three pods on nodes for four pods.
 
     It is scaled to zero and up again (N-K8S-8, N-API-15).
     """
@@ -186,7 +186,7 @@ async def test_whole_set_starts_together_or_not_at_all(space: LiveScenario, iden
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 async def test_workers_start_together_after_their_leader(space: LiveScenario, identity: str) -> None:
-    """A group of 5 on nodes for 4 pods has its leader, and none of its four workers (N-API-14, N-K8S-4)."""
+    """A group of five on nodes for four pods has a leader but none of its four workers (N-API-14, N-K8S-4)."""
     await add_to_pool(space, range(2))
     roles = {"replica": {"leader": {}, "worker": WHOLE}}
     await space.create(scheduled(space, roles, identity, replicas=1, size=5))
@@ -207,7 +207,7 @@ async def test_workers_start_together_after_their_leader(space: LiveScenario, id
 
 
 def are_ready(names: Iterable[str], groups: int, image: str, gone: Collection[str] = ()) -> Expectation:
-    """Return the expectation that each set has so many ready groups of this image, and none of these leaders."""
+    """Return a condition. Each set must have this number of ready groups with the image and without these leaders."""
 
     def expectation(state: State) -> None:
         for name in names:
@@ -229,7 +229,7 @@ async def replace_groups(space: LiveScenario, name: str, count: int) -> list[str
 
 
 async def test_many_sets_share_few_nodes_and_leave_no_pod_group(space: LiveScenario) -> None:
-    """LeaderWorkerSets of four groups of three pods share nodes for a third of them.
+    """LeaderWorkerSets with four groups of three pods share nodes for one third of them.
 
     Groups start completely or not at all (N-AT-6).
 
@@ -321,7 +321,7 @@ async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: LiveScena
 
 
 async def test_group_below_the_partition_recreates_its_pod_group(space: LiveScenario) -> None:
-    """A group that is scaled down and up again has the old revision, whose PodGroup was deleted (N-AT-11)."""
+    """A group that is scaled down and up has the old revision, whose PodGroup was deleted (N-AT-11)."""
     await space.create(lws(scheduling={}, replicas=3, size=2, rollout={"partition": 2}))
     await space.until(lambda state: all_ready(state, 6))
     await space.replace_worker_template(pod_template("app:2"))
@@ -338,7 +338,7 @@ async def test_group_below_the_partition_recreates_its_pod_group(space: LiveScen
 
 
 async def owned_by_a_pipeline(space: LiveScenario, name: str, scheduling: JSONObject) -> JSONObject:
-    """Return a LeaderWorkerSet whose scheduling is delegated to the Workload of an owner. The owner is created."""
+    """Create an owner. Return a LeaderWorkerSet whose scheduling is delegated to the owner's Workload."""
     own = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": {"name": name}}
     owner = meta.controller_reference(await space.create(own, CONFIG_MAPS))
     made = lws(annotations=DELEGATED, scheduling=scheduling)
@@ -379,7 +379,7 @@ async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
 
 
 async def test_unreadable_owner_blocks_only_its_own_set(space: LiveScenario) -> None:
-    """The condition reports the error, and other LeaderWorkerSets continue (N-AT-15)."""
+    """The condition reports the error, and reconciliation of other LeaderWorkerSets continues (N-AT-15)."""
     made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
     parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
     annotations = made["metadata"]["annotations"] | parent

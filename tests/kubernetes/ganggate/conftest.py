@@ -1,4 +1,4 @@
-"""Both clusters, and the shipped manager with the built-in gate in its configuration."""
+"""Runs both clusters, and the shipped manager with the built-in gate enabled in its configuration."""
 
 import pytest
 from tests.integration.clusters.fixtures import Manage, pytest_pyfunc_call, runner, running, space

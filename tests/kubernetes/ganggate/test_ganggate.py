@@ -1,4 +1,4 @@
-"""Tests groups with the built-in gate on each cluster. All pods of a group are bound, or none."""
+"""Tests groups with the built-in gate on each cluster. Either all pods of a group are bound or none."""
 
 import pytest
 from tests.controlplane import build
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], i
 
 
 def gated(state: State, replicas: int) -> list[int]:
-    """Return the number of pods of each group that wait for the gate."""
+    """Return the number of pods in each group that wait for the gate."""
     return [sum(map(is_gated, state.group("web", index).values())) for index in range(replicas)]
 
 
 async def test_groups_start_together_or_not_at_all(space: LiveScenario) -> None:
-    """Of 3 groups of 4 on nodes for 2, two run completely. After capacity is added, the third one starts."""
+    """Of three groups of four pods on nodes for two, two run completely. The third starts after capacity is added."""
     await add_to_pool(space, range(4))
     await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))
 
@@ -61,7 +61,10 @@ async def test_group_survives_a_recreation_a_rollout_and_scaling(space: LiveScen
 
 
 async def test_groups_with_random_keys_start_together_or_not_at_all(space: LiveScenario) -> None:
-    """With both gates, 2 groups of 4 use nodes for one. A failed group is replaced when the whole group fits."""
+    """With both gates, two groups of four pods share nodes for one.
+
+    A failed group is replaced when all its pods fit.
+    """
     await add_to_pool(space, range(14, 16))
     await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
 
@@ -122,6 +125,6 @@ async def test_pod_with_malformed_affinity_blocks_no_group(space: LiveScenario) 
 
 
 async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
-    """If workers are created after their leader is ready, they would wait for the leader, and the leader for them."""
+    """If workers were created after their leader is ready, leader and workers would wait for each other."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

@@ -1,4 +1,4 @@
-"""Runs one control plane for all installation tests. Each test has a terminal and a clean cluster."""
+"""Runs one control plane for all installation tests. Each test uses a terminal and a clean cluster."""
 
 import json
 import os
@@ -41,7 +41,7 @@ WATCHED: Final[Mapping[str, Resource]] = {
     "service": resources.SERVICES,
     OPERATORS.plural: OPERATORS,
 }
-"""Tests read the awaited objects with API requests, because starting kubectl each time takes longer than the wait."""
+"""Tests read objects with API requests, because starting kubectl repeatedly takes longer than the wait."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Administrator:
     audit: Audit
 
     def lws(self, *words: str, code: int = 0, environment: Mapping[str, str] | None = None) -> str:
-        """Run `lws`. Return its output, or the expected error."""
+        """Run `lws`. Return its output, or its error message if an error is expected."""
         result = self._run([sys.executable, "-m", "lwsctl.cli", *words], environment or {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
@@ -65,20 +65,20 @@ class Administrator:
         return output
 
     def kubectl(self, *words: str, code: int = 0, objects: Any = None) -> str:
-        """Run `kubectl` with objects as its standard input. Return its output."""
+        """Run `kubectl` with objects as standard input. Return its output."""
         text = yaml.safe_dump_all(objects) if objects is not None else None
         result = self._run([str(self.plane.assets / "kubectl"), *words], {}, text)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stdout + result.stderr
 
     def helm(self, *words: str, code: int = 0) -> str:
-        """Run `helm`. Return its output, or the expected error."""
+        """Run `helm`. Return its output, or its error message if an error is expected."""
         result = self._run([str(HELM.find()), *words], {}, None)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
 
     def shell(self, text: str) -> None:
-        """Run the `kubectl` commands of a page."""
+        """Run the `kubectl` commands on a page."""
         found = {"PATH": f"{self.plane.assets}:{os.environ['PATH']}"}
         result = self._run(["sh", "-ec", text], found, None)
         assert result.returncode == 0, result.stderr
@@ -92,7 +92,7 @@ class Administrator:
         return found
 
     def installed(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the objects of an installation, by kind and name."""
+        """Return the installed objects by kind and name."""
         names = [
             f"{kind.plural}.{kind.version}.{kind.group}/{meta.name(obj)}"
             for kind, obj in build_all(MANAGED, InstallSettings())
@@ -109,7 +109,7 @@ class Administrator:
             time.sleep(0.5)
 
     def there(self, *words: str) -> dict[str, Any]:
-        """Return an object that must exist."""
+        """Return an object. Fail if it does not exist."""
         found = self.get(*words)
         assert found is not None, words
         return found
@@ -140,7 +140,7 @@ class Administrator:
 
 
 def path_of(named: str, *options: str) -> str:
-    """Return the API path of a single object whose kind is awaited, or an empty string.
+    """Return the API path of a single object if tests wait for its kind, or an empty string otherwise.
 
     >>> path_of("configmap/a", "-n", "b"), path_of("crd/a"), path_of("pod/a"), path_of("crd/a", "crd/b")
     ('/api/v1/namespaces/b/configmaps/a', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a', '', '')
@@ -152,7 +152,7 @@ def path_of(named: str, *options: str) -> str:
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane that checks owner references and logs the requests of the manager."""
+    """Run a control plane that validates owner references and logs the manager's requests."""
     directory = tmp_path_factory.mktemp("plane")
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = (
@@ -188,7 +188,7 @@ def administrator(settled: Administrator) -> Iterator[Administrator]:
 
 @pytest.fixture
 def fresh(administrator: Administrator) -> Administrator:
-    """Return the administrator of a cluster that never had an installation."""
+    """Return the administrator of a cluster on which nothing was ever installed."""
     administrator.lws("uninstall", "--delete-leaderworkersets")
     administrator.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found")
     return administrator

@@ -1,4 +1,4 @@
-"""Runs a manager of the installation as a process behind its Service, with a client whose writes it admits."""
+"""Runs an installed manager as a process behind its Service, and a client whose writes the manager admits."""
 
 import asyncio
 import json
@@ -28,13 +28,13 @@ EVERY = 0.2
 
 
 def may_listen() -> bool:
-    """Return whether this user may listen on the port of Services."""
+    """Return whether the current user may listen on the Service port."""
     lowest = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()
     return os.geteuid() == 0 or float(lowest) <= PORT
 
 
 def kubeconfig_of(administrator: Administrator, account: str) -> Path:
-    """Write a kubeconfig with the permissions of an account."""
+    """Write a kubeconfig with the permissions of a service account."""
     config = json.loads(administrator.plane.kubeconfig.read_text())
     token = administrator.kubectl("create", "token", account, *IN).strip()
     config["users"] = [{"name": "admin", "user": {"token": token}}]
@@ -44,7 +44,7 @@ def kubeconfig_of(administrator: Administrator, account: str) -> Path:
 
 
 class Writes:
-    """Creates LeaderWorkerSets one after the other. Records the number of admitted ones, and the rejections."""
+    """Creates LeaderWorkerSets one after the other. Records the number of admitted objects, and the rejections."""
 
     def __init__(self) -> None:
         self.admitted = 0
@@ -56,7 +56,7 @@ class Writes:
         self._ended.set()
 
     async def go_on(self, client: Client) -> None:
-        """Send dry-run writes until the end."""
+        """Send dry-run writes until the client is stopped."""
         lws = objects.lws("written") | {"metadata": {"name": "written", "namespace": "default"}}
         while not self._ended.is_set():
             try:
@@ -69,7 +69,7 @@ class Writes:
 
 @contextmanager
 def served(administrator: Administrator, name: str) -> Iterator[Writes]:
-    """Run a manager with the permissions and the certificate of the installation during writes.
+    """Run a manager with the permissions and the certificate of the installation while writes are sent.
 
     No request may be forbidden.
     """

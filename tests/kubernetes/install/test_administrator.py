@@ -1,4 +1,4 @@
-"""Simulates the work of an administrator: installation, two managers, groups, an autoscaler, and a killed leader.
+"""Simulates an administrator's tasks: installation, two managers, groups, autoscaling, and a killed leader.
 
 The managers have the permissions of the installed account, and the leader is killed during a scale-up. No object is
 created twice, none is missing, and no request is forbidden.
@@ -45,7 +45,7 @@ FALLBACK = "list"
 
 
 def autoscaler(minimum: int) -> dict[str, Any]:
-    """Return an autoscaler that scales only to its lower limit, because this cluster does not have metrics."""
+    """Return an autoscaler that scales only to its lower limit, because the cluster has no metrics."""
     target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
     resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
     return {
@@ -62,7 +62,7 @@ def autoscaler(minimum: int) -> dict[str, Any]:
 
 
 def route_webhooks(administrator: Administrator, port: int) -> None:
-    """Route the webhook Service to this machine, where the managers run as processes."""
+    """Route the webhook Service to this machine, on which the managers run as processes."""
     external = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
     namespace = ("-n", "lws-system")
     patch = json.dumps(external)
@@ -76,7 +76,7 @@ def route_webhooks(administrator: Administrator, port: int) -> None:
 
 
 def needs_of(events: Iterable[dict[str, Any]]) -> set[Need]:
-    """Return the requests of the manager as permissions."""
+    """Return the permissions that the manager's requests require."""
     references = [(event["verb"], event["objectRef"]) for event in events if "objectRef" in event]
     return {
         Need(
@@ -97,7 +97,7 @@ def without(verb: str, permissions: Iterable[Permission]) -> list[Permission]:
 
 
 async def walk(administrator: Administrator, client: Client, port: int, managers: list[Replica]) -> None:
-    """Create groups, scale them with an autoscaler, and kill the leading manager in the meantime."""
+    """Create groups and scale them with an autoscaler. Kill the leading manager in the meantime."""
     leading, other = managers
     await installation.allow_scraping(client)
     leading.start()

@@ -1,4 +1,4 @@
-"""Tests that one installation method takes over from another while groups run, for each pair."""
+"""Tests for each pair of installation methods that one method takes over from the other while groups run."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ TOUR = (
     *(CHART, KUSTOMIZE, CHART, INSTALL),
     *(OPERATED, MANIFESTS, OPERATED, KUSTOMIZE, OPERATED, CHART, OPERATED, INSTALL),
 )
-"""Each ordered pair of installation methods."""
+"""All ordered pairs of installation methods."""
 
 WEBHOOKS = (f"mutatingwebhookconfiguration/{MUTATING_NAME}", f"validatingwebhookconfiguration/{VALIDATING_NAME}")
 KEPT = (
@@ -62,7 +62,7 @@ def page() -> tuple[dict[str, str], dict[str, str], str]:
 
 
 def run(administrator: Administrator, line: str) -> None:
-    """Run a line in which the output of the first command is the input of the second one."""
+    """Run a line in which the second command reads the output of the first command."""
     first, _, second = line.partition(" | ")
     program, *rest = first.split()
     said = {"lws": administrator.lws, "kubectl": administrator.kubectl, "helm": administrator.helm}[program](*rest)
@@ -102,7 +102,7 @@ def groups(administrator: Administrator) -> dict[str, tuple[str, str]]:
 
 
 def kept(administrator: Administrator) -> dict[str, Any]:
-    """Return the fields that each change must preserve: identities, certificates, and webhook addresses."""
+    """Return the fields that each migration must preserve: identities, certificates, and webhook addresses."""
     found = {obj["metadata"]["name"]: obj for obj in administrator.there(*KEPT, *IN)["items"]}
     service = found[SERVICE_NAME]["spec"]
     return {
@@ -120,7 +120,7 @@ def test_tour_contains_every_pair_of_installers() -> None:
 
 
 def test_each_installer_takes_over_from_each_other(fresh: Administrator, tmp_path: Path) -> None:
-    """No object is deleted, no write rejected, and no group changed (R-OP-44, R-OP-50, R-OP-56)."""
+    """No object is deleted, no write is rejected, and no group is changed (R-OP-44, R-OP-50, R-OP-56)."""
     commands, leaving, remove = page()
     assert commands.keys() == set(INSTALLERS)
     run(fresh, commands[TOUR[0]])

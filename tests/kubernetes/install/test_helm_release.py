@@ -1,4 +1,4 @@
-"""Tests Helm releases on a real control plane: upgrades from the Go project's charts without a lost object."""
+"""Tests Helm releases on a real control plane. Upgrades from the Go project's charts must not delete objects."""
 
 import re
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def image(administrator: Administrator) -> str:
 
 
 def commands() -> list[str]:
-    """Return the page's commands for the upgrade from the oldest charts, and for the way back, in order."""
+    """Return the page's commands for the upgrade from the oldest charts and for the downgrade, in order."""
     page = (ROOT / "docs/how-to/helm.md").read_text()
     section = page.partition("## Coming from the Go project's chart")[2]
     found = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -96,7 +96,7 @@ def test_sets_survive_an_upgrade_from_a_chart_with_crds(released: Administrator)
 
 
 def test_values_of_a_release_never_keep_the_go_image(released: Administrator) -> None:
-    """`--reuse-values` keeps the Go image repository, which is rejected.
+    """`--reuse-values` preserves the image repository of the Go manager, which is rejected.
 
     The message suggests a similar tag (R-OP-52).
     """

@@ -1,4 +1,4 @@
-"""Tests `lws install` on a real control plane: created objects, unchanged objects, and errors."""
+"""Tests `lws install` on a real control plane with created objects, unchanged objects, and errors."""
 
 import base64
 import re
@@ -36,7 +36,7 @@ def words(output: str) -> set[str]:
 
 
 def versions(administrator: Administrator) -> dict[str, str]:
-    """Return the resourceVersion of each installed object, except objects whose status changes without an update."""
+    """Return the resourceVersion of each installed object, except objects whose status changes at any time."""
     return {
         f"{kind}/{name}": obj["metadata"]["resourceVersion"]
         for (kind, name), obj in administrator.installed().items()
@@ -60,7 +60,7 @@ def test_installation_is_idempotent(fresh: Administrator) -> None:
 
 
 def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None:
-    """Simulated pods are ready but do not respond, so a user's first write would be rejected."""
+    """Simulated pods are ready but do not respond, so the first write of a user would be rejected."""
     told = fresh.lws("install", "--wait", "--timeout=20s", code=124)
     assert "the API server cannot reach the webhooks" in told
     assert "failed calling webhook" in told
@@ -70,7 +70,7 @@ def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None
 
 
 def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> None:
-    """Pod Security `restricted` is enforced, and the manager's own pods satisfy it."""
+    """The `restricted` Pod Security Standard is enforced, and the manager pods comply with it."""
     administrator.install()
     pods = administrator.there("pods", *IN, "-l", "control-plane=controller-manager")["items"]
     assert len(pods) == 2
@@ -79,7 +79,7 @@ def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> 
 
 
 def test_update_keeps_certificates_and_configuration(administrator: Administrator) -> None:
-    """Values written by the manager are preserved.
+    """Values that the manager writes are preserved.
 
     Only another configuration replaces the configuration (R-OP-50).
     """
@@ -107,7 +107,7 @@ def test_update_keeps_certificates_and_configuration(administrator: Administrato
 
 
 def go_installation() -> list[dict[str, Any]]:
-    """Return the installation of a Go manager with the same names and other permissions (contract 12)."""
+    """Return the installation of a Go manager with the same names and different permissions (contract 12)."""
     installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, InstallSettings())}
     role = installed["ClusterRole", "lws-manager-role"]
     deployment = installed["Deployment", "lws-controller-manager"]
@@ -168,7 +168,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
 
 
 def test_second_installation_on_a_cluster_is_refused(administrator: Administrator) -> None:
-    """The webhooks and roles of an installation apply to the whole cluster."""
+    """The webhooks and the roles of an installation apply to the whole cluster."""
     administrator.lws("install")
     for command in ("install", "uninstall"):
         refused = administrator.lws(command, "-n", "elsewhere", code=1)
@@ -177,7 +177,7 @@ def test_second_installation_on_a_cluster_is_refused(administrator: Administrato
 
 
 def test_deployment_of_another_installer_is_named(administrator: Administrator) -> None:
-    """A Helm release with another name has another selector, and selectors are immutable."""
+    """A Helm release with a different name has a different selector, and selectors are immutable."""
     administrator.lws("install")
     deployment = administrator.there(*DEPLOYMENT)
     administrator.kubectl("delete", *DEPLOYMENT)

@@ -1,4 +1,4 @@
-"""Tests that the kustomize base, built by kubectl, equals the objects of `lws install`, also with an overlay."""
+"""Tests that the kustomize base, built by kubectl, equals the objects of `lws install`, also with overlays."""
 
 import re
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 
 
 def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the objects of an installation. CRD files do not have the labels for `lws uninstall`."""
+    """Return the installed objects. CRD files do not have the labels that `lws uninstall` uses."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
     for resource in MANAGED.defined:
         del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
@@ -59,7 +59,7 @@ def test_base_equals_the_installation(settled: Administrator) -> None:
 
 
 def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_path: Path) -> None:
-    """All references are changed consistently, including those in the webhooks (R-OP-47)."""
+    """All references are updated consistently, including the references in webhooks (R-OP-47)."""
     name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
         tmp_path,
@@ -79,7 +79,7 @@ def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_p
     ids=["gang", "pod-policies"],
 )
 def test_component_adds_permissions(settled: Administrator, tmp_path: Path, component: str, kinds: Registry) -> None:
-    """The permissions equal those of `lws install` with the same user configuration (R-OP-47)."""
+    """The permissions equal the permissions of `lws install` with the same user configuration (R-OP-47)."""
     folder = overlay(tmp_path, components=[f"components/{component}"])
     installed = by_name(obj for _, obj in build_all(kinds, InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
@@ -89,7 +89,7 @@ def test_component_adds_permissions(settled: Administrator, tmp_path: Path, comp
 
 
 def granted(role: JSONObject) -> set[tuple[str, str, str]]:
-    """Return the permissions of a role, independent of its rules.
+    """Return the permissions of a role in a form that does not depend on its rules.
 
     Permissions for webhooks by name are the same in all.
     """
@@ -106,7 +106,7 @@ def granted(role: JSONObject) -> set[tuple[str, str, str]]:
 def test_nested_overlay_works_in_any_namespace(
     settled: Administrator, tmp_path: Path, name: str, prometheus: str
 ) -> None:
-    """The page's replacements change the names and hosts of certificates (R-OP-47)."""
+    """The replacements on the page change the names and the hosts of certificates (R-OP-47)."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     _, text = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     folder = overlay(tmp_path, namespace="serving", **yaml.safe_load(text))

@@ -1,4 +1,4 @@
-"""Tests the release files on a real control plane: `manifests.yaml`, and other files for an API server."""
+"""Tests `manifests.yaml` and other release files on a real control plane."""
 
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ HELM = build.HELM.find()
 
 
 def check(administrator: Administrator, objects: Iterable[dict[str, Any]]) -> None:
-    """Let the API server validate objects in an existing namespace."""
+    """Validate objects with the API server in an existing namespace."""
     words = ("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
     administrator.kubectl(*words, objects=list(objects))
 
@@ -34,7 +34,7 @@ def load(text: str) -> list[dict[str, Any]]:
 
 
 def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
-    """It runs, has the objects on the page, and does not change when it is applied again.
+    """The manifest runs, contains the objects on the page, and does not change when it is reapplied.
 
     Rules R-OP-48, R-OP-57, AT-000-1.
     """
@@ -53,7 +53,7 @@ def test_release_is_applied_by_kubectl(fresh: Administrator) -> None:
 
 
 def test_kind_is_discovered_and_explained(administrator: Administrator) -> None:
-    """Discovery and kubectl explain support the kind (R-OP-68, AT-003-2)."""
+    """API discovery and `kubectl explain` support the kind (R-OP-68, AT-003-2)."""
     administrator.lws("install")
     administrator.await_kind()
     (line,) = administrator.kubectl(
@@ -69,7 +69,7 @@ CHARTS = ("", "enableCertManager=true,enablePrometheus=true", "gangSchedulingMan
 
 @pytest.fixture
 def equipped(administrator: Administrator) -> Iterator[Administrator]:
-    """Return the administrator of a cluster with an installation, and the kinds of cert-manager and Prometheus."""
+    """Return the administrator of a cluster with an installation and the kinds of cert-manager and Prometheus."""
     administrator.lws("install")
     administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in FOREIGN])
     kinds = [f"crd/{kind.group_resource}" for kind in FOREIGN]
@@ -79,7 +79,7 @@ def equipped(administrator: Administrator) -> Iterator[Administrator]:
 
 
 def renders(administrator: Administrator) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects of each package by package name."""
+    """Return the objects in each package by package name."""
     folders = ("kustomize", "kustomize/overlays/cert-manager", "kustomize/overlays/prometheus", "operator")
     kustomized = {name: load(administrator.kubectl("kustomize", str(DEPLOY / name))) for name in folders}
     files = ("manifests.yaml", "monitoring/prometheusrule.yaml", *OPERATED)
@@ -97,7 +97,7 @@ OPERATED = tuple(
 
 
 def test_every_render_is_accepted_and_its_pods_are_restricted(equipped: Administrator) -> None:
-    """R-OP-80. Each package is applied with a server-side dry run, and the server supports each of its kinds.
+    """Each package is applied with a server-side dry run, and the server supports each of its kinds (R-OP-80).
 
     R-OP-72: a namespace that enforces Pod Security `restricted` admits the pods of every package.
     """
@@ -122,14 +122,14 @@ def test_every_render_is_accepted_and_its_pods_are_restricted(equipped: Administ
 
 
 def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a pod from a template, with an existing service account."""
+    """Return a pod that is built from a template, with an existing service account."""
     spec = template["spec"] | {"serviceAccountName": "default"}
     own = {"name": f"pod-{name}", "labels": template["metadata"].get("labels", {})}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
 
 
 def test_kind_defined_later_is_discovered(fresh: Administrator) -> None:
-    """A client such as KServe finds the kind later, without a restart (R-OP-68, AT-003-4)."""
+    """A client such as KServe detects the kind later, without a restart (R-OP-68, AT-003-4)."""
     manifest = [sets.lws("web", replicas=1)]
     refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)
     # The second where kubectl remembers what an earlier test had installed.

@@ -1,4 +1,4 @@
-"""Tests `lws uninstall` on a real control plane: its preconditions, and the deleted and preserved objects."""
+"""Tests the preconditions of `lws uninstall` on a real control plane, and which objects are deleted."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +19,12 @@ IN = ("-n", "lws-system")
 
 
 def left(administrator: Administrator) -> set[str]:
-    """Return the kinds of the installed objects that still exist."""
+    """Return the kinds of installed objects that still exist."""
     return {kind for kind, _ in administrator.installed()}
 
 
 def create_sets(administrator: Administrator, *names: str) -> None:
-    """Create LeaderWorkerSets without webhooks, and a Service for each, which it owns."""
+    """Create LeaderWorkerSets without webhooks. Each LeaderWorkerSet owns a Service."""
     administrator.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     administrator.await_kind()
     administrator.kubectl("create", "-f", "-", objects=[objects.lws(name, replicas=1) for name in names])
@@ -43,7 +43,7 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
 
 
 def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
-    """Webhooks are deleted first (R-OP-31)."""
+    """Webhooks are deleted before other objects (R-OP-31)."""
     administrator.install()
     administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
     output = administrator.lws("uninstall").splitlines()
@@ -55,7 +55,7 @@ def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
 
 
 def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
-    """If LeaderWorkerSets exist, they block the removal unless an option is set (R-OP-30)."""
+    """Existing LeaderWorkerSets block the removal unless an option is set (R-OP-30)."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
@@ -68,7 +68,7 @@ def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrat
 
 
 def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> None:
-    """CRDs are preserved, so that another installation continues with them. The empty namespace is deleted."""
+    """CRDs are preserved, so that another installation can use them. The empty namespace is deleted."""
     administrator.lws("install")
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
@@ -82,7 +82,7 @@ def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> No
 
 
 def test_uninstall_can_delete_leaderworkersets_first(administrator: Administrator) -> None:
-    """Later the garbage collector would not delete the owned objects, because their CRD no longer exists."""
+    """The garbage collector would not delete the owned objects later, because their CRD no longer exists."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     output = administrator.lws("uninstall", "--delete-leaderworkersets")
@@ -106,7 +106,7 @@ def test_set_with_a_foreign_finalizer_is_named(administrator: Administrator) -> 
 def keep_evidence(
     administrator: Administrator, of: str, namespace: str = "default", theirs: Sequence[str] = ()
 ) -> None:
-    """Create the pods of an exhausted group as the manager creates them. Its worker also has another finalizer."""
+    """Create the pods of an exhausted group in the same way as the manager. The worker also has another finalizer."""
     for name, rank in ((f"{of}-0", "0"), (f"{of}-0-1", "1")):
         marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if rank == "0" else {}
         metadata = {
@@ -127,7 +127,7 @@ def kept(administrator: Administrator) -> list[str]:
 
 
 def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -> None:
-    """Without a manager, only the page's command removes the finalizer (N-RB-5)."""
+    """Without a manager, only the command on the page removes the finalizer (N-RB-5)."""
     administrator.lws("install")
     create_sets(administrator, "one")
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
@@ -150,7 +150,7 @@ def command_of_the_page() -> str:
 
 
 def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None:
-    """The finalizers of workers are removed after the manager.
+    """The finalizers of workers are removed after the manager is deleted.
 
     Then the namespace can be deleted (N-RB-5, N-RB-16).
     """
@@ -187,7 +187,7 @@ def test_evidence_of_another_installer_is_released(administrator: Administrator)
 
 
 def test_foreign_objects_are_kept(administrator: Administrator) -> None:
-    """An object with a reserved name but without labels is preserved. So is a namespace with other objects."""
+    """Objects with reserved names but without labels are preserved, as are namespaces with other objects."""
     administrator.lws("install")
     administrator.kubectl(
         "label", "clusterrole/lws-proxy-role", "app.kubernetes.io/instance-", "app.kubernetes.io/name-"

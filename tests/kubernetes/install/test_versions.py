@@ -1,4 +1,4 @@
-"""Tests an upgrade to a newer version and a downgrade with running groups, by `lws install` and by Helm."""
+"""Tests upgrades and downgrades with running groups, by `lws install` and by Helm."""
 
 import shutil
 from pathlib import Path
@@ -33,7 +33,7 @@ OLDER, NEWER = "registry.example.com/lws:older", "registry.example.com/lws:newer
 
 
 def older_chart(directory: Path) -> Path:
-    """Return the chart of an earlier version, without a new object."""
+    """Return the chart of an earlier version, which does not contain a new object."""
     chart = directory / "lws"
     shutil.copytree(ROOT / "deploy/helm/lws", chart)
     (chart / "templates/poddisruptionbudget-controller-manager.yaml").unlink()
@@ -43,7 +43,7 @@ def older_chart(directory: Path) -> Path:
 
 
 def older_definition() -> dict[str, Any]:
-    """Return the CRD of an earlier version, without columns."""
+    """Return the CRD of an earlier version, which has no printer columns."""
     definition: dict[str, Any] = yaml.safe_load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text())
     del definition["spec"]["versions"][0]["additionalPrinterColumns"]
     return definition
@@ -75,7 +75,7 @@ def test_groups_survive_an_upgrade_and_a_downgrade(fresh: Administrator, tmp_pat
 
 
 def change(administrator: Administrator, older: Path, before: dict[str, Any]) -> None:
-    """Upgrade to the newer version and downgrade, in both ways."""
+    """Upgrade to the newer version and downgrade, with both methods."""
     define = ("apply", "--server-side", "--force-conflicts", "--field-manager=lws-install", "-f", "-")
     administrator.kubectl(*define, objects=[older_definition()])
     administrator.lws("install", "--image", NEWER)
@@ -97,6 +97,6 @@ def change(administrator: Administrator, older: Path, before: dict[str, Any]) ->
 
 
 def rollback() -> str:
-    """Return the page's command that reverts a release."""
+    """Return the command on the page that rolls back a release."""
     section = (ROOT / "docs/how-to/upgrade.md").read_text().partition("## Downgrade")[2]
     return section[section.index("helm rollback") :].partition("`")[0]

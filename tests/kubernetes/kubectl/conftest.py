@@ -1,4 +1,4 @@
-"""Runs kubectl with both clusters: an embedded cluster with real processes, and a real control plane with kwok."""
+"""Runs kubectl with two clusters: an embedded cluster with real processes, and a control plane with kwok."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ LWS = [sys.executable, "-m", "lwsctl.cli"]
 
 @dataclass(frozen=True)
 class Place:
-    """A cluster, and a namespace in it."""
+    """A cluster and one of its namespaces."""
 
     name: str
     kubectl: Path
@@ -34,7 +34,7 @@ class Place:
     namespace: str = "default"
 
     def run(self, *words: str, text: str = "", code: int = 0) -> str:
-        """Run kubectl until it exits. It must exit with `code`. Return its output."""
+        """Run kubectl until it exits. Fail unless the exit code is `code`. Return the output."""
         result = subprocess.run(
             self.command(*words),
             input=text,
@@ -57,18 +57,18 @@ class Place:
         return told
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """Start kubectl, and return the running process."""
+        """Start kubectl. Return the running process."""
         return subprocess.Popen(
             self.command(*words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment
         )
 
     def command(self, *words: str) -> list[str]:
-        """Return the complete command."""
+        """Return the complete command line."""
         return [str(self.kubectl), f"--namespace={self.namespace}", *words]
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment of kubectl. Its caches are next to the kubeconfig."""
+        """Return the environment of kubectl. The caches of kubectl are next to the kubeconfig."""
         return {"KUBECONFIG": str(self.kubeconfig), "HOME": str(self.kubeconfig.parent), "PATH": os.environ["PATH"]}
 
     def apply(self, *objects: JSONObject, server_side: bool = False) -> str:
@@ -112,7 +112,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def await_explanations(place: Place) -> None:
-    """Wait until the cluster describes its custom resources, which kube-apiserver does after some seconds."""
+    """Wait until the cluster publishes the schema of its custom resources. kube-apiserver needs some seconds."""
     deadline = time.monotonic() + SECONDS
     while subprocess.run(
         place.command("explain", "lws"), env=place.environment, capture_output=True, check=False

@@ -6,13 +6,13 @@ from kuberuntime.objects.meta import JSONObject
 
 
 def spec() -> JSONObject:
-    """Return the pod spec, which the caller may change."""
+    """Return the pod spec, which the caller may modify."""
     command = ["sh", "-c", "echo hello; echo world; exec sleep infinity"]
     return {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "app:1", "command": command}]}
 
 
 def pod(name: str = "talker", **metadata: Any) -> JSONObject:
-    """Return a pod that prints a line and keeps running."""
+    """Return a pod that prints a line and continues to run."""
     named = {"name": name, "labels": {"app": name}} | metadata
     return {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": spec()}
 

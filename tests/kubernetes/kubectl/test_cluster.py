@@ -1,4 +1,4 @@
-"""Tests information about a cluster: resources, versions, explanations, and the current user."""
+"""Tests kubectl commands for resources, versions, explanations, and the current user."""
 
 import pytest
 from tests.controlplane import build
@@ -61,7 +61,7 @@ def test_embedded_cluster_refers_to_external_descriptions(cluster: Place, path: 
 
 
 def test_leaderworkersets_are_described(cluster: Place) -> None:
-    """On Kubernetes, the CRDs have descriptions after `lws install --crd=full`, which another test covers."""
+    """On Kubernetes, CRDs have descriptions after `lws install --crd=full`, for which there is a separate test."""
     if cluster.name != "embedded":
         pytest.skip("the definition is installed without descriptions")
     assert "A LeaderWorkerSet runs groups of pods" in cluster.run("explain", "lws")

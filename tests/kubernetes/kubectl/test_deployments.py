@@ -1,4 +1,4 @@
-"""Tests Deployments with kubectl: rollouts, history, undo, pause, scaling, and access to one of their pods."""
+"""Tests Deployments with kubectl: rollouts, history, undo, pause, scaling, and access to one of the pods."""
 
 import json
 
@@ -13,7 +13,7 @@ LIMIT = "--timeout=60s"
 
 
 def web(**spec: object) -> JSONObject:
-    """Return a Deployment of two pods."""
+    """Return a Deployment with two replicas."""
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": pod()["spec"]}
     return {
@@ -25,7 +25,7 @@ def web(**spec: object) -> JSONObject:
 
 
 def roll_out(place: Place, version: str) -> None:
-    """Change the template, and wait until the rollout completes."""
+    """Change the pod template, and wait until the rollout completes."""
     place.run("set", "env", "deployment/web", f"VERSION={version}")
     place.run("annotate", "--overwrite", "deployment/web", f"kubernetes.io/change-cause=version {version}")
     assert "successfully rolled out" in place.run("rollout", "status", "deployment/web", LIMIT)

@@ -1,4 +1,4 @@
-"""Tests objects with kubectl: all forms of get, apply, edits, delete and wait."""
+"""Tests the get, apply, edit, delete and wait commands of kubectl."""
 
 import json
 import subprocess

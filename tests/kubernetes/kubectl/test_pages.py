@@ -1,4 +1,4 @@
-"""Tests the pages whose commands need kubectl, without the reader's kubeconfig."""
+"""Tests the pages whose commands require kubectl, without the reader's kubeconfig."""
 
 import os
 from dataclasses import replace

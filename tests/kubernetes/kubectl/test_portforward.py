@@ -44,7 +44,7 @@ ThreadingTCPServer.allow_reuse_address = True
 threading.Thread(target=ThreadingTCPServer(("", 9000), Digest).serve_forever, daemon=True).start()
 ThreadingHTTPServer(("", 8080), Http).serve_forever()
 """
-"""Serves HTTP on port 8080. Port 9000 returns a digest of the input after the end of the input."""
+"""Serves HTTP on port 8080. Port 9000 returns a digest of the input after the input is closed."""
 
 
 def server() -> JSONObject:
@@ -61,7 +61,7 @@ def server() -> JSONObject:
 
 @pytest.fixture
 def running(place: Place) -> Place:
-    """Return a namespace on the embedded cluster in which `server` runs."""
+    """Return a namespace on the embedded cluster that contains the running pod `server`."""
     if place.name != "embedded":
         pytest.skip("kwok runs no processes")
     place.apply(server())
@@ -70,7 +70,7 @@ def running(place: Place) -> Place:
 
 
 class Forwarder:
-    """A running `kubectl port-forward`, and its local ports."""
+    """A running `kubectl port-forward` process, and its local ports."""
 
     def __init__(self, process: "subprocess.Popen[str]", count: int) -> None:
         self.process = process
@@ -179,7 +179,7 @@ def test_connections_do_not_wait_for_each_other(running: Place) -> None:
 
 
 def test_closed_port_is_an_error_and_others_still_work(running: Place) -> None:
-    """kubectl exits after the first failed connection, as with a kubelet."""
+    """kubectl exits after the first failed connection, in the same way as with a kubelet."""
     with forwarding(running, "pod/server", ":81") as forwarder, forwarder.tcp() as connection:
         assert connection.recv(1) == b""
         told = forwarder.ended()

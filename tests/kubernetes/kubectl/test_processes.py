@@ -1,4 +1,4 @@
-"""Tests features that need processes, only on the embedded cluster: logs, commands and files."""
+"""Tests logs, commands and files, which require processes, on the embedded cluster."""
 
 import pytest
 from tests.kubernetes.kubectl.conftest import SECONDS, Place
@@ -7,7 +7,7 @@ from tests.kubernetes.kubectl.objects import pod
 
 @pytest.fixture
 def talker(place: Place) -> Place:
-    """Return a namespace on the embedded cluster in which `talker` runs."""
+    """Return a namespace on the embedded cluster that contains the running pod `talker`."""
     if place.name != "embedded":
         pytest.skip("kwok runs no processes")
     place.apply(pod())

@@ -47,7 +47,7 @@ def test_autoscale_and_v1_manifests_create_autoscalers(place: Place) -> None:
 
 
 def measured(place: Place) -> str:
-    """Return the rows of the Deployment's pods. Until the first measurement, kubectl fails."""
+    """Return the rows for pods of the Deployment. kubectl fails until the first measurement."""
     deadline = time.monotonic() + PATIENCE
     while True:
         result = subprocess.run(

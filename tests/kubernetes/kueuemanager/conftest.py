@@ -1,4 +1,4 @@
-"""Runs a real control plane with the real Kueue, and a queue with a quota in the namespace of a test."""
+"""Runs a real control plane with Kueue, and a queue with a quota in the namespace of each test."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ LOCAL_QUEUE: Final = "team"
 
 @dataclass
 class Queue:
-    """The queue of the test namespace. Pods run while its CPU quota suffices, and each pod requests one CPU."""
+    """The queue of the test namespace. Its CPU quota limits the running pods, and each pod requests one CPU."""
 
     client: Client
     namespace: str
 
     async def make(self, cpus: int, *, levels: tuple[str, ...] = ()) -> None:
-        """Create the queue, with a topology if levels are given."""
+        """Create the queue, with a topology if levels are specified."""
         spec: JSONObject = {}
         if levels:
             await self._create(TOPOLOGIES, {"levels": [{"nodeLabel": level} for level in levels]})
@@ -47,21 +47,21 @@ class Queue:
         await self.client.create(LOCAL_QUEUES, typed(LOCAL_QUEUES) | queue)
 
     async def allow(self, cpus: int) -> None:
-        """Change the quota."""
+        """Change the quota of the queue."""
         patch = {"spec": self._quota(cpus)}
         await self.client.patch(CLUSTER_QUEUES, ObjectKey("", self.namespace), patch, kind="merge")
 
     async def workloads(self) -> list[JSONObject]:
-        """Return the Workloads that Kueue creates for the groups in the namespace."""
+        """Return the Workloads that Kueue creates for groups in the namespace."""
         return (await self.client.list(WORKLOADS, namespace=self.namespace)).items
 
     async def activate(self, workload: str, *, active: bool) -> None:
-        """Let Kueue evict a group, or admit it again."""
+        """Request that Kueue evicts a group or readmits it."""
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
 
     async def forget(self, workload: str) -> None:
-        """Delete a Workload. Kueue creates a new one for its group."""
+        """Delete a Workload. Kueue creates a new Workload for its group."""
         await self.client.delete(WORKLOADS, ObjectKey(self.namespace, workload))
 
     def _quota(self, cpus: int) -> JSONObject:
@@ -69,7 +69,7 @@ class Queue:
         return {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
 
     async def _create(self, resource: Resource, spec: JSONObject) -> None:
-        """Create a cluster-scoped object with the name of the namespace, which only this namespace's tests use."""
+        """Create a cluster-scoped object named after the namespace. Only tests in this namespace use it."""
         await self.client.create(resource, typed(resource) | named(self.namespace) | {"spec": spec})
 
 
@@ -87,6 +87,6 @@ def kueue(runner: asyncio.Runner, running: Running, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def queue(space: LiveScenario, kueue: None) -> Queue:
-    """Return the queue of a namespace, which the test creates."""
+    """Return the queue of a namespace that the test creates."""
     del kueue
     return Queue(space.client, space.namespace)

@@ -1,4 +1,4 @@
-"""Tests that Kueue manages LeaderWorkerSets: quota by group, scaling, updates, eviction, and topology."""
+"""Tests that Kueue manages LeaderWorkerSets: quota for groups, scaling, updates, eviction, and topology."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -34,13 +34,13 @@ def template(image: str = "app:1", **annotations: str) -> JSONObject:
 
 
 def queued(replicas: int, workers: JSONObject | None = None, **spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet in the queue of its namespace."""
+    """Return a LeaderWorkerSet that uses the queue of its namespace."""
     made = lws(replicas=replicas, size=SIZE, template={"workerTemplate": workers or template()}, **spec)
     return made | {"metadata": made["metadata"] | {"labels": {QUEUE: LOCAL_QUEUE}}}
 
 
 def groups_that_run(state: State, replicas: int) -> set[int]:
-    """Wait until `count` groups exist, and each group runs or waits completely. Return the running groups."""
+    """Wait until `count` groups exist, and all pods of each group either run or wait. Return the running groups."""
     assert len(state.of("web")) == replicas * SIZE
     found = set()
     for index in range(replicas):
@@ -55,12 +55,12 @@ def groups_that_run(state: State, replicas: int) -> set[int]:
 
 
 async def running_groups(space: LiveScenario, count: int, *, of: int) -> set[int]:
-    """Wait until `count` groups run and the others wait. Return the indexes of the running groups."""
+    """Wait until `count` groups run and the other groups wait. Return the indexes of the running groups."""
     return groups_that_run(await space.until(shows(lambda state: len(groups_that_run(state, of)), count)), of)
 
 
 async def test_quota_is_used_per_group_when_scaling(space: LiveScenario, queue: Queue) -> None:
-    """Quota applies to whole groups when scaling up and down (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33).
+    """Scaling applies quota to whole groups (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33).
 
     See also R-KQ-43 to R-KQ-48, and R-KQ-60.
     """
@@ -91,13 +91,13 @@ async def test_quota_is_used_per_group_when_scaling(space: LiveScenario, queue: 
 
 
 def assert_nothing(state: State) -> None:
-    """Check that no pod and no LeaderWorkerSet remains."""
+    """Assert that no pod and no LeaderWorkerSet remains."""
     assert not state.pods
     assert not state.leaderworkersets
 
 
 async def test_rollout_stays_within_the_quota(space: LiveScenario, queue: Queue) -> None:
-    """The waiting group receives the new template first, and the running group after quota is available (R-KQ-61)."""
+    """The waiting group is updated first, and the running group after quota is available (R-KQ-61)."""
     await queue.make(SIZE)
     await space.create(queued(1))
     await running_groups(space, 1, of=1)
@@ -123,7 +123,7 @@ def images(pods: Mapping[str, JSONObject]) -> set[str]:
 
 
 async def test_evicted_group_waits_and_returns(space: LiveScenario, queue: Queue) -> None:
-    """Only the pods of the evicted group are recreated, with scheduling gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
+    """Only pods of the evicted group are recreated, with scheduling gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     await queue.make(2 * SIZE)
     await space.create(queued(2))
     await running_groups(space, 2, of=2)
@@ -174,14 +174,14 @@ async def whole(space: LiveScenario, index: int, image: str) -> None:
 
 
 def assert_alone(index: int, state: State) -> None:
-    """Check that only the leader of a group remains, and is marked as complete."""
+    """Assert that only the leader of a group remains, and is marked as complete."""
     found = state.group("web", index)
     assert found.keys() == {f"web-{index}"}
     assert meta.annotations(found[f"web-{index}"])[labels.GROUP_ENDED] == "Complete"
 
 
 def assert_complete(state: State) -> None:
-    """Check that all groups are complete."""
+    """Assert that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
@@ -191,7 +191,7 @@ def is_finished(name: str, workloads: list[JSONObject]) -> bool:
 
 
 def assert_waiting(state: State) -> None:
-    """Check that the last group waits with the new template, and that its pods have the name of the Workload."""
+    """Assert that the last group waits with the new template, and that its pods have the name of the Workload."""
     found = state.group("web", 1)
     assert images(found) == {"app:2"}
     assert all(WORKLOAD in meta.annotations(pod) for pod in found.values())
@@ -199,7 +199,7 @@ def assert_waiting(state: State) -> None:
 
 
 async def test_groups_with_a_topology_have_one_rack_each(space: LiveScenario, queue: Queue) -> None:
-    """A group that requests a rack runs completely in one rack (R-KQ-50 to R-KQ-56)."""
+    """All pods of a group that requests a rack run in one rack (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))
     await space.create(queued(2, template(**{TOPOLOGY: RACK})))
     await running_groups(space, 2, of=2)

@@ -1,4 +1,4 @@
-"""Makes this directory a package, so that pytest stops its cluster after its last test.
+"""Defines this directory as a package, so that pytest stops the cluster after the last test.
 
 The name `operator` would shadow a Python module.
 """

@@ -1,4 +1,4 @@
-"""Simulates cert-manager: its two kinds, and secrets with certificates that a small CA signs."""
+"""Simulates cert-manager with its two kinds, and with Secrets whose certificates a small CA signs."""
 
 import base64
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ def install(administrator: Administrator) -> None:
 
 
 def issue(administrator: Administrator, name: str, namespace: str) -> None:
-    """Wait until a certificate is requested, and issue it into its Secret."""
+    """Wait until a certificate is requested, and write the issued certificate to its Secret."""
     words = (f"certificates.cert-manager.io/{name}", "-n", namespace)
     until(lambda: administrator.get(*words) is not None, f"certificate {name}")
     spec = administrator.there(*words)["spec"]

@@ -1,4 +1,4 @@
-"""Runs a control plane with the operator as a process that has the permissions of its account."""
+"""Runs a control plane, and the operator as a process with the permissions of its service account."""
 
 import json
 import os
@@ -34,12 +34,12 @@ MANAGER = ("deployment/lws-controller-manager", *IN)
 OBJECT = "leaderworkersetoperators/cluster"
 IMAGE = "example.com/lws:1"
 PROGRAMS = ROOT / "deploy"
-"""The directory with the executables that images contain in `/`."""
+"""The directory that contains the executables which images contain in `/`."""
 
 
 @dataclass
 class OperatorCluster:
-    """The administrator of a cluster with an operator, whose process can be stopped and restarted."""
+    """The administrator of a cluster with an operator. The operator process can be stopped and restarted."""
 
     administrator: Administrator
     directory: Path
@@ -51,7 +51,7 @@ class OperatorCluster:
         return self.directory / "operator.log"
 
     def start(self, image: str = IMAGE) -> None:
-        """Start the operator with the permissions of its account, for an operand with this image."""
+        """Start the operator with the permissions of its service account, for an operand with this image."""
         token = self.administrator.kubectl("create", "token", OPERATOR, *IN).strip()
         config = json.loads(self.administrator.plane.kubeconfig.read_text())
         config["users"] = [{"name": "admin", "user": {"token": token}}]
@@ -71,7 +71,7 @@ class OperatorCluster:
         self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects())
 
     def cluster(self) -> dict[str, Any]:
-        """Return the object `cluster`."""
+        """Return the `cluster` object."""
         return self.administrator.there(OBJECT)
 
     def conditions(self) -> dict[str, tuple[str, str]]:
@@ -84,7 +84,7 @@ class OperatorCluster:
         self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[cluster(**spec)])
 
     def patch(self, **spec: Any) -> None:
-        """Change the spec of the object."""
+        """Change the spec of the object `cluster`."""
         self.administrator.kubectl("patch", OBJECT, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def manager(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class OperatorCluster:
         self.await_condition("Degraded", "False", "AsExpected")
 
     def await_available(self) -> None:
-        """Wait until the operand is installed and runs, and its webhooks respond.
+        """Wait until the operand is installed and running, and its webhooks respond.
 
         A process responds for the simulated pods.
         """
@@ -125,7 +125,7 @@ def objects() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane that logs the operator's requests, and rejects requests that its roles do not permit."""
+    """Run a control plane that logs the operator's requests, and rejects requests that its roles do not allow."""
     if not may_listen():
         pytest.skip("this user may not listen at port 443")
     directory = tmp_path_factory.mktemp("plane")
@@ -180,7 +180,7 @@ class OperatorRun:
         until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
 
     def kill(self) -> None:
-        """Kill the operator, as if its node were lost."""
+        """Kill the operator, which simulates the loss of its node."""
         self._process.kill()
         self._process.wait()
         self._log.close()
@@ -197,7 +197,7 @@ class OperatorRun:
 
 @pytest.fixture
 def available(site: OperatorCluster) -> OperatorCluster:
-    """Return a cluster whose operand runs as in the sample."""
+    """Return a cluster with a running operand, as configured in the sample."""
     site.create()
     site.await_available()
     return site

@@ -1,4 +1,4 @@
-"""Generates edits of an object from its served schema: each field is added, changed, and removed.
+"""Generates edits of an object from its served schema. Each field is added, changed, and removed.
 
 In: the live object and its OpenAPI schema. Out: for every edit some JSON patches; the first patch with an effect that the API
 server accepts counts. The first member stands for all members of a list.
@@ -19,7 +19,7 @@ CANDIDATES: Final = 24
 """The maximum number of values for one added field."""
 
 OPAQUE: Final = frozenset({"openAPIV3Schema"})
-"""Fields with a recursive schema, which are edited only with the values in `VALUES`."""
+"""Fields with a recursive schema, which are only edited with the values in `VALUES`."""
 
 OWNER: Final = ("apiVersion", "name", "uid")
 MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -62,12 +62,12 @@ VALUES: Final[Mapping[str, Sequence[Any]]] = {
     "volumeMounts": [[{"name": "tmp", "mountPath": "/drift"}]],
     "volumes": [[{"name": "drift", "emptyDir": {}}]],
 }
-"""Values for fields with a validation beyond the type. An empty list selects the values of the type."""
+"""Values of fields with validation beyond the type. An empty list selects the values of the type."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit, and the JSON patches for it."""
+    """An edit, and the JSON patches that perform it."""
 
     what: Literal["added", "changed", "removed"]
     path: Path
@@ -84,7 +84,7 @@ class Schemas:
         self._schemas: Mapping[str, Any] = document["components"]["schemas"]
 
     def of_kind(self, kind: str) -> Schema:
-        """Return the schema of the objects of a kind."""
+        """Return the object schema of a kind."""
         return next(one for name, one in self._schemas.items() if name.endswith(f".{kind}"))
 
     def edits(self, obj: Mapping[str, Any], schema: Schema) -> Iterator[Edit]:
@@ -143,7 +143,7 @@ class Schemas:
                 yield ["drift"]
 
     def _values(self, name: str, schema: Schema, depth: int) -> Iterator[Any]:
-        """Yield values for a schema, simple ones first."""
+        """Yield values for a schema. Simple values are yielded first."""
         yield from VALUES.get(name, [])
         schema = self._resolved(schema)
         yield from schema.get("enum", [])

@@ -1,4 +1,4 @@
-"""Runs the operand replicas as processes, because the pods that kwok simulates do not serve webhooks.
+"""Runs operand replicas as processes, because pods that kwok simulates do not serve webhooks.
 
 The processes have the permissions of the operand's account, and the certificate that its pods would mount.
 
@@ -26,7 +26,7 @@ from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 OUTSIDE = "lws-system"
-"""The namespace of a manager outside a pod, which contains its lease."""
+"""The namespace of a manager outside a pod, which contains the manager's lease."""
 
 PORT = 443
 
@@ -61,7 +61,7 @@ class Managers:
         return sections | {"webhook": {"certDir": str(self._directory)}}
 
     def route(self, name: str) -> None:
-        """Route webhook calls to a replica, and trust its certificate, as cert-manager would."""
+        """Route webhook calls to a replica, and trust its certificate in the same way as cert-manager."""
         external = {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}
         patch = json.dumps({"spec": external})
         self._administrator.kubectl("patch", f"service/{SERVICE_NAME}", *self._in, "--type=merge", "-p", patch)
@@ -69,14 +69,14 @@ class Managers:
 
     @contextmanager
     def served(self, name: str) -> Iterator[None]:
-        """Let a replica listen at the address of the webhook Service, as pods do on a cluster with a network."""
+        """Let a replica listen at the address of the webhook Service, as pods do in a cluster with a network."""
         address = self._administrator.there(f"service/{SERVICE_NAME}", *self._in)["spec"]["clusterIP"]
         self._point()
         with balanced(address, PORT, [self._replicas[name].webhooks]):
             yield
 
     def _point(self, *values: tuple[str, object]) -> None:
-        """Let the API server trust the certificate, as cert-manager would, and set further fields of each webhook."""
+        """Let the API server trust the certificate, as with cert-manager, and set further fields of each webhook."""
         authority = base64.b64encode((self._directory / "ca.crt").read_bytes()).decode()
         for configuration in CONFIGURATIONS:
             count = len(self._administrator.there(configuration)["webhooks"])
@@ -92,12 +92,12 @@ class Managers:
         asyncio.run(self._replicas[name].stop())
 
     def end(self) -> None:
-        """Kill all replicas that still run."""
+        """Kill all replicas that are still running."""
         for replica in self._replicas.values():
             replica.end()
 
     def tail(self) -> str:
-        """Return the end of all logs."""
+        """Return the end of each log."""
         return "\n".join(f"--- {name}\n{replica.tail()}" for name, replica in self._replicas.items())
 
     def _kubeconfig(self) -> Path:

@@ -1,4 +1,4 @@
-"""Simulates the Operator Lifecycle Manager, which resolves a subscription in a file-based catalog and installs it.
+"""Simulates the Operator Lifecycle Manager, which installs a subscription from a file-based catalog.
 
 It implements packages, channels and heads of a catalog, and install modes against the operator group of the namespace.
 It implements permissions, Deployments and the status of a ClusterServiceVersion, and the upgrade edges of a newer
@@ -31,12 +31,12 @@ class ResolutionError(Exception):
 
 
 class UnsupportedGroupError(Exception):
-    """A version must not be installed with the operator group of its namespace. The message contains the reason."""
+    """A version does not support the operator group of its namespace. The message contains the reason."""
 
 
 @dataclass(frozen=True)
 class Manager:
-    """Performs an installation for the administrator of a cluster.
+    """Performs an installation for a cluster administrator.
 
     `catalog` contains the names of the packages in `folder`.
     """
@@ -55,7 +55,7 @@ class Manager:
             self.administrator.kubectl("wait", "--for=condition=established", f"crd/{kind.group_resource}")
 
     def install(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> None:
-        """Install what a subscription requests, or report the reason for a failure in its status."""
+        """Install the operator that a subscription requests, or report the reason for a failure in its status."""
         namespace = subscription["metadata"]["namespace"]
         self._apply(group, subscription)
         try:
@@ -84,7 +84,7 @@ class Manager:
         self._report(version, "Succeeded", "InstallSucceeded", "install strategy completed with no errors")
 
     def upgrade(self, subscription: Mapping[str, Any], group: Mapping[str, Any]) -> str | None:
-        """Install the version to which the catalog upgrades the installed one.
+        """Install the version to which the catalog upgrades the installed version.
 
         Return its name, or None if there is none.
         """
@@ -129,7 +129,7 @@ class Manager:
         return load(*sorted((self.folder / package / "manifests").glob("*.yaml")))
 
     def _is_installed(self, obj: Mapping[str, Any], version: Mapping[str, Any]) -> bool:
-        """Return whether an object of the bundle is installed. Optional objects of unserved kinds are skipped."""
+        """Return whether a bundle object is installed. Optional objects are skipped if their kind is not served."""
         if obj["kind"] == VERSIONS.kind:
             return False
         package, _, _ = version["metadata"]["name"].partition(".")
@@ -140,7 +140,7 @@ class Manager:
         return mine not in optional or self.administrator.get(f"crd/{obj['kind'].lower()}s.{group}") is not None
 
     def _accounts(self, strategy: Mapping[str, Any], namespace: str) -> list[dict[str, Any]]:
-        """Return accounts with their permissions in the cluster and in the namespace."""
+        """Return service accounts with their permissions in the cluster and in the namespace."""
         found: list[dict[str, Any]] = []
         for prefix, field in (("Cluster", "clusterPermissions"), ("", "permissions")):
             for one in strategy[field]:
@@ -183,7 +183,7 @@ def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:
 
 
 def load(*paths: Path) -> list[dict[str, Any]]:
-    """Return all objects in files."""
+    """Return all objects in these files."""
     return [obj for path in paths for obj in yaml.load_all(path.read_text(), SafeLoader) if obj]
 
 

@@ -27,7 +27,7 @@ OWNED = (
 
 
 def owned(site: OperatorCluster) -> dict[str, str]:
-    """Return the resource versions of the operand's objects without objects whose status changes."""
+    """Return resource versions of operand objects, without objects whose status changes."""
     listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
     found = listed.get("items", [listed])
     return {
@@ -38,7 +38,7 @@ def owned(site: OperatorCluster) -> dict[str, str]:
 
 
 def test_missing_dependency_is_reported_until_it_is_installed(site: OperatorCluster) -> None:
-    """The test runs first without and then with cert-manager. ServiceMonitors are optional.
+    """The test runs without cert-manager and then with it. ServiceMonitors are optional.
 
     R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1.
     """
@@ -63,13 +63,13 @@ def test_missing_dependency_is_reported_until_it_is_installed(site: OperatorClus
 
 
 def test_second_object_is_refused(site: OperatorCluster) -> None:
-    """The operator has one object, named `cluster` (R-OP-2, R-OP-64, AT-001-2)."""
+    """The operator supports one object, which is named `cluster` (R-OP-2, R-OP-64, AT-001-2)."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
 
 def test_namespace_of_the_object_is_dropped(available: OperatorCluster) -> None:
-    """Published samples have a namespace, although the kind is cluster-scoped (R-OP-3)."""
+    """Published samples have a namespace although the kind is cluster-scoped (R-OP-3)."""
     before = generation(available)
     sample = cluster()
     sample["metadata"]["namespace"] = OPERATOR
@@ -81,7 +81,7 @@ def test_namespace_of_the_object_is_dropped(available: OperatorCluster) -> None:
 
 
 def test_idle_operator_writes_nothing_and_reads_served_kinds(available: OperatorCluster) -> None:
-    """Defaults from the API server and fields of other writers are not drift. Kinds wait for their CRDs."""
+    """Defaults from the API server and fields of other managers are not drift. Custom objects wait for their CRDs."""
     before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
@@ -96,7 +96,7 @@ def generation(site: OperatorCluster) -> int:
 
 
 def test_drift_is_reverted_within_seconds(available: OperatorCluster) -> None:
-    """Objects are scaled, edited and deleted manually (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
+    """A user scales, edits and deletes objects manually (R-OP-13, R-OP-25, R-OP-66, AT-001-4)."""
     kubectl = available.administrator.kubectl
     before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
     kubectl("scale", *MANAGER, "--replicas=5")
@@ -164,7 +164,7 @@ def test_renewed_certificate_rolls_the_manager(available: OperatorCluster) -> No
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
 def test_unmanaged_operand_is_unchanged(available: OperatorCluster, state: str) -> None:
-    """The operand may be scaled manually until it is managed (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
+    """The operand can be scaled manually until it is managed (R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4)."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
     available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
@@ -175,7 +175,7 @@ def test_unmanaged_operand_is_unchanged(available: OperatorCluster, state: str) 
 
 
 def test_service_monitor_is_created_with_its_kind(available: OperatorCluster) -> None:
-    """The missing kind is not an error, and its creation does not cause a restart (R-OP-23c)."""
+    """A missing kind is not an error, and its creation does not cause a restart (R-OP-23c)."""
     words = (f"{SERVICE_MONITORS.group_resource}/lws-controller-manager-metrics-monitor", *IN)
     kind = certmanager.definition(SERVICE_MONITORS)
     available.administrator.kubectl("apply", "--server-side", "-f", "-", objects=[kind])
@@ -186,7 +186,7 @@ def test_service_monitor_is_created_with_its_kind(available: OperatorCluster) ->
 
 
 def test_certificates_can_be_issued_by_the_manager(available: OperatorCluster) -> None:
-    """The annotation selects the issuer, and the objects of the other issuer are removed (R-OP-22, R-OP-83 (D4))."""
+    """The annotation selects the issuer, and objects of the other issuer are removed (R-OP-22, R-OP-83 (D4))."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
@@ -220,7 +220,7 @@ def test_overrides_are_applied_or_refused(available: OperatorCluster) -> None:
 
 
 def test_group_restarts_are_set_by_an_annotation(available: OperatorCluster) -> None:
-    """The configuration file has the restarts, and the pods are updated. `Upgradeable` does not change."""
+    """The configuration file contains the restarts, and the pods are updated. `Upgradeable` does not change."""
 
     def annotate(words: str) -> None:
         available.administrator.kubectl("annotate", OBJECT, "--overwrite", f"lws.x-k8s.io/group-restarts{words}")
@@ -239,7 +239,7 @@ def test_group_restarts_are_set_by_an_annotation(available: OperatorCluster) -> 
 
 
 def test_tls_profile_of_the_cluster_is_applied(available: OperatorCluster) -> None:
-    """After the OpenShift kind is served, the profile applies to the spec and to the configuration (R-OP-28)."""
+    """After the OpenShift kind is served, the profile applies to the spec and the configuration (R-OP-28)."""
     kubectl = available.administrator.kubectl
     defined = definition(API_SERVERS) | {"metadata": {"name": API_SERVERS.group_resource}}
     defined["spec"]["scope"] = "Cluster"
@@ -299,13 +299,13 @@ def test_must_gather_omits_secrets(available: OperatorCluster, tmp_path: Path) -
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
 def test_installation_next_to_the_operator_is_refused(available: OperatorCluster, words: list[str]) -> None:
-    """The operator would revert the installation within seconds. The error contains the alternative."""
+    """The operator would revert the installation within seconds. The error message contains the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator manages this installation" in refused
 
 
 def test_definition_is_deleted_only_if_both_objects_allow(available: OperatorCluster) -> None:
-    """A user who may edit the object may not annotate CRDs. The status contains a warning (R-OP-30, R-OP-83 (D1))."""
+    """A user who may edit the object may not annotate CRDs. The status has a warning (R-OP-30, R-OP-83 (D1))."""
     kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
 
     def owners() -> int:
@@ -329,7 +329,9 @@ def test_definition_is_deleted_only_if_both_objects_allow(available: OperatorClu
 
 
 def test_deleted_object_removes_the_operand_but_no_workloads(available: OperatorCluster) -> None:
-    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5. The CRD and all LeaderWorkerSets remain.
+    """The CRD and all LeaderWorkerSets remain.
+
+    Rules: R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5.
 
     So another installer can install into another namespace, and the operator again after it.
     """
@@ -346,7 +348,7 @@ def test_deleted_object_removes_the_operand_but_no_workloads(available: Operator
 
 
 def test_operator_was_refused_nothing(available: OperatorCluster) -> None:
-    """The operator's roles permit all of its requests (R-OP-29, R-OP-32)."""
+    """The roles of the operator allow all its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"
         for event in available.administrator.audit.events()

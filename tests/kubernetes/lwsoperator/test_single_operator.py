@@ -1,4 +1,4 @@
-"""Tests the operator as a process: its lease, its events, recreated pods, and a single object."""
+"""Tests the lease, the events, recreated pods, and the single object of the operator as a process."""
 
 import time
 
@@ -18,7 +18,7 @@ def holder(site: OperatorCluster) -> str:
 
 
 def test_operator_holds_its_lease_while_it_runs(available: OperatorCluster) -> None:
-    """The lease durations are shorter than on OpenShift, and the lease is released at the end (R-OP-12)."""
+    """The lease durations are shorter than on OpenShift. The operator releases the lease when it exits (R-OP-12)."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
     assert found["leaseDurationSeconds"] == 30
     assert holder(available)
@@ -29,7 +29,7 @@ def test_operator_holds_its_lease_while_it_runs(available: OperatorCluster) -> N
 
 
 def test_another_replica_leads_soon_after_a_kill(available: OperatorCluster) -> None:
-    """The lease expires, and edits during this time are reverted (R-OP-12)."""
+    """The lease expires, and edits in the meantime are reverted (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None
     killed = available.process
@@ -43,7 +43,7 @@ def test_another_replica_leads_soon_after_a_kill(available: OperatorCluster) -> 
 
 
 def test_events_of_the_operator_name_written_objects(available: OperatorCluster) -> None:
-    """The second event of a restored object is an example (R-OP-14)."""
+    """The event about a restored object is an example of the second type of event (R-OP-14)."""
     administrator = available.administrator
     administrator.kubectl("delete", "service/lws-webhook-service", *IN)
     until(lambda: administrator.get("service/lws-webhook-service", *IN) is not None, "the service")
@@ -57,7 +57,7 @@ def test_events_of_the_operator_name_written_objects(available: OperatorCluster)
 
 
 def test_deleted_pods_of_the_operand_are_recreated(available: OperatorCluster) -> None:
-    """The number of new pods is the same, and all of them have other names (R-OP-43c)."""
+    """The number of pods does not change, and all new pods have different names (R-OP-43c)."""
     before = {one["metadata"]["uid"] for one in available.administrator.there(*PODS)["items"]}
     available.administrator.kubectl("delete", *PODS, "--wait=false")
 
@@ -71,7 +71,7 @@ def test_deleted_pods_of_the_operand_are_recreated(available: OperatorCluster) -
 
 
 def test_single_object_is_not_degraded(available: OperatorCluster) -> None:
-    """The conditions are those of a functioning installation (R-OP-43a)."""
+    """The conditions are the same as in a functioning installation (R-OP-43a)."""
     kind = OBJECT.partition("/")[0]
     assert [one["metadata"]["name"] for one in available.administrator.there(kind)["items"]] == ["cluster"]
     found = available.conditions()

@@ -1,4 +1,4 @@
-"""Tests edits of the fields of each operand kind on a real API server. The operator reverts or tolerates them.
+"""Tests edits of all fields of operand objects on a real API server. The operator reverts or tolerates them.
 
 One field in twelve, and those of the lists below; `EVERY=1` in the environment edits all.
 """
@@ -34,13 +34,13 @@ from leaderworkerset.operator import operand
 pytestmark = pytest.mark.slow
 
 SECONDS: Final = 5.0
-"""The median time until an edit is reverted. A busy machine delays some edits."""
+"""The limit for the median time until an edit is reverted. A busy machine delays some edits."""
 
 EVERY: Final = int(os.environ.get("EVERY") or 12)
-"""The number of fields of which one is edited."""
+"""The number of fields from which one is selected and edited."""
 
 LOST: Final = 60.0
-"""The time after which an edit counts as not reverted."""
+"""The time after which an edit is counted as not reverted."""
 
 TOLERATED: Final[Mapping[str, str]] = {
     r".* added metadata\.(labels|annotations)\.drift\.example\.com": "labels and annotations of others",
@@ -64,7 +64,7 @@ MUST: Final = (
     "ConfigMap added data.drift.example.com",
     "ConfigMap added immutable",
 )
-"""Edits that must be among the generated ones."""
+"""Edits that must be generated."""
 
 
 def is_tolerated(name: str) -> bool:
@@ -74,7 +74,7 @@ def is_tolerated(name: str) -> bool:
 
 @dataclass
 class Tally:
-    """The results of the edits of one kind."""
+    """The results of all edits of one kind."""
 
     restored: Counter[str] = field(default_factory=Counter)
     names: set[str] = field(default_factory=set)
@@ -98,7 +98,7 @@ REVISION: Final = "deployment.kubernetes.io/revision"
 
 
 class Editor:
-    """An administrator who manually edits an object of the operand."""
+    """An administrator who manually edits an operand object."""
 
     def __init__(self, client: Client, kind: Resource, obj: JSONObject) -> None:
         self._client = client
@@ -108,7 +108,7 @@ class Editor:
         self.tally = Tally()
 
     async def try_all(self) -> Tally:
-        """Make each edit that the API server accepts, and record its result."""
+        """Perform each edit that the API server accepts, and record its result."""
         for number, edit in enumerate(await self._edits()):
             name = f"{self._kind.kind} {edit}"
             if number % EVERY and name not in MUST and not is_tolerated(name):
@@ -206,7 +206,7 @@ async def edit_everything(site: OperatorCluster) -> dict[str, Tally]:
 
 
 def test_every_edit_is_restored_or_tolerated_for_a_reason(available: OperatorCluster) -> None:
-    """Fields are added, changed and removed according to the API server's schemas (R-OP-25)."""
+    """The API server's schemas determine which fields are added, changed and removed (R-OP-25)."""
     available.administrator.kubectl(
         "apply", "--server-side", "-f", "-", objects=[certmanager.definition(SERVICE_MONITORS)]
     )

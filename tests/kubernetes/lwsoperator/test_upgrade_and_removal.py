@@ -28,7 +28,7 @@ SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfigur
 
 @pytest.fixture
 def installed(site: OperatorCluster) -> Iterator[OperatorCluster]:
-    """Return a cluster whose operand runs, regardless of what an earlier test has removed."""
+    """Return a cluster with a running operand, even if an earlier test has removed it."""
     site.stop()
     site.install()
     site.start()
@@ -39,7 +39,7 @@ def installed(site: OperatorCluster) -> Iterator[OperatorCluster]:
 
 
 def snapshot(site: OperatorCluster) -> dict[str, Any]:
-    """Return the identity of each object of the groups, and the restart counts of containers (R-OP-44)."""
+    """Return the identity of all group objects, and the restart counts of containers (R-OP-44)."""
     listed = site.administrator.there("lws,statefulsets,services,controllerrevisions,pods", "-n", GROUPS)["items"]
     return {f"{obj['kind']}/{obj['metadata']['name']}": _identity(obj) for obj in listed}
 
@@ -55,7 +55,7 @@ def create_set(site: OperatorCluster, name: str) -> None:
 
 
 def await_set(site: OperatorCluster, name: str, running: Managers) -> None:
-    """Wait until all groups are ready according to the status."""
+    """Wait until the status reports that all groups are ready."""
 
     def is_ready() -> bool:
         status = site.administrator.there(f"lws/{name}", "-n", GROUPS).get("status", {})
@@ -68,7 +68,7 @@ def await_set(site: OperatorCluster, name: str, running: Managers) -> None:
 
 
 def make_older(site: OperatorCluster) -> None:
-    """Change the operand to the state of an older release, with another CRD and an obsolete object."""
+    """Change the operand to the state of an older release, with a different CRD and an obsolete object."""
     kubectl = site.administrator.kubectl
     remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
     kubectl("patch", DEFINITION, "--type=json", "-p", remove)
@@ -80,7 +80,10 @@ def make_older(site: OperatorCluster) -> None:
 
 
 def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: OperatorCluster, tmp_path: Path) -> None:
-    """Image, CRD and objects change. Groups retain their pods, generations and restart counts (R-OP-39, R-OP-44)."""
+    """The image, the CRD and objects change.
+
+    Groups retain pods, generations and restart counts (R-OP-39, R-OP-44).
+    """
     with managers(installed.administrator, tmp_path) as running:
         running.start("old")
         manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
@@ -129,14 +132,14 @@ def image(site: OperatorCluster) -> str:
 
 
 def remove_operator(site: OperatorCluster) -> None:
-    """Remove the operator, except its CRD and its namespace."""
+    """Remove the operator except its CRD and its namespace."""
     site.stop()
     found = [obj for obj in objects() if obj["kind"] not in KEPT]
     site.administrator.kubectl("delete", "-f", "-", objects=found)
 
 
 def is_gone(site: OperatorCluster) -> bool:
-    """Return whether no object of the operand remains, except the CRDs."""
+    """Return whether all objects of the operand except the CRDs were deleted."""
     return site.administrator.get(*MANAGER) is None and owned(site) == {}
 
 
@@ -154,7 +157,7 @@ def test_reinstalled_operator_adopts_its_operand(installed: OperatorCluster) -> 
 
 
 def test_deleted_operator_kind_deletes_the_operand(installed: OperatorCluster) -> None:
-    """The garbage collector deletes owned objects. CRDs of workloads remain (D1, R-OP-67, AT-001-5)."""
+    """The garbage collector deletes owned objects. The CRDs of workloads remain (D1, R-OP-67, AT-001-5)."""
     remove_operator(installed)
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
     until(lambda: is_gone(installed), "nothing owned")
@@ -162,7 +165,7 @@ def test_deleted_operator_kind_deletes_the_operand(installed: OperatorCluster) -
 
 
 def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: OperatorCluster) -> None:
-    """The pods are deleted also without the object.
+    """The pods are deleted even if the object `cluster` does not exist.
 
     Pods of a LeaderWorkerSet remain until it is deleted (N-RB-16).
     """
@@ -180,7 +183,7 @@ def test_pods_of_exhausted_groups_are_deleted_without_a_manager(installed: Opera
 
 
 def kept_pod(name: str) -> dict[str, Any]:
-    """Return the leader of an exhausted group, as its manager stored it."""
+    """Return the leader of an exhausted group in the form that the manager stores."""
     pod = labeled_pod()
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     metadata = {"name": f"{name}-0", "labels": {labels.NAME: name}, "annotations": marks, "finalizers": [FINALIZER]}
@@ -188,7 +191,7 @@ def kept_pod(name: str) -> dict[str, Any]:
 
 
 def test_namespace_deleted_first_blocks_pods_only_temporarily(installed: OperatorCluster) -> None:
-    """Webhooks without a server reject group pods until they are deleted (R-OP-31, R-OP-67, AT-001-5)."""
+    """Webhooks without a server reject group pods until the webhooks are deleted (R-OP-31, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "namespace", OPERATOR)
@@ -209,7 +212,7 @@ def labeled_pod() -> dict[str, Any]:
 
 
 def test_commands_of_the_page_leave_only_workloads(installed: OperatorCluster) -> None:
-    """The operand and its operator are removed, and LeaderWorkerSets remain (R-OP-30, R-OP-67, AT-001-5)."""
+    """The operand and its operator are removed, but LeaderWorkerSets remain (R-OP-30, R-OP-67, AT-001-5)."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
@@ -231,7 +234,7 @@ def test_commands_of_the_page_leave_only_workloads(installed: OperatorCluster) -
 
 
 def removal() -> list[str]:
-    """Return the page's commands that remove the operator."""
+    """Return the commands on the page that remove the operator."""
     page = (ROOT / "docs/how-to/operator.md").read_text()
     section = page[page.index("## Remove it") :]
     (block,) = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -239,6 +242,6 @@ def removal() -> list[str]:
 
 
 def names(site: OperatorCluster) -> list[str]:
-    """Return all cluster-scoped objects with a name that contains LeaderWorkerSet."""
+    """Return all cluster-scoped objects whose names contain LeaderWorkerSet."""
     found = site.administrator.kubectl("get", ",".join(SERVED), "-o", "name").splitlines()
     return [name for name in found if re.search("lws|leaderworkerset|disaggregatedset", name, re.IGNORECASE)]

@@ -1,4 +1,4 @@
-"""Tests the published recipe for the Operator Lifecycle Manager, and installations that it must reject."""
+"""Tests the published Operator Lifecycle Manager procedure, and installations that must be rejected."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ GLOBAL: Final[dict[str, Any]] = {
 
 
 def subscription(name: str = "lws-operator", channel: str = "stable") -> dict[str, Any]:
-    """Return the recipe's subscription."""
+    """Return the subscription in the procedure."""
     return {
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "Subscription",
@@ -64,7 +64,7 @@ def manager(site: OperatorCluster) -> Iterator[Manager]:
 
 
 def test_recipe_installs_a_working_operator(manager: Manager, site: OperatorCluster) -> None:
-    """The operator serves all namespaces with the permissions of the version.
+    """The operator serves all namespaces with the permissions of the installed version.
 
     Rules R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b.
     """
@@ -97,7 +97,7 @@ def test_recipe_installs_a_working_operator(manager: Manager, site: OperatorClus
 
 
 def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
-    """The files in deploy/olm work with metrics, and without the kind for alerts (R-OP-64, R-OP-76, AT-001-2)."""
+    """The files in deploy/olm work with metrics and without the alert kind (R-OP-64, R-OP-76, AT-001-2)."""
     kubectl = manager.administrator.kubectl
     kubectl("delete", f"crd/{PROMETHEUS_RULES.group_resource}", "--ignore-not-found")
     kubectl("apply", "--server-side", "-f", "-", objects=[definition(SERVICE_MONITORS)])
@@ -115,7 +115,7 @@ def test_files_of_the_page_install_the_operator(manager: Manager) -> None:
 
 
 def publish(folder: Path, version: str, tag: str) -> Path:
-    """Write the bundle and catalog of a release with this image tag. Return the directory of the packages."""
+    """Write the bundle and the catalog of a release with this image tag. Return the directory of the packages."""
     image = f"{IMAGE.rpartition(':')[0]}:{tag}"
     chosen = OperatorSettings(image=image, operand_image=image)
     package = bundle.LEADER_WORKER_SET
@@ -198,7 +198,7 @@ def test_recipe_fails_to_resolve_in_the_vendors_catalog(
 
 
 def test_vendors_package_rejects_an_all_namespaces_group(empty: Manager) -> None:
-    """With the correct package but an incorrect namespace, the version fails (R-OP-37, R-OP-58, AT-000-2a)."""
+    """If the package is correct but the namespace is not, the version fails (R-OP-37, R-OP-58, AT-000-2a)."""
     empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
     assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}

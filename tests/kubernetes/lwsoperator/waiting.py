@@ -1,4 +1,4 @@
-"""Waits for the effects of a process."""
+"""Waits for effects of a process."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Runs managers with pod admission by a policy."""
+"""Runs managers for which an admission policy modifies pods."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from leaderworkerset.manager.config.configurationfile import opted_in
 
 
 async def start_with(world: InstalledCluster, name: str, **settings: Any) -> Replica:
-    """Start a manager with the permissions for its settings."""
+    """Start a manager with the permissions that its settings require."""
     document = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND, **settings}
     kinds = managed(configured=opted_in(configuration.decode(document)))
     await installation.install(world.client, world.balancer.port, kinds)
@@ -27,7 +27,7 @@ async def start_with(world: InstalledCluster, name: str, **settings: Any) -> Rep
 
 
 async def until_evaluated(client: Client, namespace: str) -> None:
-    """Wait until the API server evaluates the policy. Then the key of a leader is a concatenation and not a hash."""
+    """Wait until the API server evaluates the policy, so that leader keys are concatenations instead of hashes."""
     template = {"spec": {"containers": [{"name": "main", "image": "app:1"}]}}
     spec = {"leaderWorkerTemplate": {"size": 1, "workerTemplate": template}}
     lws: JSONObject = {"metadata": {"name": "probe", "namespace": namespace}, "spec": spec}

@@ -1,4 +1,4 @@
-"""A TCP load balancer on the loopback address that replaces the Service of the manager webhooks."""
+"""Provides a TCP load balancer on the loopback address, which replaces the Service of the manager webhooks."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Balancer:
-    """Connects clients to the ports in `backends` in turn. Skips ports without a listener."""
+    """Connects clients to the ports in `backends` in turn, and skips ports without a listener."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.backends: list[int] = []

@@ -25,7 +25,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 
 def prepare(plane: Plane) -> None:
-    """Create the LeaderWorkerSet CRD and nodes. Close the connections before the event loop."""
+    """Create the LeaderWorkerSet CRD and nodes. Close the connections before the event loop is closed."""
 
     async def begin() -> None:
         await set_up(KubernetesCluster(plane.kubeconfig))
@@ -36,5 +36,5 @@ def prepare(plane: Plane) -> None:
 
 @pytest.fixture
 def world(plane: Plane, tmp_path: Path) -> AbstractAsyncContextManager[InstalledCluster]:
-    """Return the environment of a test, which is opened in its event loop."""
+    """Return the environment of a test, which is opened in the event loop of the test."""
     return opened(plane, tmp_path)

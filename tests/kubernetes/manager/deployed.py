@@ -1,4 +1,4 @@
-"""Runs a manager like its Deployment on either cluster: its command, arguments, file, account and permissions.
+"""Runs a manager with the command, arguments, file, account and permissions of its Deployment.
 
 On the embedded cluster, which knows no rights and reaches no services, webhooks are called at a URL.
 """
@@ -30,7 +30,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class DeployedManager:
-    """Implements `Manager` of the clusters with a process."""
+    """Implements the `Manager` interface of the clusters with a process."""
 
     replica: Replica
 
@@ -54,7 +54,7 @@ class DeployedManager:
 
 @asynccontextmanager
 async def deployed(cluster: ClusterBackend, replica: Replica) -> AsyncIterator[DeployedManager]:
-    """Install the objects for a manager with this replica's configuration, and run it.
+    """Install the objects for a manager with this replica's configuration, and run the manager.
 
     Finally remove its webhooks.
     """

@@ -1,4 +1,4 @@
-"""Pauses a leader until another one leads, resumes it, and counts its late writes.
+"""Pauses a leader until another replica leads, resumes it, and counts its late writes.
 
 The API server's audit log decides. Each replica has a user agent of its own; a write is late that the API server
 received from a replica after another one took the lease from it.
@@ -24,19 +24,19 @@ SETS: Final = 4
 MOST_GROUPS: Final = 6
 PAUSE: Final = 0.2
 SETTLED: Final = 0.5
-"""The time after which a resumed replica has sent all of its pending requests, in seconds."""
+"""The time in seconds after which a resumed replica has sent all its pending requests."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts from the audit log: successful writes, and the late writes among them."""
+    """The number of successful writes in the audit log, and the number of late writes among them."""
 
     writes: int
     late: tuple[str, ...]
 
 
 async def rounds(world: InstalledCluster, *, count: int, client: dict[str, Any]) -> Counts:
-    """Pause the leader this many times. `client` is the section `clientConnection` of its configuration."""
+    """Pause the leader `count` times. `client` is the `clientConnection` section of its configuration."""
     mark = world.audit.mark()
     replicas = [await _start(world, name, client) for name in NAMES]
     space = await CheckedNamespace(world.client, f"fencing-{client.get('qps', 'usual')}").open()
@@ -47,7 +47,7 @@ async def rounds(world: InstalledCluster, *, count: int, client: dict[str, Any])
 
 
 def judge(events: Iterable[dict[str, Any]]) -> Counts:
-    """Count the writes, and list the writes that a replica sent after another one acquired the lease."""
+    """Count the writes, and list writes that a replica sent after the other replica acquired the lease."""
     holder, taken, writes, late = "", "", 0, list[str]()
     for event in sorted(events, key=lambda event: str(event["requestReceivedTimestamp"])):
         name = event["userAgent"].rpartition(" ")[2]
@@ -73,7 +73,7 @@ async def _start(world: InstalledCluster, name: str, client: dict[str, Any]) -> 
 
 
 async def _round(world: InstalledCluster, replicas: list[Replica]) -> None:
-    """Pause the leader, wait for another one, and resume the first leader."""
+    """Pause the leader, wait until another replica leads, and resume the first leader."""
     before, leader = await _leader(world, replicas)
     world.balancer.backends.remove(leader.webhooks)
     leader.freeze()
@@ -90,7 +90,7 @@ async def _round(world: InstalledCluster, replicas: list[Replica]) -> None:
 
 
 async def _leader(world: InstalledCluster, replicas: list[Replica]) -> tuple[str, Replica]:
-    """Wait until there is a leader. Return the holder of the lease, and its replica according to the log."""
+    """Wait until a replica leads. Return the lease holder, and its replica according to the log."""
 
     async def find() -> tuple[str, Replica] | None:
         holder = await world.holder()
@@ -103,7 +103,7 @@ async def _leader(world: InstalledCluster, replicas: list[Replica]) -> tuple[str
 
 @asynccontextmanager
 async def _load(space: CheckedNamespace) -> AsyncIterator[None]:
-    """Continuously scale LeaderWorkerSets up and down, so that the controllers are busy."""
+    """Continuously scale LeaderWorkerSets up and down to keep the controllers busy."""
     for index in range(SETS):
         await _despite_outages(space.create_groups(f"web-{index}", replicas=1, size=2))
 
@@ -124,7 +124,7 @@ async def _load(space: CheckedNamespace) -> AsyncIterator[None]:
 
 
 async def _despite_outages(request: Any) -> None:
-    """Send a request that webhooks may reject while one replica is paused and the other is not used yet."""
+    """Send a request that webhooks may reject while one replica is paused and the other is not yet used."""
     try:
         await request
     except (KubeError, ConnectionFailedError):

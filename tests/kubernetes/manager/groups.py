@@ -1,4 +1,4 @@
-"""Creates LeaderWorkerSets in a separate namespace, and checks that all of their objects exist once."""
+"""Creates LeaderWorkerSets in a separate namespace, and checks that each of their objects exists once."""
 
 import re
 from collections import Counter
@@ -27,13 +27,13 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 @dataclass(frozen=True)
 class CheckedNamespace(Scenario):
-    """A namespace, with requests and checks."""
+    """A namespace, with methods that send requests and check results."""
 
     client: Client
     namespace: str
 
     async def open(self) -> "CheckedNamespace":
-        """Create the namespace, and wait until pods can be created there."""
+        """Create the namespace, and wait until pods can be created in it."""
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         await self.client.create(NAMESPACES, obj)
         await until(self._has_account)
@@ -56,7 +56,7 @@ class CheckedNamespace(Scenario):
         return int(meta.status(lws).get("readyReplicas") or 0)
 
     async def await_ready(self, name: str, replicas: int) -> None:
-        """Wait until `count` groups are ready, and the LeaderWorkerSet reports it."""
+        """Wait until `count` groups are ready and the LeaderWorkerSet status reports it."""
 
         async def is_ready() -> bool:
             lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
@@ -69,7 +69,7 @@ class CheckedNamespace(Scenario):
         await until(is_ready)
 
     async def names(self, resource: Resource) -> list[str]:
-        """Return the names of all objects of LeaderWorkerSets, for one kind."""
+        """Return the names of all objects of LeaderWorkerSets that have this kind."""
         listing = await self.client.list(resource, namespace=self.namespace, label_selector=labels.NAME)
         return sorted(meta.name(obj) for obj in listing.items)
 
@@ -85,7 +85,7 @@ class CheckedNamespace(Scenario):
         await until(are_retired)
 
     async def assert_whole(self, *names: str, replicas: int, size: int) -> None:
-        """Check that exactly the expected objects of these LeaderWorkerSets exist."""
+        """Assert that exactly the expected objects of these LeaderWorkerSets exist."""
         leaders = [f"{name}-{group}" for name in names for group in range(replicas)]
         workers = [f"{leader}-{rank}" for leader in leaders for rank in range(1, size)]
         assert await self.names(PODS) == sorted(leaders + workers)
@@ -95,7 +95,7 @@ class CheckedNamespace(Scenario):
         assert await self._changed_workers() == []
 
     async def versions(self) -> dict[str, str]:
-        """Return the resourceVersion of each object that belongs to LeaderWorkerSets."""
+        """Return the resourceVersion of each object that belongs to a LeaderWorkerSet."""
         return {
             f"{resource.plural}/{meta.name(obj)}": meta.resource_version(obj)
             for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
@@ -108,7 +108,7 @@ class CheckedNamespace(Scenario):
         return [meta.name(obj) for obj in listing.items]
 
     async def _changed_workers(self) -> list[str]:
-        """Return the worker StatefulSets that were written more than once. They must only be created (R-ARC-3)."""
+        """Return worker StatefulSets that were written more than once. They must only be created (R-ARC-3)."""
         listing = await self.client.list(STATEFULSETS, namespace=self.namespace, label_selector=labels.GROUP_INDEX)
         return [meta.name(obj) for obj in listing.items if meta.generation(obj) != 1]
 

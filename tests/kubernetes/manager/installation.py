@@ -1,4 +1,4 @@
-"""Installs the objects of `lws install` without the Deployment.
+"""Installs the objects of `lws install` except the Deployment.
 
 Managers run as processes with the account's permissions.
 
@@ -44,7 +44,7 @@ from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME, with_authority
 
 PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
-"""Kinds that the tests replace: the tests start processes and issue certificates."""
+"""Kinds that are not installed, because the tests start processes and issue certificates."""
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
@@ -52,7 +52,7 @@ HOST: Final = f"{SERVICE_NAME}.{NAMESPACE}.svc"
 """The host name with which API servers call the webhooks."""
 
 SCRAPER: Final = "scraper"
-"""An account that may read metrics, unlike the manager's account."""
+"""An account that may read metrics. The manager's account may not."""
 
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
 """The user name in the manager's requests."""
@@ -112,14 +112,14 @@ async def write_kubeconfig(client: Client, admin: Path, target: Path, *, seconds
 
 
 async def write_token(client: Client, account: str, target: Path, *, seconds: int = 3600) -> None:
-    """Write a new token for an account atomically."""
+    """Write a new token of an account atomically."""
     fresh = target.with_suffix(".new")
     fresh.write_text(await token_of(client, account, seconds=seconds))
     fresh.replace(target)
 
 
 async def token_of(client: Client, account: str, *, seconds: int = 3600) -> str:
-    """Return a new token for an account in the manager's namespace."""
+    """Return a new token of an account in the manager's namespace."""
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -138,7 +138,7 @@ async def recreate_account(client: Client) -> None:
 
 
 async def trust(client: Client, bundle: bytes) -> None:
-    """Configure API servers to trust these CAs when they call webhooks, as cert-manager does."""
+    """Configure API servers to trust these CAs when they call webhooks, in the same way as cert-manager."""
     for resource in CONFIGURATIONS:
         for found in (await client.list(resource)).items:
             await client.update(resource, with_authority(found, base64.b64encode(bundle).decode()))
@@ -147,7 +147,7 @@ async def trust(client: Client, bundle: bytes) -> None:
 def write_certificate(
     directory: Path, authority: Certificate, host: str = HOST, algorithm: certificates.Algorithm = "ec"
 ) -> None:
-    """Write a webhook certificate into a directory, as the kubelet mounts it."""
+    """Write a webhook certificate to a directory in the layout that the kubelet mounts."""
     serving = certificates.issue(authority, [host], datetime.now(UTC), algorithm=algorithm)
     directory.mkdir(exist_ok=True)
     (directory / "tls.crt").write_bytes(serving.certificate)

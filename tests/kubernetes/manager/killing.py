@@ -31,22 +31,22 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 EACH: Final = 5
-"""The maximum number of LeaderWorkerSets for each kind of change. If few managers are killed, there are fewer."""
+"""The maximum number of LeaderWorkerSets for each type of change. There are fewer if few managers are killed."""
 
 SIZE: Final = 2
 GROUPS: Final = 2
 MORE_GROUPS: Final = 3
 PATIENCE: Final = 600.0
-"""The timeout of a round during which managers are killed, in seconds."""
+"""The timeout in seconds of a round in which managers are killed."""
 
 PAUSES: Final = (0.0, 2.0)
-"""The minimum and maximum time from the start of a leader until it is killed, in seconds."""
+"""The minimum and maximum time in seconds between the start of a leader and its termination."""
 
 READY_POLL: Final = 0.5
-"""The interval between two listings of all objects, in seconds."""
+"""The interval in seconds between two lists of all objects."""
 
 RETRY: Final = 0.5
-"""The delay in seconds before a user tries again because no webhook responded."""
+"""The delay in seconds before a user retries a request because no webhook responded."""
 
 SOON: Final = {labels.RESTART_BACKOFF: "on", labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "1s"}
 """The delays of groups that fail repeatedly, with a short back-off."""
@@ -66,13 +66,13 @@ class Births:
             self.leaders[own[labels.NAME]].add(meta.uid(change.object))
 
     def note_statefulset(self, change: Change) -> None:
-        """Record the workers of a leader."""
+        """Record the worker StatefulSets of a leader."""
         owner = meta.controller_of(change.object)
         if owner is not None and owner["kind"] == PODS.kind:
             self.workers[owner["uid"]].add(meta.uid(change.object))
 
     def counts(self) -> dict[str, int]:
-        """Return the total number of leaders that each LeaderWorkerSet has had."""
+        """Return the total number of leaders that were created for each LeaderWorkerSet."""
         return {name: len(uids) for name, uids in sorted(self.leaders.items())}
 
     def worker_sets(self) -> int:
@@ -86,7 +86,7 @@ class Births:
 
 @asynccontextmanager
 async def watched(space: CheckedNamespace) -> AsyncIterator[Births]:
-    """Record the objects that are created in a namespace."""
+    """Record objects that are created in a namespace."""
     births = Births()
     pods = Informer(space.client, Selection(PODS, space.namespace))
     sets = Informer(space.client, Selection(STATEFULSETS, space.namespace))
@@ -119,14 +119,14 @@ class Load:
         await self._await_ready()
 
     async def round(self) -> None:
-        """Change each LeaderWorkerSet according to its role, and wait until all are ready."""
+        """Change each LeaderWorkerSet according to its role, and wait until all LeaderWorkerSets are ready."""
         self.rounds += 1
         steps = self._steps()
         await asyncio.gather(*(steps[name.partition("-")[0]](name) for name in self._replicas))
         await self._await_ready()
 
     async def state(self) -> dict[str, list[str]]:
-        """Return the names of all existing objects by kind. Revisions are counted by LeaderWorkerSet."""
+        """Return the names of all existing objects by kind. Revisions are counted for each LeaderWorkerSet."""
         kinds: tuple[Resource, ...] = (PODS, STATEFULSETS, SERVICES)
         found = {resource.plural: await self.space.names(resource) for resource in kinds}
         listing = await self.space.client.list(
@@ -148,7 +148,7 @@ class Load:
         }
 
     async def images(self) -> dict[str, set[str]]:
-        """Return the images that the pods of each LeaderWorkerSet run."""
+        """Return the images of the running pods of each LeaderWorkerSet."""
         found: dict[str, set[str]] = defaultdict(set)
         for pod in (await self.space.client.list(PODS, namespace=self.space.namespace)).items:
             found[meta.labels(pod)[labels.NAME]].add(meta.spec(pod)["containers"][0]["image"])
@@ -177,7 +177,7 @@ class Load:
         self.wanted[name] += self._replicas[name]
 
     async def _fail(self, name: str) -> None:
-        """Replace one leader, because one of its workers restarted."""
+        """Replace one leader because one of its workers restarted."""
         key = ObjectKey(self.space.namespace, f"{name}-{self.rounds % GROUPS}-1")
         worker = await self.space.client.get(PODS, key)
         await insist(lambda: self._cluster.restart_container(self.space.client, worker))
@@ -185,7 +185,7 @@ class Load:
         self._failing.add(meta.uid(worker))
 
     async def _scale(self, name: str) -> None:
-        """Scale up or down by one leader."""
+        """Scale up or down by one group."""
         before = self._replicas[name]
         self._replicas[name] = MORE_GROUPS if before == GROUPS else GROUPS
         await self._edit(name, {"spec": {"replicas": self._replicas[name]}})
@@ -202,7 +202,7 @@ class Load:
         await insist(lambda: self.space.client.patch(LEADERWORKERSETS, key, patch, kind="merge"))
 
     async def _await_ready(self) -> None:
-        """Wait until every requested object exists, is ready and has its revision."""
+        """Wait until all requested objects exist, are ready, and have their revision."""
         try:
             await until(self._is_ready, seconds=PATIENCE, poll=READY_POLL)
         except AssertionError as error:
@@ -213,7 +213,7 @@ class Load:
         return not await self._missing()
 
     async def _missing(self) -> list[str]:
-        """Return the objects that differ from the request."""
+        """Return the objects that differ from the requested state."""
         listing = await self.space.client.list(LEADERWORKERSETS, namespace=self.space.namespace)
         found = {meta.name(lws): lws for lws in listing.items}
         waiting = [
@@ -231,14 +231,14 @@ class Load:
 
 
 def _is_done(lws: JSONObject, replicas: int) -> bool:
-    """Return whether the status reports `count` ready groups with this spec, and no others."""
+    """Return whether the status reports `count` ready groups with this spec, and no other groups."""
     status = meta.status(lws)
     counted = [status.get(field) for field in ("observedGeneration", "readyReplicas", "updatedReplicas")]
     return counted == [meta.generation(lws), replicas, replicas] and meta.is_condition_true(lws, "Available")
 
 
 async def insist(call: Callable[[], Awaitable[object]]) -> None:
-    """Retry like a user if no webhook responds, or a name is not available yet."""
+    """Retry in the same way as a user if no webhook responds or a name is not yet available."""
     while True:
         try:
             await call()

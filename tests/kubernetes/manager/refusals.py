@@ -1,4 +1,4 @@
-"""Rejected creations of existing objects. Each of them repeats an unconfirmed creation.
+"""Finds rejected creations of existing objects. Each of them must repeat an unconfirmed creation.
 
 A manager abandons a write that is not answered before its lease requires an answer, so that it never writes as one of
 two leaders; the API server may perform it all the same. The next attempt then finds the object and continues. The same
@@ -19,10 +19,10 @@ from kuberuntime.objects.timestamps import parse
 CONFLICT: Final = 409
 
 ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*was (?:not answered|given up)')
-"""The log line of a request that the manager canceled."""
+"""The log line for a request that the manager canceled."""
 
 FAILED: Final = 500
-"""The lowest status code after which the object may exist."""
+"""The lowest status code after which the object may have been created."""
 
 
 def unexplained(events: Sequence[Mapping[str, Any]], logs: Iterable[str], kills: Sequence[datetime]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Starts, queries, stops and kills managers as processes."""
+"""Starts, queries, stops and kills managers that run as processes."""
 
 import asyncio
 import json
@@ -24,22 +24,22 @@ from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configuration as config
 
 ENTRY: Final = ROOT / "deploy" / "manager"
-"""The command of the manager image, which Deployments start."""
+"""The command of the manager image, which Deployments run."""
 
 T = TypeVar("T")
 
 LIMIT: Final = 40.0
-"""The timeout for each condition, in seconds."""
+"""The timeout of each condition, in seconds."""
 
 POLL: Final = 0.15
-"""The interval between two checks of another process, in seconds. Each check is a request of about 10 ms."""
+"""The interval in seconds between two checks of another process. Each check is a request of about 10 ms."""
 
 LEASE_SECONDS: Final = 3.0
 
 
 @dataclass
 class Replica:
-    """A manager process, started like its Deployment but with separate ports. `flags` are appended."""
+    """A manager process that is started as in its Deployment, but with separate ports. `flags` are appended."""
 
     directory: Path
     name: str
@@ -76,7 +76,7 @@ class Replica:
         return self._process
 
     def check(self) -> None:
-        """Check that the process has not exited."""
+        """Assert that the process has not exited."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
 
     def chosen(self) -> config.Configuration:
@@ -85,7 +85,7 @@ class Replica:
         return managerflags.override(config.decode(self.document()), given)
 
     async def await_ready(self) -> None:
-        """Wait until the manager is ready or, without probes, until it serves webhooks."""
+        """Wait until the manager is ready or, if probes are disabled, until it serves webhooks."""
         has_probes = self.chosen().health.health_probe_bind_address not in DISABLED
         await until(self._is_ready if has_probes else self._serves_webhooks, self)
 
@@ -95,7 +95,7 @@ class Replica:
         return int(self.process.returncode)
 
     async def stop(self) -> float:
-        """Stop the process. Return the duration."""
+        """Stop the process. Return the duration of the termination in seconds."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         await until(self._has_ended, self)
@@ -116,7 +116,7 @@ class Replica:
         self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Kill the process if it still runs."""
+        """Kill the process if it is still running."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
 
@@ -126,7 +126,7 @@ class Replica:
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 
     async def metrics_with(self, token: str) -> tuple[int, str]:
-        """Request the metrics."""
+        """Return the metrics of the manager."""
         headers = {"authorization": f"Bearer {token}"} if token else {}
         async with (
             aiohttp.ClientSession() as session,
@@ -146,7 +146,10 @@ class Replica:
         return self.log.read_text(errors="replace")[-4000:]
 
     async def readiness(self) -> str:
-        """Check readiness like the kubelet. Return the response, or an empty string."""
+        """Check readiness in the same way as the kubelet.
+
+        Return the response, or an empty string if there is none.
+        """
         self.check()
         path = self.chosen().health.readiness_endpoint_name
         try:
@@ -159,7 +162,7 @@ class Replica:
             return ""
 
     def document(self) -> dict[str, Any]:
-        """Return the configuration with the given fields and unused ports."""
+        """Return the configuration with these fields and with unused ports."""
         own: dict[str, Any] = {
             "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
@@ -184,7 +187,7 @@ class Replica:
 async def until(
     holds: Callable[[], Coroutine[Any, Any, T]], *replicas: Replica, seconds: float = LIMIT, poll: float = POLL
 ) -> T:
-    """Poll every `poll` seconds until the result is true. Return it. After a timeout, show the replica logs."""
+    """Poll every `poll` seconds until the result is true. Return the result. On timeout, show the replica logs."""
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await holds()):

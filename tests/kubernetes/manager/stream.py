@@ -1,4 +1,4 @@
-"""Sends continuous requests, which detect any time without webhooks."""
+"""Sends requests continuously to detect times without webhooks."""
 
 import asyncio
 from typing import Final
@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 PAUSE: Final = 0.05 if IS_THOROUGH else 0.2
-"""The interval in seconds between a deletion and the next creation. Outages of webhooks last longer."""
+"""The interval in seconds between a deletion and the next creation. Webhook outages last longer."""
 
 
 class Stream:
@@ -36,7 +36,7 @@ class Stream:
             await asyncio.sleep(PAUSE)
 
     async def go_on(self, count: int) -> None:
-        """Wait for further creations."""
+        """Wait until more LeaderWorkerSets were created."""
         wanted = self.created + count
 
         async def reached() -> bool:

@@ -1,4 +1,4 @@
-"""Provides a tenant with the role `edit` and additional permissions in one namespace, and another tenant."""
+"""Provides a tenant with the `edit` role and additional permissions in one namespace, and another tenant."""
 
 import json
 import time
@@ -38,14 +38,14 @@ GRANTED: Final = (
     *((one, one.plural) for one in (CONTROLLER_REVISIONS, EVENTS, ALPHA_POD_GROUPS)),
     *((one, f"{one.plural}/status") for one in attacker.WITH_STATUS),
 )
-"""Permissions that some administrators grant in addition to the role `edit`."""
+"""Permissions that some administrators grant in addition to the `edit` role."""
 
 LONGEST: Final = 120.0
-"""The timeout of a rollout of one LeaderWorkerSet on a busy machine, in seconds."""
+"""The timeout in seconds for the rollout of one LeaderWorkerSet on a busy machine."""
 
 
 async def admit(world: InstalledCluster, namespace: str, seed: int) -> Attacker:
-    """Create a namespace, and give its account the role `edit` in it, with the installed user roles."""
+    """Create a namespace, and grant its account the `edit` role in it, with the installed user roles."""
     await CheckedNamespace(world.client, namespace).open()
     for resource, obj in userroles.build(MANAGED):
         await world.client.apply(resource, obj, manager="tests")

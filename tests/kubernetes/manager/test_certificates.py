@@ -1,4 +1,4 @@
-"""Tests that certificates are renewed during requests, and no request is rejected (R-CERT-1, R-CERT-2)."""
+"""Tests that no request is rejected while certificates are renewed (R-CERT-1, R-CERT-2)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -100,7 +100,7 @@ async def test_removed_authority_is_injected_again(world: InstalledCluster) -> N
 
 
 async def test_certificate_files_are_read_again(world: InstalledCluster) -> None:
-    """No restart is necessary (R-CERT-2, R-OP-76)."""
+    """No restart is required (R-CERT-2, R-OP-76)."""
     directory = world.directory / "certs"
     authority = certificates.create_authority(datetime.now(UTC))
     await installation.trust(world.client, authority.certificate)
@@ -119,7 +119,7 @@ async def test_certificate_files_are_read_again(world: InstalledCluster) -> None
 
 
 async def trust_only_when_served(world: InstalledCluster, authority: bytes, space: CheckedNamespace) -> None:
-    """Wait until requests succeed although only this CA is trusted."""
+    """Wait until requests succeed with only this CA trusted."""
     await installation.trust(world.client, authority)
 
     async def passes() -> bool:

@@ -39,13 +39,13 @@ RULES: Final = Resource(
 )
 READING: Final = frozenset({"get", "list", "watch"})
 OF_EVERYBODY: Final = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
-"""The kinds that each account may create, which are questions about itself."""
+"""The access review kinds that each account may create."""
 
 SET: Final = ObjectKey("shown", "web")
 
 
 async def prepare(world: InstalledCluster) -> None:
-    """Create a LeaderWorkerSet, the account of the dashboard, and accounts with the roles `view` and `edit`."""
+    """Create a LeaderWorkerSet, the dashboard account, and accounts with the `view` and `edit` roles."""
     await world.start("a")
     await (await CheckedNamespace(world.client, SET.namespace).open()).create_groups(SET.name, replicas=1, size=2)
     installed = dashboarddeployment.build_dashboard(NAMESPACE, "image:1")
@@ -66,7 +66,7 @@ async def prepare(world: InstalledCluster) -> None:
 
 
 async def write_kubeconfig(world: InstalledCluster) -> Path:
-    """Write a kubeconfig with a token for the dashboard's account. Return its path."""
+    """Write a kubeconfig with a token of the dashboard account. Return its path."""
     config = json.loads(world.plane.kubeconfig.read_text())
     config["users"] = [{"name": "admin", "user": {"token": await token_of(world.client, dashboarddeployment.NAME)}}]
     kubeconfig = world.directory / "dashboard.kubeconfig"
@@ -76,7 +76,7 @@ async def write_kubeconfig(world: InstalledCluster) -> Path:
 
 @asynccontextmanager
 async def serving(world: InstalledCluster) -> AsyncIterator[str]:
-    """Run the dashboard on a free port with the command line of its Deployment. Yield its address."""
+    """Run the dashboard on a free port with the command line from its Deployment. Yield its address."""
     kubeconfig = await write_kubeconfig(world)
     own = [*dashboarddeployment.ARGUMENTS, "--listen=127.0.0.1", "--port=0"]
     words = ["-m", "lwsctl.cli", f"--kubeconfig={kubeconfig}", "dashboard", *own]
@@ -103,7 +103,7 @@ async def login(address: str, token: str, status: int = 200) -> AsyncIterator[tu
 
 
 async def act(session: aiohttp.ClientSession, groups: int) -> tuple[JSONObject, JSONObject]:
-    """Scale the LeaderWorkerSet as a browser does. Return the result of the dry run, and of the action."""
+    """Scale the LeaderWorkerSet as a browser does. Return the results of the dry run and of the action."""
     async with session.get(f"/sets/{SET.namespace}/{SET.name}") as response:
         page = await response.text()
         assert response.status == 200
@@ -144,7 +144,10 @@ async def test_users_of_the_dashboard_act_with_their_own_rights(world: Installed
 
 
 async def test_the_account_of_the_dashboard_can_only_read(world: InstalledCluster) -> None:
-    """The API server lists the account's permissions, also in the manager's namespace. No other verb is permitted."""
+    """The API server lists the permissions of the account, also in the manager's namespace.
+
+    No other verb is allowed.
+    """
     for resource, obj in dashboarddeployment.build_dashboard(NAMESPACE, "image:1"):
         await world.client.apply(resource, obj, manager="tests")
     client = Client(KubernetesCluster(await write_kubeconfig(world)).transport("dashboard"))

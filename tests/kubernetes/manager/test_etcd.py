@@ -28,12 +28,12 @@ from leaderworkerset.api import labels
 pytestmark = pytest.mark.slow
 
 ETCD_MEMBERS: Final = 3
-"""The cluster continues without one member."""
+"""The cluster continues to run without one member."""
 
 ETCD: Final = "etcd"
 KWOK: Final = "kwok"
 PROGRAMS: Final = (ETCD, "kube-apiserver", "kube-controller-manager", "kube-scheduler", KWOK)
-"""The processes of a control plane, in start order."""
+"""The processes of a control plane in their start order."""
 
 COUNT: Final = 6
 REPLICAS: Final = 2
@@ -64,7 +64,7 @@ def kill_leader(plane: Plane) -> Member:
 
 
 async def repeat_stages(space: CheckedNamespace) -> None:
-    """Repeatedly update the pods that are not ready.
+    """Repeatedly update pods that are not ready.
 
     If etcd does not answer in time, kwok leaves a pod unchanged until its next event; a kubelet retries by itself.
     """
@@ -123,7 +123,7 @@ async def test_manager_survives_a_change_of_the_etcd_leader(many: Plane, tmp_pat
 
 @pytest.fixture
 def single(tmp_path: Path) -> Iterator[Plane]:
-    """Run a separate control plane, whose etcd may lose its data."""
+    """Run a separate control plane, because its etcd may lose its data."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     flags = Audit(tmp_path).flags(ACCOUNT)
     with control_plane(assets, tmp_path, prepare, flags) as running:
@@ -139,7 +139,7 @@ def copy_etcd(plane: Plane, backup: Path) -> None:
 
 
 def restore_etcd(plane: Plane, backup: Path) -> None:
-    """Stop the control plane, restore the backup of etcd, and restart all except kwok, as the page describes."""
+    """Stop the control plane, restore etcd from the backup, and restart all except kwok, as on the page."""
     for name in reversed(PROGRAMS):
         process.kill(plane, name)
     ended = {name: plane.processes.pop(name) for name in PROGRAMS}
@@ -161,7 +161,7 @@ async def pods_of(space: CheckedNamespace, name: str) -> dict[str, str]:
 
 
 async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: Path) -> None:
-    """Objects in the backup keep their pods. Later objects no longer exist, and can be recreated."""
+    """Objects in the backup retain their pods. Later objects no longer exist, and can be recreated."""
     async with opened(single, tmp_path) as world:
         replica = await world.start("a")
         await world.await_master(replica)

@@ -1,4 +1,4 @@
-"""Tests that a paused leader does not write after another one leads (R-MGR-3, R-ARC-1)."""
+"""Tests that a paused leader does not write after another replica leads (R-MGR-3, R-ARC-1)."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from tests.kubernetes.manager.world import InstalledCluster
 pytestmark = pytest.mark.slow
 
 ROUNDS: Final = 2
-"""`python -m bench.manager fencing` runs two hundred."""
+"""`python -m bench.manager fencing` performs two hundred pauses."""
 
 
 @pytest.mark.parametrize("client", [{"qps": 5, "burst": 5}, {}], ids=["limited", "usual"])

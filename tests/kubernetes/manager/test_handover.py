@@ -1,4 +1,4 @@
-"""Tests two managers with one lease: the leader, and what happens to its work when it exits (R-MGR-3, R-ARC-1)."""
+"""Tests the handover of a lease between two managers, and unfinished work of the leader (R-MGR-3, R-ARC-1)."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"
 
 
 async def await_other_holder(world: InstalledCluster, before: str) -> float:
-    """Wait until the lease has another holder. Return the duration in seconds."""
+    """Wait until the lease has a different holder. Return the duration in seconds."""
     begun = time.monotonic()
 
     async def changed() -> bool:
@@ -70,7 +70,7 @@ async def test_killed_leader_leaves_a_complete_scale_up(
 
 
 async def test_resumed_leader_does_not_write(world: InstalledCluster) -> None:
-    """The resumed process briefly believes that it leads. Its writes are blocked, and it waits for the lease."""
+    """The resumed process briefly assumes that it leads. Its writes are blocked, and it waits for the lease."""
     first = await world.start("a")
     await world.await_master(first)
     second = await world.start("b")
@@ -93,7 +93,7 @@ async def test_resumed_leader_does_not_write(world: InstalledCluster) -> None:
 
 
 async def test_replacing_both_managers_refuses_no_request(world: InstalledCluster) -> None:
-    """In a rolling update of the Deployment, a new manager becomes ready before an old one stops."""
+    """In a rolling update of the Deployment, a new manager becomes ready before an old manager stops."""
     old = [await world.start("a"), await world.start("b")]
     space = await CheckedNamespace(world.client, "rolling-update").open()
     stream = Stream(space)

@@ -41,7 +41,7 @@ async def test_refused_token_is_read_again(world: InstalledCluster) -> None:
 
 
 async def test_error_in_one_leaderworkerset_does_not_stop_another(world: InstalledCluster) -> None:
-    """A quota rejects the pods of one LeaderWorkerSet. The other one is scaled in the meantime."""
+    """A quota rejects the pods of one LeaderWorkerSet. Another LeaderWorkerSet is scaled in the meantime."""
     await world.await_master(await world.start("a"))
     poor, rich = CheckedNamespace(world.client, "no-quota"), CheckedNamespace(world.client, "with-quota")
     await poor.open()

@@ -1,4 +1,4 @@
-"""Tests that objects of one tenant neither stop the manager nor delay another tenant."""
+"""Tests that objects of one tenant do not stop the manager or delay another tenant."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()
 
 RESYNC: Final = 120.0
-"""The timeout in seconds until the quota controller finds new kinds. It checks every 30 s."""
+"""The timeout in seconds until the quota controller detects new kinds. It checks every 30 s."""
 
 pytestmark = pytest.mark.slow
 
@@ -44,14 +44,14 @@ OBJECTS: Final = examples(60)
 GROUPS: Final = 2
 
 SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
-"""As in Deployments. On two cores, a busy control plane must not cause the loss of a lease."""
+"""The same value as in Deployments. On two cores, a busy control plane must not cause the loss of a lease."""
 
 FLOOR: Final = 30.0
-"""The minimum timeout of a rollout in seconds, because the attack keeps the machine busy."""
+"""The minimum rollout timeout in seconds, because the attack keeps the machine busy."""
 
 
 async def attack(world: InstalledCluster, provider: str) -> None:
-    """Repeatedly update the second tenant's LeaderWorkerSet. The manager process must continue to run."""
+    """Repeatedly update the second tenant's LeaderWorkerSet. Fail if the manager process exits."""
     await installation.install(world.client, world.balancer.port, managed(provider))
     gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)

@@ -1,4 +1,4 @@
-"""Tests managers that are killed with SIGKILL at any time. Each requested change is made exactly once.
+"""Tests managers that are killed with SIGKILL at any time. Each requested change is performed exactly once.
 
 `KILLS=200` in the environment kills that often (docs/reference/simulation.md).
 """
@@ -24,7 +24,7 @@ CREATION: Final = "create statefulsets"
 
 
 async def test_killed_managers_leave_no_trace(world: InstalledCluster) -> None:
-    """Each leader is created exactly as often as requested, from which the rest of the state follows."""
+    """Each leader is created exactly as often as requested. This determines the rest of the state."""
     await world.await_master(await world.start("a"))
     await world.start("b")
     space = await CheckedNamespace(world.client, "killed-managers").open()

@@ -1,4 +1,4 @@
-"""Tests the content of metrics, and the users who may read them (R-MGR-5, R-MGR-6)."""
+"""Tests the content of metrics, and which users may read them (R-MGR-5, R-MGR-6)."""
 
 import re
 
@@ -16,7 +16,7 @@ REFERENCE = ROOT / "docs/reference/manager.md"
 
 
 def documented() -> set[str]:
-    """Return the metrics in the reference. A name that begins with `_` continues the first name in its row."""
+    """Return the metrics in the reference. A name that starts with `_` continues the first name in its row."""
     _, _, section = REFERENCE.read_text().partition("## Metrics\n")
     found = set()
     for row in re.findall(r"^\| `.*", section, re.MULTILINE):
@@ -27,7 +27,7 @@ def documented() -> set[str]:
 
 
 async def test_metrics_require_permission(world: InstalledCluster) -> None:
-    """Metrics and the log line have the names of controller-runtime (R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6))."""
+    """Metrics and the log line use the names of controller-runtime (R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6))."""
     replica = await world.start("a")
     await world.await_master(replica)
     stranger = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}

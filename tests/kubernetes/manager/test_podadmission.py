@@ -1,4 +1,4 @@
-"""Tests that a manager maintains the policy for pod admission, and that groups continue without the manager."""
+"""Tests that a manager maintains the pod admission policy, and that groups work without the manager."""
 
 from collections.abc import Callable
 

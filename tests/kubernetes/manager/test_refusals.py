@@ -1,4 +1,4 @@
-"""Tests which rejected creations the check for killed managers accepts."""
+"""Tests which rejected creations are accepted when managers are killed."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ LOG = 'WARN reconcile failed {{"error":"create StatefulSet team/web-0: POST /api
 
 
 def creation(second: int, code: int) -> dict[str, Any]:
-    """Return the audit event of a creation of web-0."""
+    """Return the audit event for the creation of web-0."""
     return {
         "verb": "create",
         "objectRef": {"resource": "statefulsets", "name": "web-0"},

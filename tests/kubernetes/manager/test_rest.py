@@ -1,4 +1,4 @@
-"""Tests with the audit log that neither an idle manager nor a new leader writes."""
+"""Tests with the audit log that idle managers and new leaders do not write."""
 
 import asyncio
 from typing import Final
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 COUNT: Final = 10
 SECONDS: Final = 10.0
 REVIEWS: Final = {"create tokenreviews", "create subjectaccessreviews"}
-"""Requests that a manager sends for clients that read its metrics."""
+"""Requests that a manager sends because clients read its metrics."""
 
 
 async def test_idle_managers_write_nothing(world: InstalledCluster) -> None:

@@ -1,4 +1,4 @@
-"""Tests a load balancer that keeps the connections of the leader's watches open after it loses the API server."""
+"""Tests that a leader recovers if a load balancer keeps its watch connections open without an API server."""
 
 import json
 from typing import Final

@@ -1,4 +1,4 @@
-"""Tests the start of a manager with disabled parts, and errors that prevent it (R-MGR-2, R-CERT-1)."""
+"""Tests the start of a manager with disabled parts, and errors that prevent the start (R-MGR-2, R-CERT-1)."""
 
 import socket
 import ssl

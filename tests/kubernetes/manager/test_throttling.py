@@ -1,4 +1,4 @@
-"""Tests an overloaded API server. The manager waits as requested, and continues afterwards."""
+"""Tests an overloaded API server. The manager waits as requested, and continues after the overload."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -37,7 +37,7 @@ async def counted_refusals(replica: Replica, token: str) -> int:
 async def test_throttled_requests_are_retried_until_accepted(
     world: InstalledCluster, groups: Sequence[str], consequence: str
 ) -> None:
-    """LeaderWorkerSets that are created during the overload become ready afterwards. Lost leadership is regained."""
+    """LeaderWorkerSets from the time of the overload become ready after it. Lost leadership is regained."""
     replica = await world.start("a")
     await world.await_master(replica)
     space = await CheckedNamespace(world.client, f"throttled-{len(groups)}").open()

@@ -1,4 +1,6 @@
-"""A worker is deleted between the death of a leader and the start of its successor. Only its group is recreated.
+"""Tests that only one group is recreated if a worker is deleted while no manager is running.
+
+The worker is deleted after a leader is killed and before its successor starts.
 
 The other manager's webhook admits the worker's successor meanwhile, so that all pods exist when it begins to lead.
 """
@@ -22,7 +24,7 @@ from leaderworkerset.core.restarts import missingworkers
 pytestmark = pytest.mark.slow
 
 SLOW: Final = {"workerTemplate": objects.slow_template(2)}
-"""Tests pods that start as slowly as real ones. A group becomes ready in a later second than its creation."""
+"""Tests pods that start as slowly as real pods. Groups become ready at least one second after their creation."""
 
 SETS: Final = {
     lws["metadata"]["name"]: lws
@@ -64,7 +66,7 @@ async def test_worker_lost_without_a_leader_recreates_its_group(world: Installed
 
 
 async def come_to_be(space: CheckedNamespace) -> None:
-    """Create the LeaderWorkerSets and apply the requested edits until all groups are ready."""
+    """Create the LeaderWorkerSets, and apply the requested edits until all groups are ready."""
     for lws in SETS.values():
         await space.client.create(
             LEADERWORKERSETS, lws | {"metadata": lws["metadata"] | {"namespace": space.namespace}}

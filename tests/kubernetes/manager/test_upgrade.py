@@ -1,4 +1,4 @@
-"""Tests an upgrade from version 0.1.0 and a downgrade with running groups: CRDs, roles, webhooks and managers."""
+"""Tests CRDs, roles, webhooks and managers after an upgrade from version 0.1.0 and a downgrade."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def change(world: InstalledCluster, to: Objects, replica: Replica) -> None:
-    """Apply the objects of a version and update its manager. The new manager is ready before the others exit."""
+    """Apply the objects of a version, and update its manager. The new manager is ready before the others exit."""
     former = [one for one in world.replicas if one is not replica]
     await installation.apply(world.client, world.balancer.port, to)
     await world.begin(replica)
@@ -48,7 +48,7 @@ async def change(world: InstalledCluster, to: Objects, replica: Replica) -> None
 
 
 async def create(space: CheckedNamespace) -> None:
-    """Create a LeaderWorkerSet with indexes, one with random keys, and a DisaggregatedSet.
+    """Create LeaderWorkerSets with indexes and with random keys, and a DisaggregatedSet.
 
     Wait until all are ready.
     """
@@ -85,7 +85,7 @@ async def roll(space: CheckedNamespace, name: str, image: str) -> None:
 
 
 async def test_running_sets_survive_an_upgrade_and_a_downgrade(world: InstalledCluster, earlier: Path) -> None:
-    """Idle LeaderWorkerSets are not written.
+    """The manager does not write idle LeaderWorkerSets.
 
     Each version updates, scales and recreates those of the other version.
     """

@@ -1,4 +1,4 @@
-"""Configures API priority and fairness so that the API server responds to the manager with status 429.
+"""Configures API Priority and Fairness so that the API server responds to the manager with status 429.
 
 The manager's requests get a priority level without seats. The level still admits a request while it has no other, so
 one is sent whose body never ends.
@@ -61,14 +61,14 @@ def _build(resource: Resource, spec: dict[str, Any]) -> JSONObject:
 
 
 def _asking(plane: Plane, token: str) -> aiohttp.ClientSession:
-    """Return a session that sends requests like the manager."""
+    """Return a session that sends requests in the same way as the manager."""
     connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(plane.authority)))
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     return aiohttp.ClientSession(plane.server, connector=connector, headers=headers, timeout=FOREVER)
 
 
 async def _keep_busy(session: aiohttp.ClientSession, at_work: asyncio.Event) -> None:
-    """Keep one request in progress. Replace it when it is rejected or times out."""
+    """Keep one request in progress. Send a new request after a rejection or a timeout."""
     while True:
         # The API server asks for the body when it has let the request in.
         async with session.post(f"{STATEFULSETS.path('default')}?dryRun=All", data=_endless(at_work), expect100=True):
@@ -82,6 +82,6 @@ async def _endless(asked: asyncio.Event) -> AsyncIterator[bytes]:
 
 
 async def _is_in_force(client: Client) -> bool:
-    """Return whether the API server has observed the priority level of the schema. Afterwards it respects both."""
+    """Return whether the API server has observed the schema's priority level. It then applies both objects."""
     conditions = meta.status(await client.get(SCHEMAS, ObjectKey("", NAME))).get("conditions") or []
     return any(condition["type"] == "Dangling" and condition["status"] == "False" for condition in conditions)

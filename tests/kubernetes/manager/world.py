@@ -23,7 +23,7 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 
 LEADER_POLL: Final = 0.2
-"""The interval between two checks for a leader, in seconds. Each check reads all metrics over a new connection."""
+"""The interval in seconds between two checks for a leader. Each check reads all metrics over a new connection."""
 
 RENEWAL: Final = "update leases"
 """The only writes of an idle leader."""
@@ -31,7 +31,7 @@ RENEWAL: Final = "update leases"
 
 @dataclass
 class InstalledCluster:
-    """A cluster with an installation, and the administrator's client."""
+    """A cluster with an installation, and a client with administrator permissions."""
 
     plane: Plane
     client: Client
@@ -39,10 +39,10 @@ class InstalledCluster:
     directory: Path
     replicas: list[Replica]
     scraper: str
-    """A token for the account that may read metrics."""
+    """A token of the account that may read metrics."""
 
     async def prepare(self, name: str, **configuration: Any) -> Replica:
-        """Prepare a manager with its account's permissions, without starting it."""
+        """Prepare a manager with the permissions of its account, without starting it."""
         kubeconfig = self.directory / f"{name}.kubeconfig"
         await installation.write_kubeconfig(self.client, self.plane.kubeconfig, kubeconfig)
         replica = Replica(self.directory, name, kubeconfig, configuration)
@@ -74,7 +74,7 @@ class InstalledCluster:
         await until(leads, *self.replicas, poll=LEADER_POLL)
 
     async def holder(self) -> str:
-        """Return the holder of the lease."""
+        """Return the lease holder."""
         try:
             lease = await self.client.get(LEASES, ObjectKey(NAMESPACE, LEASE))
         except NotFoundError:
@@ -83,19 +83,19 @@ class InstalledCluster:
 
     @property
     def audit(self) -> Audit:
-        """Return the audit events of the managers' requests."""
+        """Return the audit events for the managers' requests."""
         return Audit(self.plane.directory)
 
     def renewals(self, since: int) -> int:
-        """Return the number of lease renewals since a position in the audit log."""
+        """Return the number of lease renewals after a position in the audit log."""
         return self.audit.writes(since)[RENEWAL]
 
     def writes(self, since: int) -> dict[str, int]:
-        """Return the number of writes by the managers since a position in the audit log, without lease renewals."""
+        """Return the number of writes by the managers after a position in the audit log, without lease renewals."""
         return {write: count for write, count in self.audit.writes(since).items() if write != RENEWAL}
 
     async def rest(self) -> None:
-        """Wait until the managers have not written for longer than the event recorder combines events."""
+        """Wait until the managers have not written for longer than the time in which events are combined."""
         mark, quiet = self.audit.mark(), time.monotonic()
 
         async def is_quiet() -> bool:
@@ -109,7 +109,7 @@ class InstalledCluster:
 
 @asynccontextmanager
 async def opened(plane: Plane, directory: Path) -> AsyncIterator[InstalledCluster]:
-    """Install, and finally remove all objects."""
+    """Install all objects, and remove them when the context exits."""
     client = Client(KubernetesCluster(plane.kubeconfig).transport("tests"))
     async with Balancer() as balancer:
         await installation.install(client, balancer.port)

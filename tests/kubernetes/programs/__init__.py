@@ -1,1 +1,1 @@
-"""Renders the packages of an installation with the tools that users have."""
+"""Renders the installation packages with the tools that users have."""

@@ -1,4 +1,4 @@
-"""Builds the Go programs for package tests, once for each content of their modules. A build lasts minutes.
+"""Builds Go programs for package tests, once for each version of their modules. A build lasts several minutes.
 
     python -m tests.kubernetes.programs.build [helm | promtool | kueue | lws | operator-verify | scheduler-plugins]
 
@@ -35,7 +35,7 @@ class Program:
 
     @property
     def place(self) -> Path:
-        """Return the path of the program."""
+        """Return the path of the executable."""
         texts = [(HERE / self.name / name).read_bytes() for name in ("go.mod", "go.sum")]
         digest = hashlib.sha256(b"".join((*texts, self.tags.encode())))
         return build.cache().parent / self.name / digest.hexdigest()[:16] / self.name
@@ -46,13 +46,13 @@ class Program:
         return f"no {self.name}: build it with `python -m tests.kubernetes.programs.build`, or set {self.variable}"
 
     def find(self) -> Path | None:
-        """Return an existing build, or the program in the environment variable, or None if there is none."""
+        """Return an existing build or the program in the environment variable, or None if there is none."""
         if named := os.environ.get(self.variable):
             return Path(named)
         return self.place if self.place.exists() else None
 
     def make(self) -> Path:
-        """Build the program if it does not exist. Return its path."""
+        """Build the executable if it does not exist. Return its path."""
         target = self.place
         with build.exclusive(target.parents[1], say):
             if not target.exists():
@@ -88,7 +88,7 @@ PROMTOOL: Final = Program(
 )
 KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")
 LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
-"""The Go manager of the last release with a complete module, for handovers of LeaderWorkerSets."""
+"""The Go manager in the last release with a complete module, for handovers of LeaderWorkerSets."""
 
 OPERATOR_VERIFY: Final = Program(
     "operator-verify", "github.com/operator-framework/api/cmd/operator-verify", "LWS_OPERATOR_VERIFY"
@@ -101,7 +101,7 @@ SCHEDULER_PLUGINS: Final = Program(
     "LWS_SCHEDULER_PLUGINS",
     manifests="manifests/coscheduling",
 )
-"""kube-scheduler of Kubernetes 1.33 with more plugins, including coscheduling, and its PodGroup CRD."""
+"""kube-scheduler of Kubernetes 1.33 with additional plugins, including coscheduling, and its PodGroup CRD."""
 
 PROGRAMS: Final = {
     program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS, OPERATOR_VERIFY, SCHEDULER_PLUGINS)
@@ -109,7 +109,7 @@ PROGRAMS: Final = {
 
 
 def say(text: str) -> None:
-    """Report progress."""
+    """Print a progress message."""
     sys.stderr.write(f"{text}\n")
 
 

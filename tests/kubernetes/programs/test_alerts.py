@@ -1,4 +1,4 @@
-"""Tests with promtool that each alert fires only in its own case, after its delay."""
+"""Tests with promtool that each alert fires only in its own case, and after its delay."""
 
 import json
 import re
@@ -52,11 +52,11 @@ HEALTHY: Final[dict[str, str]] = {
     GIVEN_UP: "0",
     TO_MOVE: "0",
 }
-"""A functioning manager: metrics and labels with their first value, and their growth for each minute."""
+"""Metrics of a functioning manager, with labels, their first value, and their increase per minute."""
 
 INSTANCE: Final = {"instance": "10.0.0.1:8443"}
 TARGET: Final = INSTANCE | {"job": METRICS_SERVICE, "pod": "lws-controller-manager-0", "container": "manager"}
-"""Labels that Prometheus adds to each series of a monitor's target, besides the namespace."""
+"""Labels that Prometheus adds to each series of a monitor's target, in addition to the namespace."""
 
 PLACE: Final = {"namespace": "lws-system"}
 OF_SET: Final = {"namespace": "serving", "leaderworkerset": "web"}
@@ -75,7 +75,7 @@ CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET),
     "LWSGroupMoveStalled": (HEALTHY | {TO_MOVE: "2"}, OF_SET),
 }
-"""The series for which each alert fires, and the labels that it takes from them."""
+"""The series for which each alert fires, and the series labels that the alert uses."""
 
 NEARLY: Final[Mapping[str, str]] = HEALTHY | {
     BROKEN: "0+3",
@@ -87,11 +87,11 @@ NEARLY: Final[Mapping[str, str]] = HEALTHY | {
 """Values below each threshold: 3 of 63 requests, 10 of 60 reconciliations, 8 days, and 7.5 groups in 15 minutes."""
 
 IN_TIME: Final = 20
-"""The longest range of a rate in minutes, and one more sample."""
+"""The longest range of a rate in minutes, plus one sample."""
 
 
 def stored(exported: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a series as Prometheus stores it. The labels of the target depend on the monitor."""
+    """Return the labels of a stored Prometheus series. The labels of the target depend on the monitor."""
     (endpoint,) = objects.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
     of_target = TARGET | PLACE
     if endpoint.get("honorLabels"):
@@ -100,7 +100,7 @@ def stored(exported: Mapping[str, str]) -> dict[str, str]:
 
 
 def series(found: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the series in the format of promtool."""
+    """Return the series in promtool format."""
     listed = []
     for name, course in found.items():
         metric, _, labels = name.partition(",")
@@ -120,7 +120,7 @@ def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
 def case(
     found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None, known: Sequence[Alert] = ALERTS
 ) -> dict[str, Any]:
-    """Return a test: the alert fires after its delay, and no other alert fires until then."""
+    """Return a test in which the alert fires after its delay, and no other alert fires before."""
     checks = []
     for alert in known:
         is_firing = alert.name == firing
@@ -133,7 +133,7 @@ def case(
 
 
 def evaluate(directory: Path, *cases: dict[str, Any], known: Sequence[Alert] = ALERTS) -> str:
-    """Evaluate the rules in these cases with promtool. Return its output if a case differs."""
+    """Evaluate the rules for these cases with promtool. Return its output if a case differs."""
     (directory / "rules.yaml").write_text(yaml.safe_dump(alerts.groups("lws", known)))
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": list(cases)}
     file = directory / "test.yaml"
@@ -160,17 +160,17 @@ def test_healthy_case_fires_no_alert(tmp_path: Path, found: Mapping[str, str]) -
 
 
 NEXT: Final = {"instance": "10.0.0.2:8443", "pod": "lws-controller-manager-1"}
-"""The labels of the series of the next leader."""
+"""The series labels of the next leader."""
 
 ENDS_AT, STARTS_AT = 12, 14
-"""The minutes of the last scrape of the first leader, and of the first scrape of the next one."""
+"""The minutes of the last scrape of the first leader, and of the first scrape of the next leader."""
 
 PER_SET: Final = ("LWSGroupsGivenUp", "LWSGroupsNotReady", "LWSGroupMoveStalled")
 """The alerts for metrics that only the leader exposes."""
 
 
 def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return the series when another replica leads after a time.
+    """Return the series for a change of the leader after this time.
 
     In between, the series of LeaderWorkerSets are absent.
     """
@@ -191,7 +191,7 @@ def failed_over(found: Mapping[str, str]) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", PER_SET)
 def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> None:
-    """The alert fires once and as early as without a failover, and is not resolved in between."""
+    """The alert fires once, as early as without a failover, and is not resolved in the meantime."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
     early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation
@@ -249,7 +249,7 @@ SHOWN: Final = HEALTHY | {
 
 
 def test_every_panel_of_the_board_shows_stored_metrics(tmp_path: Path) -> None:
-    """The panels of a LeaderWorkerSet are included, whose namespace differs from the manager namespace."""
+    """The panels of a LeaderWorkerSet are included, although its namespace differs from the manager namespace."""
     chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
     samples = [{"labels": "{}", "value": 1}]
     checks = [{"expr": f"count({one}) > bool 0", "eval_time": "2h", "exp_samples": samples} for one in chosen]

@@ -22,11 +22,11 @@ EXPLAINED = (
     # It still checks what both of its successors check.
     r'The \\"operatorhub\\" validator is deprecated',
 )
-"""Warnings that do not concern a bundle."""
+"""Warnings that do not apply to a bundle."""
 
 
 def findings(folder: Path) -> str:
-    """Return errors and warnings, including those of the OperatorHub validators."""
+    """Return errors and warnings, including the results of the OperatorHub validators."""
     words = [str(VERIFY), "manifests", "--operatorhub_validate", "--object_validate", str(folder)]
     lines = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60).stderr.splitlines()
     return "\n".join(line for line in lines if not any(re.search(warning, line) for warning in EXPLAINED))

@@ -1,4 +1,4 @@
-"""Tests that the chart, rendered with Helm, equals the objects of `lws install`."""
+"""Tests that the rendered Helm chart equals the objects of `lws install`."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> 
 
 
 def plain(obj: JSONObject) -> JSONObject:
-    """Remove chart-specific fields, and the configuration hash of the pods, whose input differs."""
+    """Remove chart-specific fields, and the configuration hash of the pods, which has different inputs."""
     own = meta.metadata(obj)
     kept = {name: text for name, text in meta.labels(obj).items() if name not in OF_CHARTS}
     template: dict[str, Any] = meta.spec(obj).get("template", {}).get("metadata", {}).get("annotations", {})
@@ -83,12 +83,12 @@ def built(settings: InstallSettings, kinds: Registry = MANAGED) -> dict[tuple[st
     ids=["internal", "cert-manager", "prometheus"],
 )
 def test_chart_renders_the_installation(words: tuple[str, ...], settings: InstallSettings) -> None:
-    """The role for metrics is bound, and Prometheus roles are optional (R-OP-52, R-OP-53, R-OP-56, R-OP-82)."""
+    """The metrics role is bound, and Prometheus roles are optional (R-OP-52, R-OP-53, R-OP-56, R-OP-82)."""
     assert render(*words) == built(settings)
 
 
 def test_release_name_renames_only_renamable_objects() -> None:
-    """Fixed names do not change, and other names start with the release (R-OP-52)."""
+    """Fixed names do not change, and other names start with the release name (R-OP-52)."""
     found = render(release="serving", namespace="serving")
     assert ("Deployment", "serving-lws-controller-manager") in found
     assert ("Service", "lws-webhook-service") in found
@@ -101,7 +101,7 @@ def test_release_name_renames_only_renamable_objects() -> None:
 
 
 def test_the_dashboard_is_an_option_of_the_chart() -> None:
-    """With the value, the kustomize objects are added, and no other object changes. The account may not write."""
+    """The value adds the kustomize objects, and no other object changes. The account may not write."""
     words = ("--set=dashboard.enable=true,dashboard.image.repository=example.com/lws,dashboard.image.tag=v7",)
     found, before = render(*words), render(words[0].replace("true", "false", 1))
     objects = [obj for _, obj in dashboarddeployment.build_dashboard("lws-system", "example.com/lws:v7")]
@@ -115,7 +115,7 @@ def test_the_dashboard_is_an_option_of_the_chart() -> None:
 
 
 def test_the_account_of_the_dashboard_only_reads_in_any_release() -> None:
-    """The roles of the account have only read verbs, and the pod has no other account."""
+    """The account has only roles with read verbs, and the pod has no other account."""
     found = render("--set=dashboard.enable=true", release="serving", namespace="serving")
     name = "serving-lws-dashboard"
     (pod,) = [meta.spec(obj)["template"]["spec"] for key, obj in found.items() if key == ("Deployment", name)]
@@ -136,7 +136,7 @@ def test_numeric_names_stay_texts() -> None:
 
 
 def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], JSON]]:
-    """Return all values of a namespace and of the instance label."""
+    """Return all values of namespaces and instance labels."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, part in parts:
         if name in {"namespace", "app.kubernetes.io/instance"} and not isinstance(part, dict | list):
@@ -145,7 +145,7 @@ def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
 
 
 def test_values_are_applied_to_the_pods() -> None:
-    """Values for pods are used as in other charts (R-OP-52)."""
+    """Pod values are used in the same way as in other charts (R-OP-52)."""
     words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
     deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
         "Deployment", "lws-controller-manager"
@@ -159,7 +159,7 @@ def test_values_are_applied_to_the_pods() -> None:
 
 
 def test_arguments_environment_and_labels_reach_the_manager() -> None:
-    """The configuration file and the labels of the selector cannot be changed."""
+    """The configuration file and the selector labels cannot be changed."""
     words = (
         "extraArgs[0]=--kube-api-qps=50,logging.level=debug,logging.format=json,extraEnv[0].name=A,extraEnv[0].value=b"
     )
@@ -192,7 +192,7 @@ def test_alerts_name_the_release_and_the_runbooks() -> None:
 
 
 def test_gang_scheduling_sets_configuration_and_roles() -> None:
-    """Without gang scheduling, there are no permissions for PodGroups (R-OP-52)."""
+    """Without gang scheduling, no permissions for PodGroups are granted (R-OP-52)."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert yaml.safe_load(text)["gangSchedulingManagement"] == {"schedulerProvider": "volcano"}
@@ -218,7 +218,7 @@ def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
 
 
 def test_feature_gates_set_the_configuration() -> None:
-    """Feature gates are values of the chart (N-CFG-1)."""
+    """Feature gates are chart values (N-CFG-1)."""
     found = render("--set", "featureGates.WorkloadAwareScheduling=true")
     text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
     assert configuration.parse(text.encode()).feature_gates.workload_aware_scheduling
@@ -278,7 +278,7 @@ def hashed(values: str) -> str:
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:
-    """The schema rejects values without an effect (R-OP-53, R-OP-82)."""
+    """The schema rejects values that have no effect (R-OP-53, R-OP-82)."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1
     )

@@ -1,4 +1,4 @@
-"""Tests that both tools build the documentation site, each in a separate environment."""
+"""Tests that both tools build the documentation site in separate environments."""
 
 import os
 import re
@@ -27,7 +27,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the Python of an environment with exactly the locked documentation packages."""
+    """Return the Python executable of an environment with exactly the locked documentation packages."""
     place = tmp_path_factory.mktemp("site") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     locks = [
@@ -73,13 +73,13 @@ class NumberedItems(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Read one element."""
+        """Process the start of an element."""
         if tag in {"ol", "ul"}:
             self.lists.append(tag)
         self.count += tag == "li" and self.lists[-1:] == ["ol"]
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a list."""
+        """Process the end of a list."""
         if tag in {"ol", "ul"}:
             self.lists.pop()
 
@@ -114,7 +114,7 @@ def test_pages_listed_for_programs_exist(site: Path) -> None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a log."""
+    """Serves files without writing a log."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
         pass
@@ -185,7 +185,10 @@ def test_browser_search_finds_stuck_without_external_requests(site: Path, scheme
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_pass_the_accessibility_rules(site: Path, scheme: str) -> None:
-    """WCAG 2.1, levels A and AA. The theme violates one best practice of axe: two of its menus have one name."""
+    """Tests WCAG 2.1, levels A and AA.
+
+    The theme violates one best practice of axe, because two menus share a name.
+    """
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     source = (resources.files(axe.__name__) / "axe.min.js").read_text(encoding="utf-8")
     with opened(site, scheme) as (page, base, _):

@@ -1,4 +1,4 @@
-"""A real control plane that serves the kinds of all gang schedulers. Each test starts a manager."""
+"""Runs a real control plane that serves the kinds of all gang schedulers. Each test starts a manager."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tests evictions of groups with disruption budgets, by the shipped manager with its permissions (ADR 22)."""
+"""Tests evictions of groups with disruption budgets by the shipped manager with its permissions (ADR 22)."""
 
 import asyncio
 from collections.abc import Callable
@@ -42,12 +42,12 @@ async def budgets(space: LiveScenario, check: Callable[[dict[str, JSONObject]], 
 
 
 def open_groups(found: dict[str, JSONObject]) -> list[str]:
-    """Return the groups that may be evicted according to the API server."""
+    """Return the groups for which the API server allows evictions."""
     return sorted(label for label, one in found.items() if meta.status(one).get("disruptionsAllowed"))
 
 
 def is_at_rest(found: dict[str, JSONObject]) -> bool:
-    """Return whether each group has a budget, all budgets are observed, and one permits an eviction."""
+    """Return whether each group has a budget, all budgets are observed, and one budget allows an eviction."""
     return sorted(found) == GROUPS and all(map(meta.is_observed, found.values())) and len(open_groups(found)) == 1
 
 
@@ -58,12 +58,12 @@ def is_marked(pod: JSONObject) -> bool:
 
 
 def are_unmarked(state: State) -> None:
-    """Check that no pod is marked."""
+    """Assert that no pod is marked."""
     assert not any(map(is_marked, state.pods.values()))
 
 
 async def refusal(space: LiveScenario, pod: str) -> str:
-    """Try to evict a pod. Return the reason for a rejection, or an empty string."""
+    """Try to evict a pod. Return the reason for a rejection, or an empty string if it is evicted."""
     try:
         await space.evict(pod)
     except APIError as error:
@@ -74,7 +74,7 @@ async def refusal(space: LiveScenario, pod: str) -> str:
 
 
 async def live(cluster: ClusterBackend, directory: Path) -> None:
-    """Evict a closed group, an open one and a second one, drain a node, kill the manager, and end the protection."""
+    """Evict protected and unprotected groups, drain a node, kill the manager, and stop the protection."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
@@ -101,7 +101,7 @@ async def live(cluster: ClusterBackend, directory: Path) -> None:
 
 
 async def open_one_after_the_other(space: LiveScenario) -> str:
-    """Evict the unprotected group, and no other one while it is unavailable. Return its index."""
+    """Evict the unprotected group, but no other group while it is unavailable. Return its index."""
     found = await budgets(space, is_at_rest)
     (first,) = open_groups(found)
     others = [label for label in GROUPS if label != first]
@@ -115,7 +115,7 @@ async def open_one_after_the_other(space: LiveScenario) -> str:
 
 
 async def empty_the_node_of_a_closed_group(space: LiveScenario, manager: Any) -> None:
-    """Cordon the node of a protected group while the manager dies. Its budget opens after the other one closes."""
+    """Cordon the node of a protected group and kill the manager. Its budget opens after the other one closes."""
     found = await budgets(space, is_at_rest)
     pods = {
         meta.name(pod): meta.spec(pod)["nodeName"]

@@ -1,4 +1,4 @@
-"""Tests the shipped manager with each setting: the life of a LeaderWorkerSet, and the effect of each setting.
+"""Tests the lifecycle of a LeaderWorkerSet with each manager setting, and the effect of the setting.
 
 With `THOROUGH=1`, as in `make nightly`, with every pair of settings, and each gang scheduler also on the other
 Kubernetes.
@@ -70,7 +70,7 @@ async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: Kuberne
 
 
 async def live(space: LiveScenario, provider: str, annotations: Mapping[str, str]) -> None:
-    """Create a LeaderWorkerSet, recreate and update its group, add another group, and delete it."""
+    """Create a LeaderWorkerSet, recreate and update its group, add a second group, and delete all groups."""
     created = await space.bring_up(lws(replicas=1, size=2, annotations=annotations))
     if annotations.get(labels.GANG_SCHEDULER) == NONE:
         provider = ""
@@ -98,7 +98,7 @@ async def live(space: LiveScenario, provider: str, annotations: Mapping[str, str
 
 
 async def check_serving(replica: Replica, chosen: Configuration) -> None:
-    """Check that metrics and probes are served on their ports."""
+    """Assert that metrics and probes are served on their ports."""
     for port, address in (
         (replica.metrics, chosen.metrics.bind_address),
         (replica.probes, chosen.health.health_probe_bind_address),
@@ -115,7 +115,7 @@ async def check_serving(replica: Replica, chosen: Configuration) -> None:
 
 
 def check_versions(replica: Replica, chosen: Configuration) -> None:
-    """Check that webhooks and metrics use TLS 1.2 unless a newer version is configured."""
+    """Assert that webhooks and metrics use TLS 1.2, unless a newer version is configured."""
     has_metrics = chosen.metrics.bind_address not in DISABLED
     for port in (replica.webhooks, replica.metrics)[: 1 + has_metrics]:
         assert negotiated(port) == "TLSv1.3"
@@ -125,7 +125,7 @@ def check_versions(replica: Replica, chosen: Configuration) -> None:
 
 
 def check_log(replica: Replica) -> None:
-    """Check that log lines have the configured format, and that the log does not contain an unexpected error."""
+    """Assert that log lines have the configured format, and that the log contains no unexpected error."""
     is_json = managerflags.log_settings(goflags.parse(replica.flags, managerflags.FLAGS)).encoder == "json"
     lines = replica.log.read_text().splitlines()
     assert [line for line in lines if line.startswith("{") != is_json] == []
@@ -133,7 +133,7 @@ def check_log(replica: Replica) -> None:
 
 
 async def check_lease(client: Client, chosen: Configuration) -> None:
-    """Check that the lease with this name has a holder if leader election is enabled. Otherwise it must not exist."""
+    """Assert that the lease has a holder if leader election is enabled, or does not exist otherwise."""
     election = chosen.leader_election
     leases = (await client.list(LEASES, namespace=NAMESPACE)).items
     held = {meta.name(lease) for lease in leases if meta.spec(lease).get("holderIdentity")}

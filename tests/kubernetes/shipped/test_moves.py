@@ -35,7 +35,7 @@ GROUPS: Final = 4
 
 
 def at_most_one_is_away(state: State) -> None:
-    """Check that all leaders remain except one, because the default strategy permits one unavailable group."""
+    """Assert that all leaders except one remain, because the default strategy allows one unavailable group."""
     staying = [name for name in leaders() if name in state.pods and not meta.is_deleting(state.pods[name])]
     assert len(staying) >= GROUPS - 1, staying
 
@@ -45,13 +45,13 @@ def leaders() -> list[str]:
 
 
 async def nodes_of(space: LiveScenario) -> dict[str, str]:
-    """Return the nodes of the pods that are not being deleted, by pod name."""
+    """Return the nodes of pods that are not being deleted, by pod name."""
     listing = await space.client.list(PODS, namespace=space.namespace)
     return {meta.name(pod): meta.spec(pod).get("nodeName", "") for pod in listing.items if not meta.is_deleting(pod)}
 
 
 async def leaders_created(space: LiveScenario) -> dict[str, int]:
-    """Return the number of leaders of each name that were created."""
+    """Return the number of created leaders for each name."""
     seen: dict[str, set[str]] = {}
     for change in space.changes:
         if change.object.get("kind") == PODS.kind and meta.name(change.object) in leaders():
@@ -99,7 +99,7 @@ async def live(cluster: ClusterBackend, directory: Path, code: str) -> None:
 
 
 async def one_is_never_moved(space: LiveScenario, code: str) -> None:
-    """Check that a keyed group that must remain available is not moved. Cause and command show the reason."""
+    """Assert that a keyed group that must remain available is not moved. Cause and command show the reason."""
     rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
 
@@ -125,7 +125,7 @@ async def one_is_never_moved(space: LiveScenario, code: str) -> None:
 
 
 async def one_waits(space: LiveScenario) -> None:
-    """Check that a group waits for another one. A drain times out, is canceled, and succeeds later."""
+    """Assert that a group waits for another group. A drain times out, is canceled, and succeeds later."""
     asks = {labels.MOVE_OFF_CLOSED_NODES: "on"}
     await space.create(lws("held", replicas=2, size=1, gated=True, annotations=asks))
     await space.until(lambda state: _run(state, "held-0", "held-1"))
@@ -170,7 +170,7 @@ def _is_another(state: State, pod: JSONObject) -> None:
 
 
 def _rests(state: State, name: str) -> None:
-    """Check that no group must leave a node."""
+    """Assert that no group must be moved from a node."""
     condition = meta.find_condition(state.leaderworkersets[name], MOVE_IN_PROGRESS.type)
     assert condition is not None
     assert condition["status"] == "False"
@@ -196,7 +196,7 @@ POOL: Final = tuple(f"node-{index}" for index in range(8))
 
 
 def in_pool() -> Any:
-    """Return the templates of groups that run only on the nodes of the pool."""
+    """Return templates of groups that run only on nodes in the pool."""
     named = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(POOL)}
     required = {"nodeSelectorTerms": [{"matchExpressions": [named]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -204,7 +204,7 @@ def in_pool() -> Any:
 
 
 def few_are_away(state: State) -> None:
-    """Check that no more leaders are deleted or missing than the rollout permits."""
+    """Assert that the number of deleted or missing leaders never exceeds the limit of the rollout."""
     staying = [pod for pod in state.pods.values() if groupname.is_leader(pod) and not meta.is_deleting(pod)]
     assert len(staying) >= MANY - AWAY, len(staying)
 
@@ -219,7 +219,7 @@ async def leader_uids(space: LiveScenario) -> dict[str, str]:
 
 
 async def is_open(space: LiveScenario, *nodes: str) -> bool:
-    """Return whether nodes accept pods and do not have the manager's taint."""
+    """Return whether all nodes are schedulable and do not have the manager's taint."""
     found = [meta.spec(await space.client.get(NODES, ObjectKey("", name))) for name in nodes]
     taints = [one["key"] for spec in found for one in spec.get("taints") or []]
     return labels.MOVING not in taints and not any(spec.get("unschedulable") for spec in found)
@@ -279,7 +279,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
 
 
 def begun(state: State, before: Mapping[str, str]) -> None:
-    """Check that a leader is being deleted, or was replaced."""
+    """Assert that a leader is being deleted or was replaced."""
     staying = {
         groupname.label(pod): meta.uid(pod)
         for pod in state.pods.values()
@@ -289,7 +289,7 @@ def begun(state: State, before: Mapping[str, str]) -> None:
 
 
 def leaders_seen(space: LiveScenario) -> dict[str, int]:
-    """Return the number of created leaders of each group."""
+    """Return the number of created leaders for each group."""
     seen: dict[str, set[str]] = {}
     for change in space.changes:
         if groupname.is_leader(change.object):
@@ -299,5 +299,5 @@ def leaders_seen(space: LiveScenario) -> dict[str, int]:
 
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
 async def test_lws_drain_drains_nodes_on_a_real_control_plane(cluster: KubernetesCluster, tmp_path: Path) -> None:
-    """Of 40 groups on 8 nodes, each group on a cordoned node moves once, at most four at a time (ADR 23)."""
+    """Of 40 groups on 8 nodes, each group on a cordoned node is moved once, at most four at a time (ADR 23)."""
     await drain(cluster, tmp_path)

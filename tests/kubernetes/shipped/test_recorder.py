@@ -1,4 +1,4 @@
-"""Tests the records of a failed group by the shipped manager with its permissions."""
+"""Tests the records of a failed group that the shipped manager writes with its permissions."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 CONFIGURATION: Final = {"recorder": {"enable": True}}
 SECRET: Final = "hf_0123456789abcdefghij"
-"""A secret in the format of a token."""
+"""A secret value in the format of a token."""
 
 
 PROGRESS: Final = "::lws progress step=3 total=9"
@@ -38,7 +38,7 @@ SIDECAR: Final = {"name": "progress", "restartPolicy": "Always"}
 
 
 def talking() -> JSONObject:
-    """Return a pod template whose container prints a token, and whose sidecar prints its progress."""
+    """Return a pod template with a container that prints a token, and a sidecar that prints its progress."""
     template = pod_template()
     (container,) = template["spec"]["containers"]
     main = container | {"env": [{"name": OUTPUT, "value": f"using {SECRET}\nout of luck\n"}]}
@@ -47,7 +47,7 @@ def talking() -> JSONObject:
 
 
 async def until(space: LiveScenario, check: Callable[[list[Episode]], Any]) -> list[Episode]:
-    """Wait until the episodes satisfy the condition. Return them, the oldest first."""
+    """Wait until the episodes satisfy the condition. Return the episodes, the oldest first."""
     async with asyncio.timeout(LIMIT):
         while True:
             found = [one for _, one in await recordings.of_cluster(space.client, space.namespace) if one is not None]
@@ -58,20 +58,20 @@ async def until(space: LiveScenario, check: Callable[[list[Episode]], Any]) -> l
 
 
 def says_its_progress(state: State) -> None:
-    """Return whether the manager has recorded the progress from the leader log."""
+    """Return whether the manager has recorded the progress in the leader log."""
     found = of_annotation(meta.annotations(state.pods["web-0"]).get(labels.PROGRESS, ""))
     assert found is not None
     assert (found.step, found.total) == (3, 9)
 
 
 async def fail(space: LiveScenario, name: str) -> None:
-    """Let a container of a pod exit with an error."""
+    """Simulate a container of a pod that exits with an error."""
     pod = await space.client.get(PODS, ObjectKey(space.namespace, name))
     await space.cluster.restart_container(space.client, pod)
 
 
 async def live(cluster: ClusterBackend, directory: Path) -> tuple[list[Episode], list[JSONObject]]:
-    """Let a group fail twice, kill the manager in between, and delete the LeaderWorkerSet. Return the records."""
+    """Simulate two failures of a group with a killed manager, and delete the LeaderWorkerSet. Return the records."""
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(cluster.transport("tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:

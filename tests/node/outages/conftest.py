@@ -14,7 +14,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 @pytest.fixture(autouse=True)
 def _mended(nodes: NodeCluster) -> Iterator[None]:
-    """Restart the programs that a test stopped, and uncordon the nodes."""
+    """Restart the processes that a test stopped, and uncordon the nodes."""
     yield
     for machine in nodes.machines:
         if not (machine.directory / "containerd.pid").exists():

@@ -1,4 +1,4 @@
-"""Tests a HorizontalPodAutoscaler that scales groups of real containers by the usage that metrics-server measures."""
+"""Tests a HorizontalPodAutoscaler that scales groups of real containers by usage from metrics-server."""
 
 import json
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ NAME: Final = "metrics-server"
 PORT: Final = 4443
 GROUP: Final = "metrics.k8s.io"
 BUSY_CORES: Final = 0.03
-"""More CPU usage than an idle process has, also on a busy machine."""
+"""CPU usage that an idle process never reaches, even on a busy machine."""
 
 REQUESTED: Final = {"cpu": "500m", "memory": "16Mi"}
 
 BUSY: Final = 'trap "exit 0" TERM; while :; do [ -e /tmp/busy ] || { sleep 1 & wait $!; }; done'
-"""A script that uses all of its CPU quota while a file exists."""
+"""A script that uses its full CPU quota while a file exists."""
 
 
 def objects(address: str) -> JSONObject:
-    """Return the objects that let the API server find metrics-server at an address without a pod."""
+    """Return the objects that route API requests to metrics-server at an address outside pods."""
     metadata = {"name": NAME, "namespace": "kube-system"}
     slices = {**metadata, "labels": {"kubernetes.io/service-name": NAME}}
     service = {"name": NAME, "namespace": "kube-system", "port": 443}
@@ -69,7 +69,7 @@ def objects(address: str) -> JSONObject:
 
 @pytest.fixture
 def measured(nodes: NodeCluster) -> Iterator[None]:
-    """Run metrics-server on the first node. At the end, remove it from API discovery."""
+    """Run metrics-server on the first node. Remove it from API discovery afterwards."""
     machine, program = nodes.machines[0], programs.metrics_server(programs.say)
     clients = [f"--{what}kubeconfig={nodes.kubeconfig}" for what in ("", "authentication-", "authorization-")]
     settings = [
@@ -92,7 +92,7 @@ def measured(nodes: NodeCluster) -> Iterator[None]:
 
 
 def autoscaler() -> JSONObject:
-    """Return the page's autoscaler, with a target that one busy leader exceeds."""
+    """Return the autoscaler on the page, with a target that one busy leader exceeds."""
     target = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "web"}
     cpu = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "30m"}}
     return {
@@ -134,6 +134,6 @@ def test_load_of_leaders_adds_and_removes_whole_groups(place: Place) -> None:
 
 
 def usage(place: Place) -> dict[str, float]:
-    """Return the CPU usage of each pod, as `kubectl top` reads it."""
+    """Return the CPU usage of each pod in the format of `kubectl top`."""
     items = place.api.read(f"apis/{GROUP}/v1beta1/namespaces/{place.name}/pods")["items"]
     return {meta.name(one): float(quantity.parse(one["containers"][0]["usage"]["cpu"]).fraction()) for one in items}

@@ -1,4 +1,4 @@
-"""Tests that kube-scheduler with its feature gates starts groups of real containers completely, or not at all."""
+"""Tests that kube-scheduler with its feature gates starts all containers of a group or none."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ CONFIGURATION: Final = product.MANIFESTS / "gang.yaml"
 
 @pytest.fixture
 def scheduled(nodes: NodeCluster) -> Iterator[None]:
-    """Serve PodGroups, and let the manager create them. Finally restore both."""
+    """Serve PodGroups, and let the manager create them. Restore both components afterwards."""
     try:
         controlplane.restart(nodes.machines[0], nodes.assets, nodes.pki, FURTHER)
         product.install(nodes, configuration=CONFIGURATION)
@@ -41,13 +41,13 @@ def scheduled(nodes: NodeCluster) -> Iterator[None]:
 
 
 def offer(nodes: NodeCluster, node: str, chips: str | None) -> None:
-    """Set the number of chips on a node, or remove them if it is None."""
+    """Set the number of chips on a node. If it is None, remove the chips."""
     patch = json.dumps({"status": {kind: {CHIP: chips} for kind in ("capacity", "allocatable")}})
     nodes.kubectl("patch", "node", node, "--subresource=status", "--type=merge", f"--patch={patch}")
 
 
 def bound(place: Place) -> dict[str, str]:
-    """Return the scheduled pods with their nodes."""
+    """Return the nodes of scheduled pods by pod name."""
     return {meta.name(pod): pod["spec"]["nodeName"] for pod in place.pods("gang") if pod["spec"].get("nodeName")}
 
 

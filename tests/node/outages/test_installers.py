@@ -1,4 +1,4 @@
-"""Tests that other installation methods take over with running groups, and that `lws install` takes over again."""
+"""Tests that installation methods take over from each other while groups run, including `lws install`."""
 
 import json
 import re
@@ -32,7 +32,7 @@ OPERATOR = "deployment/openshift-lws-operator"
 
 @pytest.fixture
 def stays(place: Place) -> Iterator[Place]:
-    """Run groups before another installation takes over, and let `lws install` take over from it afterwards."""
+    """Run groups while another installation takes over, and let `lws install` take over from it afterwards."""
     product.restore(place.cluster)
     place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
     yield place
@@ -52,7 +52,7 @@ def test_other_installers_leave_nothing_for_the_next_test(place: Place) -> None:
 
 
 def assert_managed(place: Place, before: dict[str, str]) -> None:
-    """Check that the managers of this installation work, and that no existing pod was changed."""
+    """Assert that the managers of this installation work, and that no existing pod was changed."""
     product.await_managers(place.cluster)
     place.until(lambda: accepts_sets(place), "webhooks that are reached")
     place.ready(leaderworkerset("after", pod()), 2)
@@ -63,7 +63,7 @@ def assert_managed(place: Place, before: dict[str, str]) -> None:
 
 
 def accepts_sets(place: Place) -> bool:
-    """Return whether the API server reaches the webhooks. Nodes learn of new manager pods with a delay."""
+    """Return whether the API server reaches the webhooks. Nodes detect new manager pods with a delay."""
     try:
         place.kubectl("create", "--dry-run=server", "--filename=-", text=json.dumps(leaderworkerset("try", pod())))
     except StartError:
@@ -80,14 +80,14 @@ def overlay(directory: Path, base: str, **fields: Any) -> str:
 
 
 def commands(page: str, heading: str) -> list[str]:
-    """Return the command blocks below a heading on a page."""
+    """Return the command blocks after a heading on a page."""
     text = (ROOT / "docs" / "how-to" / page).read_text().replace("deploy/", f"{ROOT}/deploy/").replace("\\\n", "")
     section = text.partition(heading)[2].partition("\n## ")[0]
     return re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
 def shell(place: Place, text: str) -> None:
-    """Run the commands of a page."""
+    """Run the commands on a page."""
     words = [*place.cluster.inside, "sh", "-ec", text]
     done = subprocess.run(words, env=place.cluster.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Tests managers that are killed, upgraded and rolled back while groups run."""
+"""Tests managers that are killed, upgraded and rolled back while groups are running."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def test_failure_is_repaired_after_a_killed_leader(place: Place) -> None:
 
 
 def test_a_failure_is_mended_once_a_manager_is_back(place: Place) -> None:
-    """In the meantime, the kubelet restarts the container, and a LeaderWorkerSet can be deleted."""
+    """The kubelet restarts the container in the meantime, and a LeaderWorkerSet can be deleted."""
     place.ready(leaderworkerset("waits", pod()), 2)
     place.ready(leaderworkerset("removed", pod()), 2)
     before = place.uids("waits")
@@ -90,7 +90,7 @@ def test_upgrade_and_rollback_touch_no_pod(place: Place) -> None:
 
 @pytest.fixture
 def installed(place: Place) -> Iterator[None]:
-    """Finally restore this version."""
+    """Restore this version afterwards."""
     yield
     product.install(place.cluster)
 
@@ -98,7 +98,7 @@ def installed(place: Place) -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Path) -> None:
-    """Each version is installed by its own `lws`."""
+    """Each version is installed by its own `lws` command."""
     predecessor.unpack(RELEASE, tmp_path)
     archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
     for machine in place.cluster.machines:
@@ -113,7 +113,7 @@ def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Pa
 
 
 def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
-    """Check that the managers work, and that no existing pod was changed."""
+    """Assert that the managers work, and that no existing pod was changed."""
     product.await_managers(place.cluster)
     place.ready(leaderworkerset(name, pod()), 2)
     place.kubectl("annotate", "lws", "stays", f"seen={name}", "--overwrite")
@@ -123,7 +123,7 @@ def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
 
 
 def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
-    """The page's command runs during continuous writes."""
+    """The command on the page runs during continuous writes."""
     place.ready(leaderworkerset("written", pod()), 2)
     old = certificate(place)
     removed = json.dumps({"data": {"tls.crt": None, "tls.key": None}})
@@ -136,7 +136,7 @@ def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
 
 
 def certificate(place: Place) -> str:
-    """Return the serving certificate from the Secret, or an empty string."""
+    """Return the serving certificate from the Secret, or an empty string if there is none."""
     path = "jsonpath={.data.tls\\.crt}"
     text = place.cluster.kubectl("get", "secret", SECRET, f"--namespace={NAMESPACE}", f"--output={path}")
     return first_of(base64.b64decode(text).decode())
@@ -154,7 +154,7 @@ def served(place: Place) -> set[str]:
 
 
 def first_of(text: str) -> str:
-    """Return the first certificate in a string in Python's format, or an empty string."""
+    """Return the first certificate in a Python-formatted string, or an empty string if there is none."""
     end = "-----END CERTIFICATE-----"
     return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(text.partition(end)[0] + end)) if end in text else ""
 

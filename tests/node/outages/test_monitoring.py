@@ -1,4 +1,4 @@
-"""Tests that a real Prometheus scrapes the managers, and that three runbook alerts fire and are resolved."""
+"""Tests that Prometheus scrapes the managers, and that three runbook alerts fire and are resolved."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from leaderworkerset.api.metadata import METRICS_SERVICE
 pytestmark = pytest.mark.long
 
 SOON: Final = "3s"
-"""The delay of each alert in this test, instead of minutes. promtool tests the real ones."""
+"""The delay of each alert in this test, instead of minutes. promtool tests the original delays."""
 
 API: Final = "http://127.0.0.1:9090/api/v1"
 EVERY: Final = "1s"
@@ -37,7 +37,7 @@ def rules() -> dict[str, Any]:
 
 
 def settings(directory: Path) -> dict[str, Any]:
-    """Return the settings of Prometheus. Its Debian package cannot discover pods, so a file contains the targets."""
+    """Return the Prometheus settings. The Debian package cannot discover pods, so a file contains the targets."""
     scraping = {
         "job_name": METRICS_SERVICE,
         "scheme": "https",
@@ -51,7 +51,7 @@ def settings(directory: Path) -> dict[str, Any]:
 
 
 def write_targets(place: Place, directory: Path) -> None:
-    """Write the ready managers, with the labels of a ServiceMonitor."""
+    """Write the ready managers to a file, with the labels of a ServiceMonitor."""
     selected = (f"--namespace={NAMESPACE}", f"--selector=kubernetes.io/service-name={METRICS_SERVICE}")
     slices = json.loads(place.cluster.kubectl("get", "endpointslices", *selected, "--output=json"))["items"]
     targets = [
@@ -68,7 +68,7 @@ def write_targets(place: Place, directory: Path) -> None:
 
 @contextmanager
 def reader(place: Place, file: Path) -> Iterator[None]:
-    """Write a token for an account that may read the metrics."""
+    """Write a token of an account that may read the metrics."""
     place.kubectl("create", "serviceaccount", "prometheus")
     binding = f"prometheus-{place.name}"
     account = f"--serviceaccount={place.name}:prometheus"
@@ -101,7 +101,7 @@ def monitored(place: Place, tmp_path: Path) -> Iterator[Place]:
 
 
 def answer(place: Place, path: str) -> dict[str, Any]:
-    """Return the data in a Prometheus response, or an empty result before Prometheus responds."""
+    """Return the data in a Prometheus response, or an empty result if Prometheus does not respond yet."""
     words = [*place.cluster.inside, "curl", "--silent", f"{API}/{path}"]
     text = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     return json.loads(text)["data"] if text else {}

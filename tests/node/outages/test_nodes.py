@@ -1,4 +1,4 @@
-"""Tests nodes that are drained, lost, or silent for some time."""
+"""Tests nodes that are drained, lost, or temporarily unresponsive."""
 
 from tests.controlplane.process import StartError
 from tests.node import daemons
@@ -23,7 +23,7 @@ SPREAD = {
 
 
 def spread(name: str, annotations: dict[str, str] | None = None) -> JSONObject:
-    """Return three groups of two on both nodes."""
+    """Return three groups of two pods on both nodes."""
     template = pod(topologySpreadConstraints=[SPREAD], tolerations=SOON)
     template["metadata"] = {"labels": {"app": "spread"}}
     return leaderworkerset(name, template, replicas=3, annotations=annotations)
@@ -89,7 +89,7 @@ def test_lws_move_removes_its_taint_when_terminated(place: Place) -> None:
 
 
 def taints(place: Place) -> list[str]:
-    """Return the keys of all taints."""
+    """Return the keys of all taints on the node."""
     return place.cluster.kubectl("get", "nodes", "--output=jsonpath={.items[*].spec.taints[*].key}").split()
 
 

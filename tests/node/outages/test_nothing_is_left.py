@@ -1,4 +1,4 @@
-"""Tests that nothing of a cluster run remains on this machine."""
+"""Tests that no process, mount or file of a cluster run remains on this machine."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_killed_run_leaves_nothing(nodes: NodeCluster) -> None:
 
 
 def test_ended_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
-    """In the meantime, other runs start and remove remains."""
+    """Other runs start and clean up in the meantime."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:
         with cluster.run_directory() as directory:
@@ -58,6 +58,6 @@ def test_ended_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
 
 
 def sweep_until_gone(directory: Path) -> None:
-    """Repeatedly remove the remains of killed runs until a run has completed."""
+    """Repeatedly clean up killed runs until a run has completed."""
     while directory.exists():
         cluster.sweep()

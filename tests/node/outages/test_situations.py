@@ -1,4 +1,4 @@
-"""Tests the diagnoses of `lws` while nodes do not accept pods, and while no manager runs."""
+"""Tests the `lws` diagnoses while nodes are unschedulable, and while no manager is running."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from leaderworkerset.api.metadata import MANAGER
 
 
 def diagnosis(place: Place, code: str, *words: str) -> str:
-    """Wait until the diagnosis contains a cause and some strings. Return it as JSON."""
+    """Wait until the diagnosis contains a cause and these strings. Return the diagnosis as JSON."""
 
     def named() -> str:
         item = json.loads(place.ended("explain", "web", "--output=json").stdout)["items"][0]

@@ -15,7 +15,7 @@ COUNT = "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done"
 
 @pytest.fixture(scope="module")
 def web(nodes: NodeCluster) -> Iterator[Place]:
-    """Run two groups of two that serve their names, for all tests that do not change them."""
+    """Run two groups of two pods that serve their names, for all tests that do not change them."""
     with namespace(nodes) as place:
         place.ready(leaderworkerset("web", pod(container(SERVE)), replicas=2), 4)
         yield place
@@ -92,7 +92,7 @@ def test_lws_logs_previous_shows_the_previous_run(place: Place) -> None:
 
 
 def fetch(place: Place, port: str) -> str:
-    """Return the page on a port of the first node."""
+    """Return the page at a port of the first node."""
     code = (
         f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:{port}/', timeout=5).read().decode(), end='')"
     )

@@ -118,7 +118,7 @@ def test_rollout_respects_max_surge(place: Place) -> None:
 
 
 def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
-    """Create three groups with a rollout budget. Return them with their next image."""
+    """Create three groups with a rollout budget. Return the groups with their next image."""
     obj = leaderworkerset("rolled", pod(), replicas=3)
     obj["spec"]["rolloutStrategy"] = {"type": "RollingUpdate", "rollingUpdateConfiguration": budget}
     place.ready(obj, 6)
@@ -126,7 +126,7 @@ def rolled(place: Place, budget: dict[str, int]) -> dict[str, object]:
 
 
 def watch_rollout(place: Place, obj: dict[str, object]) -> tuple[int, int]:
-    """Apply a new revision, and wait for completion.
+    """Apply a new revision, and wait until the rollout completes.
 
     Return the minimum of ready groups and the maximum of leaders.
     """
@@ -148,13 +148,13 @@ def watch_rollout(place: Place, obj: dict[str, object]) -> tuple[int, int]:
 
 
 def uids_when_ready(place: Place) -> dict[str, str]:
-    """Start two groups of two. Return the UIDs of their pods."""
+    """Start two groups of two pods. Return the UIDs of the pods."""
     place.ready(leaderworkerset("failing", pod(container(TALK)), replicas=2), 4)
     return place.uids("failing")
 
 
 def uids_after(place: Place, before: dict[str, str]) -> dict[str, str]:
-    """Wait until some pods were replaced and all pods are ready. Return the UIDs."""
+    """Wait until some pods were replaced and all pods are ready. Return the pod UIDs."""
     place.until(lambda: set(place.uids("failing").values()) - set(before.values()), "another pod")
     place.await_ready("failing", 2, 4)
     return place.uids("failing")

@@ -1,4 +1,4 @@
-"""Tests the installed product: its permissions, its metrics, and its reports."""
+"""Tests the permissions, the metrics and the reports of the installed product."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_doctor_finds_no_problem(place: Place) -> None:
 
 
 def test_network_policies_are_accepted(place: Place) -> None:
-    """The API server accepts the network policies of the manager and of the page.
+    """The API server accepts the network policies of the manager and on the page.
 
     The node network does not enforce policies.
     """
@@ -77,7 +77,7 @@ def test_metrics_require_a_token(place: Place) -> None:
 
 
 def scrape(place: Place, target: str, token: str) -> str:
-    """Return the metrics of a manager, or the status code if it rejects the request."""
+    """Return the metrics of a manager, or the status code if the manager rejects the request."""
     words = ["curl", "--silent", "--insecure", "--write-out", "", f"https://{target}/metrics"]
     given = (
         ["--header", f"Authorization: Bearer {token}"]

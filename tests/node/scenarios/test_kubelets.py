@@ -1,4 +1,4 @@
-"""Tests that the embedded kubelet and a real one lead the same pods to the same statuses."""
+"""Tests that the embedded kubelet and a real kubelet report the same statuses for the same pods."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 
 NAME = "kubelets"
 SECONDS = 400.0
-"""The maximum duration of the observation. Later restarts are minutes apart."""
+"""The maximum duration of the observation. Intervals between later restarts last minutes."""
 
 
 class Kubectl:
@@ -45,7 +45,7 @@ class Kubectl:
         )
 
     def play(self) -> dict[str, dict[str, Any]]:
-        """Run all pods until their final state. Return the facts of each pod."""
+        """Run all pods until they reach their final state. Return the facts about each pod."""
         pods = [pod_of(name, life) for name, life in LIVES.items()]
         self.run(
             "apply",
@@ -66,7 +66,7 @@ class Kubectl:
         }
 
     def look(self, seen: dict[str, tuple[JSONObject, dict[str, str]]]) -> set[str]:
-        """Store the pods that first reached a stable state, with their logs. Return the names of all stored pods.
+        """Store pods that have newly reached a stable state, with their logs. Return the names of all stored pods.
 
         A log is read now: the next run of a container, seconds later, begins with an empty one.
         """
@@ -82,7 +82,7 @@ class Kubectl:
         return set(seen)
 
     def was_deleted(self, name: str, pod: JSONObject) -> bool:
-        """Return whether a pod that must be deleted was deleted. Delete it after it is ready."""
+        """Return whether the pod was deleted if its scenario requires it. Delete the pod after it is ready."""
         grace = LIVES[name].deleted
         if grace is None or "deletionTimestamp" in pod["metadata"]:
             return True
@@ -91,12 +91,12 @@ class Kubectl:
         return False
 
     def release(self) -> None:
-        """Remove the finalizer from pods, so that the cluster removes them."""
+        """Remove the finalizer from pods so that the cluster removes the pods."""
         for name in (name for name, life in LIVES.items() if life.deleted is not None):
             self.ended("patch", "pod", name, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
 
     def is_resized(self, name: str, pod: JSONObject) -> bool:
-        """Return whether a pod has its final resources in its spec.
+        """Return whether the pod spec contains the final resources.
 
         Resize it after it is ready with its first resources.
         """
@@ -109,7 +109,7 @@ class Kubectl:
         return False
 
     def logs(self, pod: JSONObject) -> dict[str, str]:
-        """Return the output of `kubectl logs` for a pod and its previous run, or the error message."""
+        """Return the output of `kubectl logs` for a pod and for its previous run, or the error message."""
         name = pod["metadata"]["name"]
         if not LIVES[name].has_logs:
             return {}
@@ -128,7 +128,7 @@ def pod_of(name: str, life: Life) -> JSONObject:
 
 @pytest.fixture
 def embedded(place: Place, tmp_path: Path) -> Iterator[Kubectl]:
-    """Run a cluster on this machine, whose containers have the same files."""
+    """Run a cluster on this machine. Its containers have the same files as on the real nodes."""
     root = tmp_path / "busybox"
     images.unpack_busybox(root)
     environment = os.environ | {"LWS_STATE_HOME": str(tmp_path / "lws"), "HOME": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""Tests nodes and volumes: exclusive placement, claims, and DisaggregatedSet groups."""
+"""Tests exclusive placement, volume claims, and DisaggregatedSet groups on real nodes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ MOUNT = {"data": "/data"}
 
 
 def nodes_of(place: Place, name: str, group: int) -> set[str]:
-    """Return the nodes of a group."""
+    """Return the nodes on which a group runs."""
     label = "leaderworkerset.sigs.k8s.io/group-index"
     return {one["spec"]["nodeName"] for one in place.pods(name) if one["metadata"]["labels"][label] == str(group)}
 
@@ -37,7 +37,7 @@ def test_third_exclusive_group_waits_for_a_node(place: Place) -> None:
 
 @pytest.fixture
 def volumes(place: Place) -> Iterator[None]:
-    """Create volumes for four claims in the namespace."""
+    """Create persistent volumes for four claims in the namespace."""
     names = [f"{place.name}-{number}" for number in range(4)]
     place.apply(*(volume(name) for name in names))
     yield
@@ -45,7 +45,7 @@ def volumes(place: Place) -> Iterator[None]:
 
 
 def volume(name: str) -> JSONObject:
-    """Return a volume on the disk of a node."""
+    """Return a persistent volume on the disk of a node."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -67,7 +67,7 @@ def volume(name: str) -> JSONObject:
 
 
 def claiming(place: Place, when_scaled: str, when_deleted: str) -> JSONObject:
-    """Return two groups of two, each rank with a claim."""
+    """Return two groups of two pods, each of which has a volume claim."""
     claim = {"metadata": {"name": "data"}, "spec": {**SIZE, "storageClassName": place.name}}
     template = pod(container(f"echo start >> /data/starts; {WAIT}", mounts=MOUNT))
     policy = {"whenScaled": when_scaled, "whenDeleted": when_deleted}
@@ -120,7 +120,7 @@ def test_roles_of_a_disaggregated_set_roll_together(place: Place) -> None:
 
 
 def disaggregated(image: str) -> JSONObject:
-    """Return two roles: one with groups of two, and one with single pods."""
+    """Return two roles, one with groups of two pods and one with single pods."""
 
     def role(name: str, size: int) -> dict[str, Any]:
         template = pod(container(image=image))
@@ -141,7 +141,7 @@ def disaggregated(image: str) -> JSONObject:
 
 
 def ready_roles(place: Place) -> dict[str, int]:
-    """Return the number of ready pods of each role. Pods with old revisions also count."""
+    """Return the number of ready pods for each role, including pods with old revisions."""
     found: dict[str, int] = {}
     for one in place.items("Pod"):
         role = one["metadata"]["labels"]["disaggregatedset.x-k8s.io/role"]

@@ -15,7 +15,7 @@ STEPS = 'for i in 1 2 3; do echo "::lws progress step=$i total=3"; sleep 1; done
 
 
 def condition(place: Place, name: str, kind: str) -> bool:
-    """Return whether a condition of a LeaderWorkerSet is True."""
+    """Return whether the status of a LeaderWorkerSet condition is True."""
     obj = place.get("LeaderWorkerSet", name) or {}
     found = obj.get("status", {}).get("conditions", [])
     return any(one["type"] == kind and one["status"] == "True" for one in found)
@@ -51,7 +51,7 @@ def test_hang_is_named(place: Place) -> None:
 
 
 def hang(place: Place, name: str) -> str:
-    """Return the explanation of a hang, or an empty string if there is none."""
+    """Return the explanation of a hanging group, or an empty string if there is none."""
     text = place.ended("explain", name).stdout
     return text if "LWS-E076" in text else ""
 
@@ -70,7 +70,7 @@ def test_allreduce_example_completes(place: Place) -> None:
 
 
 def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
-    """The page's script compares each group's response with the response of the unsplit model."""
+    """The script on the page compares each group's response with the response of the unsplit model."""
     apply_example(place, "tensor-parallel")
     place.await_ready("tensor-parallel", 2, 8)
     for group in (0, 1):
@@ -79,13 +79,13 @@ def test_the_example_of_tensor_parallelism_answers(place: Place) -> None:
 
 
 def apply_example(place: Place, name: str) -> None:
-    """Apply the manifest of an example with another image."""
+    """Apply the manifest of an example with a different image."""
     manifest = (ROOT / "examples" / name / "lws.yaml").read_text()
     place.kubectl("apply", "--filename=-", text=manifest.replace(f"image: {name}", f"image: {EXAMPLES}"))
 
 
 def await_lines(process: "subprocess.Popen[str]", wanted: list[str]) -> None:
-    """Read the output of a command until it has lines with these suffixes."""
+    """Read the output of a command until it contains lines with these suffixes."""
     assert process.stdout is not None
     missing, seen = set(wanted), []
     for line in process.stdout:
@@ -115,7 +115,7 @@ def test_shell_ranks_meet(place: Place) -> None:
 
 
 def await_meeting(place: Place, name: str, size: int) -> None:
-    """Wait until each rank has printed that it found the others."""
+    """Wait until each rank has printed that it found the other ranks."""
 
     def met() -> bool:
         printed = place.kubectl("logs", f"--selector={PREFIX}/name={name}", "--ignore-errors")

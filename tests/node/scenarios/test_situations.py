@@ -1,4 +1,4 @@
-"""Tests the diagnoses of situations on real nodes from the first second. Outages test the crashing programs."""
+"""Tests situation diagnoses on real nodes from the first second. Outage tests cover the crashing programs."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Tests updates that keep pods: images, CPU and memory in place, and restarts of all containers."""
+"""Tests updates that preserve pods: images, CPU and memory in place, and restarts of all containers."""
 
 from tests.node.images import BUSYBOX, OTHER_BUSYBOX
 from tests.node.objects import IMAGE, WAIT, changed, container, leaderworkerset, pod
@@ -12,7 +12,7 @@ LIMIT = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys
 
 
 def in_place(name: str) -> dict[str, object]:
-    """Return two groups of two that are updated in place, with a file that counts their starts."""
+    """Return two groups of two pods that are updated in place. A file counts the container starts."""
     template = pod(container(NOTED, mounts=KEPT), volumes=[{"name": "kept", "emptyDir": {}}])
     return leaderworkerset(name, template, replicas=2, annotations={"in-place": "IfPossible"})
 

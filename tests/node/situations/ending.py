@@ -1,4 +1,4 @@
-"""Defines workloads and pods that are deleted, evicted or preempted while they run."""
+"""Defines workloads and pods that are deleted, evicted or preempted while they are running."""
 
 import json
 from collections.abc import Mapping

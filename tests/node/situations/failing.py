@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 
 NO_FILE: Final = {"exec": {"command": ["test", "-f", "/tmp/up"]}, "periodSeconds": 2, "timeoutSeconds": 20}
 CRASH: Final = codes(71, 80, 81)
-"""The states of a crash: before the recreation, while it waits, and after it."""
+"""The states of a crash before, while waiting for, and after the recreation."""
 
 
 NOT_STARTED: Final = codes(65, 80, 81)
@@ -19,7 +19,7 @@ NOT_CREATED: Final = codes(114, 80, 81)
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
-    """Return a container with another name."""
+    """Return a container with a different name."""
     return {**container(script, **fields), "name": name}
 
 

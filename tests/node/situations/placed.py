@@ -1,4 +1,4 @@
-"""Defines pods that the API server rejects, or that the scheduler cannot place."""
+"""Defines pods that the API server rejects or the scheduler cannot place."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 def in_namespace(kind: str, spec: JSONObject) -> tuple[JSONObject]:
-    """Return an object of a namespace."""
+    """Return an object in a namespace."""
     return ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "limit"}, "spec": spec},)
 
 
@@ -32,7 +32,7 @@ def policy(name: str, message: str) -> tuple[JSONObject, ...]:
 
 
 def webhook(name: str) -> tuple[JSONObject]:
-    """Return a webhook without a server, for pods in namespaces with a label of the same name."""
+    """Return a webhook without a server for pods in namespaces with a label of the same name."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     called = {
         "name": f"{name}.example.com",

@@ -1,4 +1,4 @@
-"""Records the objects that a diagnosis of each situation reads on real nodes. Unit tests replay them.
+"""Records the objects that diagnoses of situations on real nodes read. Unit tests replay these objects.
 
     LWS_SITUATIONS=DIRECTORY make test-node ARGS="-k causes_are_true"
     python -m tests.node.situations.recording DIRECTORY
@@ -35,7 +35,7 @@ LISTS: Final = {
     "deployments": f"apis/apps/v1/namespaces/{NAMESPACE}/deployments",
     "leases": f"apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
 }
-"""The lists that diagnoses read, with their paths. Other lists are forbidden in a replay."""
+"""The lists that diagnoses read, with their paths. A replay forbids all other lists."""
 
 
 def record(api: Api, namespace: str, name: str, situation: Situation) -> None:

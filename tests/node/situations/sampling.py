@@ -1,4 +1,4 @@
-"""Creates the situations of a table on real nodes, and samples the output of `lws` from the first second."""
+"""Creates the situations in a table on real nodes, and samples the `lws` output from the first second."""
 
 import json
 import sys
@@ -17,10 +17,10 @@ from tests.node.situations.refused import REFUSED
 from tests.node.situations.situation import LABEL, STUCK, Sample, Situation, errors, sample, sets, text_of
 
 SECONDS: Final = 60.0
-"""The duration of the sampling after all situations have shown their cause."""
+"""The duration of sampling after the causes of all situations are visible."""
 
 PATIENCE: Final = 150.0
-"""The timeout for the next situation to show its cause. The machine may be busy."""
+"""The timeout until the cause of the next situation is visible on a busy machine."""
 
 AT_ONCE: Final = 4
 LISTED: Final = "apis/leaderworkerset.x-k8s.io/v1/leaderworkersets?labelSelector=" + LABEL
@@ -41,7 +41,7 @@ def registries(nodes: NodeCluster) -> Iterator[None]:
 
 @contextmanager
 def situations(nodes: NodeCluster, table: Mapping[str, Situation]) -> Iterator[dict[str, Place]]:
-    """Create all situations of a table, each in a separate namespace."""
+    """Create all situations in a table, each in a separate namespace."""
     with ExitStack() as stack:
         if table is REFUSED:
             stack.enter_context(registries(nodes))
@@ -55,7 +55,7 @@ def situations(nodes: NodeCluster, table: Mapping[str, Situation]) -> Iterator[d
 
 
 def remove(place: Place, name: str, situation: Situation) -> None:
-    """Remove objects that could block the deletion of a namespace, and objects outside it."""
+    """Remove objects outside the namespace, and objects that could block the deletion of the namespace."""
     place.kubectl("delete", "lws", name, "--wait=false", "--ignore-not-found")
     if situation.then and place.get("LeaderWorkerSet", name):
         place.kubectl("patch", "lws", name, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
@@ -65,7 +65,7 @@ def remove(place: Place, name: str, situation: Situation) -> None:
 
 
 def samples(nodes: NodeCluster, table: Mapping[str, Situation], places: Mapping[str, Place]) -> dict[str, list[Sample]]:
-    """Repeatedly sample all situations until each has shown its cause, and then for one minute."""
+    """Repeatedly sample all situations until the cause of each is visible, and then for one minute."""
     series: dict[str, list[Sample]] = {name: [] for name in table}
     names = {place.name: name for name, place in places.items()}
     any_place, continued = next(iter(places.values())), set[str]()
@@ -102,12 +102,12 @@ def available(series: Mapping[str, list[Sample]]) -> set[str]:
 
 
 def is_shown(situation: Situation, taken: list[Sample]) -> bool:
-    """Return whether a sample has a cause of the situation."""
+    """Return whether a sample contains a cause of the situation."""
     return any(moment.code in situation.codes for moment in taken)
 
 
 def wrong_answers(place: Place, name: str, situation: Situation) -> list[str]:
-    """Return the incorrect output of commands: the exit code of `lws wait`, and the quoted line."""
+    """Return incorrect command output: the exit code of `lws wait`, or the quoted line."""
     wrong = []
     done = place.ended("wait", name, "--fail-fast", "--timeout=20s")
     answer = done.stdout + done.stderr
@@ -131,14 +131,14 @@ def wrong_answers(place: Place, name: str, situation: Situation) -> list[str]:
 
 
 def quoted(place: Place, name: str, line: str, texts: list[str]) -> bool:
-    """Return whether the diagnosis of one LeaderWorkerSet quotes a line. Store its text."""
+    """Return whether the diagnosis of one LeaderWorkerSet quotes a line. Store the diagnosis."""
     (item,) = json.loads(place.ended("explain", name, "--output=json").stdout)["items"]
     texts.append(json.dumps(item))
     return line in texts[-1] and bool(text_of(item))
 
 
 def check(nodes: NodeCluster, table: Mapping[str, Situation]) -> None:
-    """Create all situations of a table at once. Fail with all incorrect samples and outputs."""
+    """Create all situations in a table at once. Fail with a list of all incorrect samples and output."""
     with situations(nodes, table) as places:
         series = samples(nodes, table, places)
         with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -11,37 +11,37 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 STARTING: Final = frozenset({"LWS-E091", "LWS-E101", "LWS-E109"})
-"""The permitted causes before a situation becomes visible."""
+"""The causes that are permitted before a situation becomes visible."""
 
 AS_DESIRED: Final = frozenset({"healthy", "complete"})
 STUCK: Final = frozenset({"stuck"})
 CRASHING: Final = frozenset({"crashing", "progressing"})
-"""The statuses of a container that exits. The first failure counts as progress."""
+"""The statuses of a container that exits. The first failure is reported as progress."""
 RECREATED: Final = frozenset({"LWS-E080", "LWS-E081"})
 AWAITS: Final = "next attempt"
-"""The expected strings for a failed group that has not been recreated."""
+"""The strings that are expected for a failed group that has not been recreated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A LeaderWorkerSet in a separate namespace, with the objects around it."""
+    """A LeaderWorkerSet in a separate namespace, with related objects."""
 
     template: JSONObject
     """The pod template of all ranks."""
 
     codes: frozenset[str]
-    """The permitted causes after the situation is visible."""
+    """The causes that are permitted after the situation is visible."""
 
     words: tuple[str, ...] = ()
-    """The expected strings in each sample with such a cause."""
+    """The strings that are expected in each sample with such a cause."""
 
     verdicts: frozenset[str] = STUCK
 
     advice: tuple[str, ...] = ()
-    """Additional strings, except when the group was just recreated and its next attempt is pending."""
+    """Additional strings that are expected unless the group was just recreated and its next attempt is pending."""
 
     printed: str = ""
-    """The container output that only the diagnosis of this LeaderWorkerSet quotes, which reads logs."""
+    """The container output that is quoted only by the diagnosis of this LeaderWorkerSet, which reads logs."""
 
     never: tuple[str, ...] = ()
     """Strings that no diagnosis may contain."""
@@ -49,7 +49,7 @@ class Situation:
     replicas: int = 1
     size: int = 2
     objects: tuple[JSONObject, ...] = ()
-    """Objects that are created before, including cluster-scoped ones. They are deleted at the end."""
+    """Objects that are created first, including cluster-scoped objects. They are deleted after the test."""
 
     then: tuple[tuple[str, ...], ...] = ()
     """The kubectl commands that run after the LeaderWorkerSet is available."""
@@ -58,18 +58,18 @@ class Situation:
     """The labels of the namespace."""
 
     before: frozenset[str] = STARTING
-    """Additional permitted causes before the situation becomes visible."""
+    """Additional causes that are permitted before the situation becomes visible."""
 
     keeps_running: bool = False
-    """Whether its pods run, so that it is always available."""
+    """Whether the pods of the situation run, so that the LeaderWorkerSet is always available."""
 
     gives_up: bool = True
-    """Whether `lws wait --fail-fast` gives up."""
+    """Whether `lws wait --fail-fast` fails before the timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A diagnosis of a situation at one time. It is available if the status was available before and after."""
+    """A diagnosis at one time. It counts as available if the status was available before and after it."""
 
     seconds: float
     verdict: str
@@ -79,18 +79,18 @@ class Sample:
 
 
 def sample(seconds: float, item: JSONObject, *statuses: JSONObject) -> Sample:
-    """Return a sample from a diagnosis in JSON, and from the LeaderWorkerSet before and after it."""
+    """Return a sample from a JSON diagnosis, and from the LeaderWorkerSet before and after the diagnosis."""
     available = all(meta.is_condition_true(obj, "Available") for obj in statuses)
     return Sample(seconds, item["verdict"], item["code"] or "", text_of(item), available)
 
 
 def text_of(item: JSONObject) -> str:
-    """Return the message of a diagnosis in JSON."""
+    """Return the message in a JSON diagnosis."""
     return "\n".join([item["sentence"], *item["evidence"], *item["nextSteps"]])
 
 
 def errors(situation: Situation, samples: Sequence[Sample]) -> list[str]:
-    """Return readable incorrect samples in order of time.
+    """Return descriptions of incorrect samples in order of time.
 
     Before the situation shows itself, the set may be healthy. Afterwards it must have one of the causes at any moment.
 
@@ -112,7 +112,7 @@ def errors(situation: Situation, samples: Sequence[Sample]) -> list[str]:
 
 
 def is_right(situation: Situation, one: Sample) -> bool:
-    """Return whether a sample contains the cause and its strings, and is not available."""
+    """Return whether a sample is not available, and contains the cause and its strings."""
     if one.code not in situation.codes or one.verdict not in situation.verdicts:
         return False
     # A group that was recreated is available until its program fails again; one that waits for it is not.
@@ -122,13 +122,13 @@ def is_right(situation: Situation, one: Sample) -> bool:
 
 
 def describe(one: Sample) -> str:
-    """Return a readable incorrect sample."""
+    """Return the description of an incorrect sample."""
     available = ", Available" if one.is_available and one.verdict not in AS_DESIRED else ""
     return f"{one.seconds:.0f} s: {one.verdict}, {one.code or 'no cause'}{available}: {one.text!r}"
 
 
 def codes(*numbers: int) -> frozenset[str]:
-    """Return the codes of causes.
+    """Return the cause codes.
 
     >>> codes(70)
     frozenset({'LWS-E070'})

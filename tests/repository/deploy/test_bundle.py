@@ -102,7 +102,7 @@ def test_version_describes_the_operator() -> None:
 
 @each
 def test_bundle_has_the_version_and_the_operator_definition(package: Package) -> None:
-    """The bundle does not contain the operand's CRDs or those of other packages (R-OP-36)."""
+    """The bundle does not contain the CRDs of the operand or of other packages (R-OP-36)."""
     names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside(RELEASE)]
     assert names == [
         "leaderworkersetoperators.operator.openshift.io.customresourcedefinition",
@@ -201,7 +201,7 @@ def test_every_image_is_in_the_related_images(package: Package) -> None:
 
 @each
 def test_operator_has_every_permission_that_it_grants(package: Package) -> None:
-    """An API server refuses roles with more permissions than their creator (R-OP-29)."""
+    """An API server rejects roles with more permissions than their creator (R-OP-29)."""
     spec = version(package)["spec"]["install"]["spec"]
     held = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     handed = granted(

@@ -30,7 +30,7 @@ STEPS = instructions()
 
 
 def stages() -> list[list[tuple[str, str]]]:
-    """Return the instructions of each stage."""
+    """Return the instructions by build stage."""
     starts = [index for index, (word, _) in enumerate(STEPS) if word == "FROM"]
     return [STEPS[start:end] for start, end in pairwise([*starts, len(STEPS)])]
 
@@ -54,7 +54,7 @@ def test_all_instructions_are_known() -> None:
 
 
 def test_base_image_has_no_default() -> None:
-    """The build selects the registry, the source and the content of the base."""
+    """The build selects the registry, the source and the content of the base image."""
     assert "BASE_IMAGE" in of("ARG")
     assert {base.split(" AS ")[0] for base in of("FROM")} == {"${BASE_IMAGE}", "build"}
 
@@ -91,7 +91,7 @@ def test_base_is_checked_before_the_build() -> None:
 
 
 def test_stages_have_the_same_base() -> None:
-    """Images run the virtual environment that a stage with the same base built.
+    """Images run the virtual environment that was built in a stage with the same base image.
 
     The manager's image is the default.
     """
@@ -141,7 +141,7 @@ def test_exactly_the_manager_packages_are_copied() -> None:
 
 
 def packages_of(steps: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the package directories that a stage copies."""
+    """Return the package directories that a build stage copies."""
     return {
         word for name, rest in steps if name == "COPY" for word in shlex.split(rest) if word.startswith("packages/")
     }

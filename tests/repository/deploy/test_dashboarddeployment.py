@@ -1,4 +1,4 @@
-"""Tests that the dashboard on a cluster only reads, and that its manifests match the command."""
+"""Tests that the dashboard on a cluster only reads objects, and that its manifests match the command."""
 
 import yaml
 from deploy.packages import dashboarddeployment

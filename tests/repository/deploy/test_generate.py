@@ -41,7 +41,7 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 @pytest.mark.slow
 def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    """`make generate` does not change a file (R-OP-56)."""
+    """`make generate` does not change any file (R-OP-56)."""
     assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
 
 
@@ -84,7 +84,7 @@ def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
 
 
 def test_olm_files_start_with_an_object() -> None:
-    """Readers count text before the first `---` as a document, even a comment (R-OP-36, R-OP-38)."""
+    """Readers parse content before the first `---` as a document, even if it is a comment (R-OP-36, R-OP-38)."""
     firsts = [
         next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
         for path in DEPLOY.glob("olm/**/*.yaml")
@@ -107,7 +107,7 @@ def test_every_file_of_the_base_is_used() -> None:
 
 
 def test_operator_files_are_numbered_in_order_of_application() -> None:
-    """No placeholder remains, each image has a name, and the object is applied last (R-OP-34)."""
+    """No placeholder remains, each image is defined, and the object is applied last (R-OP-34)."""
     texts = generate.operator()
     files = [name for name in texts if not name.endswith("kustomization.yaml")]
     assert [name[9:11] for name in files] == [f"{number:02}" for number in range(len(files))]
@@ -133,7 +133,7 @@ def test_only_short_definitions_fit_into_an_annotation() -> None:
 
 
 def test_deleting_the_release_deletes_namespace_and_definitions() -> None:
-    """The file has both, and the guide warns about it (R-OP-49)."""
+    """The file contains both, and the guide contains a warning about it (R-OP-49)."""
     assert "`kubectl delete -f deploy/manifests.yaml`" in (DEPLOY.parent / "docs/how-to/uninstall.md").read_text()
     identities = {(obj["kind"], meta.name(obj)) for obj in load(DEPLOY / "manifests.yaml")}
     assert ("Namespace", "lws-system") in identities

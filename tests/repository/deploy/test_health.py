@@ -155,7 +155,7 @@ STATES: Final[Mapping[str, tuple[JSONObject, str, str, str]]] = {
         "Current",
     ),
 }
-"""Objects by state, with their health in Argo CD, in Flux with the project's expressions, and in kstatus."""
+"""Objects by state, with their health in Argo CD, in Flux with this project's expressions, and in kstatus."""
 
 
 def kind_of(obj: JSONObject) -> str:
@@ -218,7 +218,7 @@ def kstatus(obj: JSONObject) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None:
-    """kstatus ignores the project's conditions, so that objects equal those of the Go controller.
+    """kstatus ignores the project's conditions, so objects have the same health as with the Go controller.
 
     The page contains advice.
     """
@@ -227,7 +227,7 @@ def test_kstatus_alone_waits_only_until_a_change_is_observed(state: str) -> None
 
 
 def test_every_condition_of_a_set_is_tested() -> None:
-    """Each LeaderWorkerSet condition is True in one of these objects, and False in another one."""
+    """Each LeaderWorkerSet condition is True in one of these objects, and False in another object."""
     objects = [obj for obj, *_ in STATES.values() if kind_of(obj) == "LeaderWorkerSet"]
     seen = {(one["type"], one["status"]) for obj in objects for one in obj.get("status", {}).get("conditions", [])}
     assert {(outcome.type, value) for outcome in CONDITIONS for value in ("True", "False")} == seen
@@ -245,7 +245,7 @@ def test_shipped_checks_name_each_relevant_condition(
 
 
 def test_k9s_keys_run_existing_commands() -> None:
-    """`lws` parses options and verbs. `--help` replaces the run."""
+    """`lws` parses options and commands. `--help` replaces the execution."""
     plugins = k9s.plugins()["plugins"]
     assert len({plugin["shortCut"] for plugin in plugins.values()}) == len(plugins) == len(k9s.KEYS)
     for key in k9s.KEYS:

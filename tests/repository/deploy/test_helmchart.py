@@ -1,4 +1,4 @@
-"""Tests the files of the shipped chart without Helm. tests/kubernetes/programs tests the rendering."""
+"""Tests the files of the shipped chart without Helm. tests/kubernetes/programs tests the rendered chart."""
 
 import json
 import re
@@ -30,12 +30,12 @@ def test_alert_texts_keep_prometheus_templates() -> None:
 
 
 def test_rendered_files_have_no_placeholder() -> None:
-    """A render with a remaining token must fail (R-OP-47, R-OP-82)."""
+    """Rendering must fail if a token remains (R-OP-47, R-OP-82)."""
     assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
 
 
 def test_every_value_is_used_and_has_schema_and_default() -> None:
-    """Only values for compatibility with other charts do not have an effect (R-OP-53)."""
+    """Only values for compatibility with other charts have no effect (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
     for one in chartvalues.values():
@@ -67,7 +67,7 @@ def test_every_value_of_the_go_chart_is_accepted() -> None:
 
 
 def test_well_known_names_do_not_depend_on_the_release() -> None:
-    """Names that other programs look up are fixed (R-OP-52)."""
+    """Names that other components look up are fixed (R-OP-52)."""
     found = {
         re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]  # type: ignore[index] # every object has a name
         for name, text in files().items()
@@ -102,7 +102,7 @@ def test_unknown_gang_scheduler_is_refused() -> None:
 
 
 def test_longest_service_names_are_valid() -> None:
-    """Names have at most 63 characters with any release name (R-OP-52)."""
+    """All names have at most 63 characters with any release name (R-OP-52)."""
     texts = [text for name, text in files().items() if name.startswith("templates/service-")]
     tails = [
         tail
@@ -116,7 +116,7 @@ def test_longest_service_names_are_valid() -> None:
 
 
 def test_configuration_section_has_every_field_in_its_schema() -> None:
-    """A new field of the configuration file is immediately a chart value. An unknown one is rejected."""
+    """New fields of the configuration file immediately become chart values. Unknown fields are rejected."""
     section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
@@ -136,7 +136,7 @@ def test_template_blocks_are_closed() -> None:
 
 
 def test_upgrade_that_would_delete_a_definition_is_refused() -> None:
-    """Helm installs the CRDs, and never deletes them (R-OP-54)."""
+    """Helm installs the CRDs but never deletes them (R-OP-54)."""
     names = {meta.name(one) for one in MANAGED.definitions()}
     assert {name for name in files() if name.startswith("crds/")} == {
         f"crds/{name.split('.')[0]}.yaml" for name in names

@@ -1,4 +1,4 @@
-"""Tests install exactly the locked files from a package index."""
+"""Tests that CI installs exactly the locked files from a package index."""
 
 from pathlib import Path
 from zipfile import ZipFile

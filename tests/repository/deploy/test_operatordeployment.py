@@ -1,4 +1,4 @@
-"""Tests the objects that install the operator: its Deployment, its permissions, and the order of the objects."""
+"""Tests the Deployment, the permissions, and the order of the objects that install the operator."""
 
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def test_objects_are_ordered_by_dependency() -> None:
-    """The CRD is first and `cluster` last.
+    """The CRD is the first object, and `cluster` is the last object.
 
     The operator's objects and the operand's have different names (R-OP-34).
     """
@@ -75,7 +75,7 @@ def test_bindings_bind_the_account_of_the_namespace() -> None:
 
 
 def test_single_operator_runs_without_privileges() -> None:
-    """One replica satisfies Pod Security `restricted` (R-OP-9, R-OP-35)."""
+    """The single replica complies with the `restricted` Pod Security Standard (R-OP-9, R-OP-35)."""
     (deployment,) = of("Deployment")
     assert deployment["spec"]["replicas"] == 1
     spec = pod()["spec"]
@@ -96,7 +96,7 @@ def test_single_operator_runs_without_privileges() -> None:
 
 
 def test_environment_names_the_operand_and_the_pod() -> None:
-    """Events need the name of the pod (R-OP-9)."""
+    """Events require the pod name (R-OP-9)."""
     (container,) = pod()["spec"]["containers"]
     variables = {one["name"]: one.get("value") or one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
     assert variables == {
@@ -109,7 +109,7 @@ def test_environment_names_the_operand_and_the_pod() -> None:
 
 @pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
 def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> None:
-    """The Deployment of the Go operator has neither of them (R-OP-73, R-OP-35)."""
+    """The Deployment of the Go operator contains neither (R-OP-73, R-OP-35)."""
     (container,) = pod()["spec"]["containers"]
     assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
     assert set(container["resources"]["requests"]) == {"cpu", "memory"}
@@ -118,7 +118,7 @@ def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> Non
 
 
 def test_openshift_objects_are_readable_by_name_only() -> None:
-    """Lists and watches select the name, so that RBAC permits them (R-OP-12, R-OP-82)."""
+    """Lists and watches select the name, so that RBAC allows them (R-OP-12, R-OP-82)."""
     rules = [one for one in operatordeployment.own_rights(KINDS).cluster if one["apiGroups"] == ["config.openshift.io"]]
     assert {tuple(rule["resourceNames"]) for rule in rules} == {("cluster",)}
     assert {(name, verb) for _, name, verb in allowed(rules)} == {
@@ -164,7 +164,7 @@ UPSTREAM: dict[tuple[str, str], tuple[str, ...]] = {
     ("cert-manager.io", "certificates"): ("create", "get", "list", "patch", "update"),
     ("cert-manager.io", "issuers"): ("create", "get", "list", "patch", "update"),
 }
-"""Permissions of the Go operator that this operator also needs."""
+"""Permissions of the Go operator that this operator also requires."""
 
 MORE = {
     ("cert-manager.io", "certificates", "delete"),
@@ -176,7 +176,7 @@ MORE = {
     *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
     *(("policy", "poddisruptionbudgets", verb) for verb in ALL),
 }
-"""Additional permissions of this operator: to watch and delete owned objects, and to read profile and topology."""
+"""Additional permissions of this operator. It watches and deletes owned objects, and reads profile and topology."""
 
 
 def test_permissions_extend_those_of_the_go_operator() -> None:
@@ -189,7 +189,7 @@ def test_permissions_extend_those_of_the_go_operator() -> None:
 
 READS: Final = {"get", "list", "watch"}
 UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
-"""Kinds that are created with requests that have no name."""
+"""Kinds that are created by requests without an object name."""
 
 
 def test_operator_can_write_only_installed_objects() -> None:

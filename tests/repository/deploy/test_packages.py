@@ -1,4 +1,4 @@
-"""Tests the four packages of this repository: one version, and all forbidden imports of the product."""
+"""Tests that the four packages in this repository have one version, and do not contain forbidden imports."""
 
 import re
 import tomllib
@@ -21,7 +21,7 @@ PROJECTS = {
     "lwsctl": ROOT / "packages/lwsctl/pyproject.toml",
 }
 OPTIONAL = {"nvidia-ml-py"}
-"""Packages that are not locked, because users with GPUs install them."""
+"""Packages that are not locked because users with GPUs install them."""
 REQUIREMENT = re.compile(r"([A-Za-z0-9-]+)(.*)")
 
 
@@ -64,7 +64,7 @@ def test_localkube_is_an_extra() -> None:
 def test_kubectl_plugin_is_the_same_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command detects its name, and its exit codes are unique (R-OP-77)."""
+    """The command detects its name, and exit codes are unique (R-OP-77)."""
     scripts = project("lwsctl")["project"]["scripts"]
     assert scripts["kubectl-lws"] == scripts["lws"]
     assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= COMMANDS.keys()
@@ -76,7 +76,7 @@ def test_kubectl_plugin_is_the_same_program(
 
 
 def test_security_policy_and_changelog_exist() -> None:
-    """Reports, changes and license have files that packages and readers expect (R-OP-79)."""
+    """Reports, changes and the license are in files where packages and readers expect them (R-OP-79)."""
     assert "report" in (ROOT / "SECURITY.md").read_text().lower()
     assert "(changelog.d/README.md)" in (ROOT / "CHANGELOG.md").read_text()
     declared = project("leaderworkerset")["project"]
@@ -86,7 +86,7 @@ def test_security_policy_and_changelog_exist() -> None:
 
 @pytest.mark.parametrize("name", ["kuberuntime", "localkube", "leaderworkerset"])
 def test_package_requirements_equal_those_of_the_product(name: str) -> None:
-    """Only the lock of the embedded cluster contains its requirements, and not the lock of the image."""
+    """Only the lock of the embedded cluster contains its requirements. The lock of the image does not."""
     whole, own = requirements("lwsctl"), requirements(name)
     assert {key: value for key, value in own.items() if whole.get(key, value) != value} == {}
     lock = (ROOT / "requirements" / ("local.lock" if name == "localkube" else "runtime.lock")).read_text()

@@ -84,7 +84,7 @@ def test_version_without_notes_is_not_released() -> None:
 
 
 def test_tree_with_unreleased_changes_is_refused() -> None:
-    """The files of such a release would have the previous version."""
+    """The files of such a release would contain the previous version."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
     with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
         changelog.refuse_unreleased(changed, [], "1.1.0")
@@ -112,7 +112,7 @@ PLACE = re.compile(r"(?<![\w/-])deploy/(?!lws-controller-manager)[\w./-]*\w")
 
 
 def applied() -> set[tuple[str, str]]:
-    """Return each file or directory in deploy/ that a page's command uses, with the page."""
+    """Return each file or directory in deploy/ that a command on a page uses, with this page."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     return {
         (str(page.relative_to(ROOT)), place)
@@ -124,7 +124,7 @@ def applied() -> set[tuple[str, str]]:
 
 
 def test_release_archives_have_all_files_that_pages_apply() -> None:
-    """Archives have the directories that the pages mention. The chart is a separate archive."""
+    """The archives contain the directories that the pages mention. The chart is a separate archive."""
     packed = release.packed(ROOT, VERSION, {})
     members = {name for _, files in packed.values() for name in files}
     folders = {parent.as_posix() for name in members for parent in Path(name).parents}

@@ -1,4 +1,4 @@
-"""The bill of materials lists exactly the pins of the lock."""
+"""Tests that the bill of materials lists exactly the pinned packages in the lock."""
 
 import importlib.metadata
 import json
@@ -27,7 +27,7 @@ def test_every_pin_is_a_component() -> None:
 
 
 def test_every_hash_of_the_lock_is_listed() -> None:
-    """The image is installed with these hashes, so it contains one of them."""
+    """The image is installed with these hashes, so it contains a file with one of them."""
     found = [digest["content"] for one in BILL["components"] for digest in one.get("hashes", [])]
     assert sorted(found) == sorted(re.findall(r"sha256:([0-9a-f]{64})", LOCK))
     pinned = [one for one in BILL["components"] if one["purl"].startswith("pkg:pypi/")]
@@ -49,7 +49,7 @@ def test_every_component_exists_and_is_required() -> None:
 
 
 def test_dependencies_agree_with_the_installed_packages() -> None:
-    """An edge in the bill of materials is a requirement that the installed package declares."""
+    """A dependency in the bill of materials is a requirement that the installed package declares."""
     by_name = {reference: re.split(r"[/@]", reference)[1] for reference in graph()}
     for reference, needs in graph().items():
         name = by_name[reference]

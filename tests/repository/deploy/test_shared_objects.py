@@ -1,4 +1,4 @@
-"""Tests that an object in several packages is the same in each of them."""
+"""Tests that objects in several packages are the same in each package."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from leaderworkerset.webhooks.configurations import MUTATING_NAME
 DEPLOY = ROOT / "deploy"
 NAMESPACE = "lws-system"
 DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
-"""Kinds that some settings change: certificates, replicas, the namespace of Prometheus."""
+"""Kinds that some settings change: certificates, replicas, and the namespace of Prometheus."""
 
 ELSEWHERE = ("ClusterRoleBinding", "lws-metrics-reader-rolebinding")
 """The binding for Prometheus, whose namespace differs in each package."""
@@ -38,7 +38,7 @@ def parsed(document: str) -> JSONObject | None:
 
 
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
-    """Return the generated objects in packages. `test_generate.py` checks the files."""
+    """Return the generated objects in the packages. `test_generate.py` checks the files."""
     documents = (
         document for name in names for document in re.split(r"^---$", generate.everything()[name], flags=re.MULTILINE)
     )
@@ -58,7 +58,7 @@ def plain(obj: JSONObject) -> JSONObject:
 
 
 def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
-    """Return the operand's objects, in the namespace of the other packages."""
+    """Return the operand objects in the namespace that the other packages use."""
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
     place = OperatorPlace(namespace=NAMESPACE, image="x", version="")
@@ -141,7 +141,7 @@ def test_every_image_is_in_the_mirror_list() -> None:
 
 
 def test_installed_objects_lack_labels_of_groups() -> None:
-    """The webhooks for pods select this label, because an installation must not call its own webhooks."""
+    """Pod webhooks select this label, because an installation must not call its own webhooks."""
     for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}

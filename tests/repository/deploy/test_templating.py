@@ -1,4 +1,4 @@
-"""Tests objects as templates with placeholders, and strings with two variants."""
+"""Tests objects that are templates with placeholders, and strings with two variants."""
 
 import pytest
 from deploy.packages.templating import block, either, expressions, inline, only_if, value

@@ -1,4 +1,4 @@
-"""Tests the roles for users: the roles that they extend, and permissions that they must not have."""
+"""Tests which roles the user roles extend, and which permissions they must not contain."""
 
 from deploy.packages import userroles
 

@@ -1,4 +1,4 @@
-"""Each error of admission has a row with the number of its rule, and is on the page of the contract under this number.
+"""Tests that each admission error has a row with its rule number, under which the contract describes it.
 
 So no rule can be added or changed without a row and a number.
 """
@@ -17,7 +17,7 @@ MODULES: Final = sorted({path.stem for path in FOLDER.glob("*.py")} - {"__init__
 
 PAGES: Final = ("contract", "contract-disaggregatedset", "contract-kueue", "contract-newest")
 BUILDERS: Final = {"invalid", "not_supported", "required", "FieldError"}
-"""The functions that create an error. The message is their last argument."""
+"""The functions that create an error. Their last argument is the message."""
 
 CONTRACT: Final = " ".join(" ".join((ROOT / f"docs/reference/{page}.md").read_text().split()) for page in PAGES)
 
@@ -64,7 +64,7 @@ def unlisted(text: str) -> list[str]:
 
 
 def numbers_in(text: str) -> Iterator[str]:
-    """Yield the numbers in a cell of a page or of a row, such as `R-VAL-7..9, Q-34`."""
+    """Yield the rule numbers in a cell of a page or of a row, such as `R-VAL-7..9, Q-34`."""
     for part in re.split(r", (?=[A-Z]-|[a-z])", text.replace("†", "").strip("` ")):
         span = re.fullmatch(r"(.+-)(\d+)\.\.(\d+)", part)
         if span is None:
@@ -74,7 +74,7 @@ def numbers_in(text: str) -> Iterator[str]:
 
 
 def paragraphs() -> Mapping[str, str]:
-    """Return the text of each rule by its number: a line of a table, or a paragraph that begins with the number."""
+    """Return the description of each rule by its number. It is a table row or a paragraph that starts with it."""
     texts: dict[str, str] = {}
     for page in PAGES:
         known: list[str] = []
@@ -92,7 +92,7 @@ TEXTS: Final = paragraphs()
 
 
 class Module(NamedTuple):
-    """A module of admission: its tree, and the functions of these modules by the names that it uses for them."""
+    """The syntax tree of an admission module, and the functions of these modules by their local names."""
 
     name: str
     tree: ast.Module
@@ -109,7 +109,7 @@ class Module(NamedTuple):
         return cls(name, tree, known)
 
     def called(self, node: ast.AST) -> Iterator[str]:
-        """Yield the functions that an expression or a function names."""
+        """Yield the functions to which an expression or a function refers."""
         for part in ast.walk(node):
             match part:
                 case ast.Name(id=name) if name in self.functions:
@@ -128,7 +128,7 @@ CALLS: Final = {
 
 
 def rows() -> Iterator[tuple[Module, str, ast.expr]]:
-    """Yield the module, the numbers and the function of each row."""
+    """Yield the module, the rule numbers and the function of each row."""
     for module in SOURCES.values():
         for node in ast.walk(module.tree):
             match node:
@@ -137,7 +137,7 @@ def rows() -> Iterator[tuple[Module, str, ast.expr]]:
 
 
 def reached(module: Module, find: ast.expr) -> set[str]:
-    """Return the functions that a row reaches."""
+    """Return the functions that a row calls directly or indirectly."""
     known: set[str] = set()
     waiting = {*module.called(find)}
     while waiting:
@@ -159,7 +159,7 @@ UNCHECKED: Final = {
     "N-SCH-VAL-21": "a consequence",
     "N-SCH-VAL-22": "the order of errors",
 }
-"""The paragraphs of the contract about admission that are not a rule with an error."""
+"""The paragraphs in the admission contract that are not rules with an error."""
 
 
 def test_rows_have_the_numbers_of_the_contract() -> None:
@@ -181,7 +181,7 @@ def test_every_error_has_a_row_with_its_number(module: str) -> None:
 
 
 def test_webhooks_reject_only_errors_of_rows() -> None:
-    """The webhooks build no error themselves, and reject nothing else."""
+    """The webhooks do not build errors themselves, and do not reject other requests."""
     tree = ast.parse((FOLDER.parents[1] / "webhooks/handlers.py").read_text())
     raised = {ast.unparse(node.exc) for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc is not None}
 

@@ -30,7 +30,7 @@ def test_every_recorded_run_is_shown_and_nothing_is_loaded(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("measurement", ["writes", "<script>"])
 def test_measurement_is_drawn_from_run_to_run(measurement: str, tmp_path: Path) -> None:
-    """Three lines of a run count as their median, regardless of the measurement."""
+    """Three lines of a run are summarized as their median, regardless of the measurement."""
     for day, values in (("2026-01-01", [30, 10, 20]), ("2026-01-02", [10])):
         lines: list[Line] = [{"machine": {"load": [3.5], "revision": "abc"}}]
         lines += [{"measurement": measurement, "phase": "created", "writes": value} for value in values]

@@ -1,4 +1,4 @@
-"""Tests the compatibility page: each interface has a class, and each kind of run has one result."""
+"""Tests that each interface on the compatibility page has a class, and each type of run has one result."""
 
 from collections import Counter
 from datetime import UTC, datetime

@@ -7,7 +7,7 @@ import pytest
 
 PAGE = Path("docs/how-to/extend.md")
 ROOTS = (Path(), *(Path("packages") / name / "src" for name in ("kuberuntime", "localkube", "leaderworkerset", "lwsctl")), Path("packages/leaderworkerset/src/leaderworkerset"), Path("packages/lwsctl/src/lwsctl"), Path("packages/localkube/src/localkube"), Path("packages/localkube/src/localkube/kubelet"), Path("packages/localkube/src/localkube/apiserver"))  # fmt: skip
-"""The directories at which paths on the page start."""
+"""The directories with which paths on the page start."""
 
 SECTIONS = [part for part in PAGE.read_text().split("\n## ") if "`" in part]
 CODE = re.compile(r"`([\w./-]+)`")
@@ -15,7 +15,7 @@ PLACEHOLDER = "NAME"
 
 
 def paths_of(section: str) -> list[str]:
-    """Return the paths in a section: `folder/` or `folder/file.py`, but not `app.py` alone."""
+    """Return the paths in a section. They have the form `folder/` or `folder/file.py`, but not `app.py`."""
     words = [word for word in CODE.findall(section) if not word.startswith(("/", "-", "."))]
     return [word for word in words if "/" in word and PLACEHOLDER not in word]
 
@@ -28,7 +28,7 @@ def files_of(section: str) -> list[str]:
 
 
 def folders_of(section: str) -> set[Path]:
-    """Return the directories in a section, including those of its files."""
+    """Return the directories in a section, including the directories of its files."""
     named = [word.replace(f"{PLACEHOLDER}.py", "") for word in CODE.findall(section) if "/" in word]
     found = {root / word for root in ROOTS for word in named if (root / word).exists()}
     return {path if path.is_dir() else path.parent for path in found} | {Path()}

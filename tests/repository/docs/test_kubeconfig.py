@@ -1,4 +1,4 @@
-"""Tests that the page of kubeconfig fields contains each field of kubectl, and describes its effect."""
+"""Tests that the page about kubeconfig fields contains each field of kubectl, and describes its effect."""
 
 import json
 import re
@@ -27,7 +27,7 @@ OF_KUBECTL = {
     "contexts[].": "name",
     "contexts[].context.": "cluster user namespace extensions",
 }
-"""The fields in client-go's `tools/clientcmd/api/v1`."""
+"""The fields in the `tools/clientcmd/api/v1` package of client-go."""
 
 STRUCTS: dict[str, Any] = {
     "clusters[].cluster.": kubeconfig.Cluster,

@@ -1,4 +1,4 @@
-"""Tests the manual pages: one for each command, with only known macros, and rendered by groff without a warning."""
+"""Tests that each command has a manual page with known macros, which groff renders without a warning."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
 
 @cache
 def pages() -> dict[str, str]:
-    """Return each page by file name. They are created on demand, so that collecting tests is fast."""
+    """Return all pages by file name. They are created on demand, so that test collection is fast."""
     return {path.name: text for path, text in manpages.pages().items()}
 
 
@@ -65,7 +65,7 @@ def test_special_characters_are_escaped() -> None:
 
 
 def options(command: click.Command, words: str) -> Iterator[tuple[str, click.Option]]:
-    """Yield the options of a command and its verbs, each with the command name."""
+    """Yield the options of a command and of its subcommands, with the command name."""
     yield from ((words, option) for option in command.params if isinstance(option, click.Option))
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=words)

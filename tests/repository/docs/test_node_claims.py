@@ -1,4 +1,4 @@
-"""Tests that the page about the tests lists exactly the scenarios on real nodes."""
+"""Tests that the page about the tests lists exactly the scenarios that run on real nodes."""
 
 import ast
 import re
@@ -10,12 +10,12 @@ PAGE = (ROOT / "docs" / "explanation" / "what-the-tests-prove.md").read_text()
 
 
 def section(heading: str) -> str:
-    """Return the text below a heading."""
+    """Return the content after a heading."""
     return PAGE.partition(f"\n## {heading}")[2].partition("\n## ")[0]
 
 
 def scenarios() -> list[str]:
-    """Return the names of all tests in `tests/node` without their prefix."""
+    """Return the names of all tests in `tests/node` without the prefix."""
     trees = [ast.parse(file.read_text()) for file in sorted((ROOT / "tests" / "node").rglob("test_*.py"))]
     names = [one.name for tree in trees for one in tree.body if isinstance(one, ast.FunctionDef)]
     return [name.removeprefix("test_") for name in names if name.startswith("test_")]

@@ -1,4 +1,4 @@
-"""Tests that the pages for operators contain the numbers of the code and of recorded runs."""
+"""Tests that the pages for administrators contain the numbers in the code and in recorded runs."""
 
 import json
 import re
@@ -96,7 +96,7 @@ def test_lease_times_equal_those_of_the_programs() -> None:
 
 
 def example_times() -> tuple[float, ...]:
-    """Return the lease durations in the example: duration, deadline, and period."""
+    """Return the duration, the deadline and the period of the lease in the example."""
     found = re.findall(r"^  (?:leaseDuration|renewDeadline|retryPeriod): (\d+)s$", text_of(TIMES), re.MULTILINE)
     return tuple(map(float, found))
 
@@ -175,7 +175,7 @@ MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
     "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
     "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
 }
-"""The measurement for each row on the page, and its number of LeaderWorkerSets."""
+"""The measurement for each row on the page, and the number of LeaderWorkerSets in it."""
 
 
 def raw_lines() -> list[dict[str, Any]]:
@@ -219,7 +219,7 @@ def test_sizing_rules_follow_from_measurements_and_defaults() -> None:
 
 
 def test_recommended_memory_covers_a_projection() -> None:
-    """50,000 pods need less than half of the limit."""
+    """50,000 pods use less than half of the limit."""
     kib = (
         raw("many: all ready", 200)["mebibytes"] * 1024 + 49_000 / 5 * raw("many: all ready", 2000)["kibibytes_per_set"]
     )

@@ -1,4 +1,4 @@
-"""Tests that the recording on the front page is drawn from recorded lines, which are stored next to it."""
+"""Tests that the recording on the front page is generated from recorded lines, which are stored next to it."""
 
 import xml.etree.ElementTree as ET
 from itertools import pairwise

@@ -13,7 +13,7 @@ from leaderworkerset.api.usersettings import SETTINGS
 KEYS: Final = ("labels", "settings", "annotations", "gates")
 ROLE_SPEC: Final = "spec.roles[].spec"
 COMPOSED: Final = re.compile(r"KIND\w+|Group(Complete|DeadlineExceeded)|Scaling(Up|Down)")
-"""Events whose reason has several parts."""
+"""Events whose reason consists of several parts."""
 
 
 def described_keys() -> list[str]:

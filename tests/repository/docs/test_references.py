@@ -1,4 +1,4 @@
-"""Tests that references in documents resolve: links, sections, files, tests, options, and `make` targets."""
+"""Tests that references in documents are valid: links, sections, files, tests, options, and `make` targets."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_mod
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the files in the repository without built or installed ones."""
+    """Yield the files in the repository, except built or installed files."""
     for path in sorted(folder.iterdir()):
         if path.name not in LEFT_OUT and not path.name.startswith(".venv") and not path.name.endswith("_cache"):
             yield from files(path) if path.is_dir() else [path]
@@ -47,20 +47,20 @@ def text_of(page: str) -> str:
 
 
 def prose_of(page: str) -> str:
-    """Return a page without code blocks, and without patterns, which resemble links."""
+    """Return a page without code blocks, and without patterns that resemble links."""
     return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
 
 
 @cache
 def anchors(page: str) -> set[str]:
-    """Return the anchors on a page: those of headings, and explicit ones."""
+    """Return the anchors on a page, which are the anchors of headings and explicit anchors."""
     headings = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
     own = set(re.findall(r'<a id="([^"]+)">', text_of(page)))
     return own | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken_links(page: str, text: str) -> list[str]:
-    """Return the links in a text without a target."""
+    """Return the links in a text that have no valid target."""
     found = []
     for link in LINK.findall(CODE.sub("", text)):
         name, _, section = link.partition("#")
@@ -74,7 +74,7 @@ def broken_links(page: str, text: str) -> list[str]:
 
 
 def missing_files(text: str) -> list[str]:
-    """Return the missing files in a text. A path may omit its first directories."""
+    """Return the files in a text that do not exist. A path may omit its first directories."""
     named = {word for code in CODE.findall(text) for word in code.split() if FILE.fullmatch(word)}
     return sorted(
         word

@@ -1,4 +1,4 @@
-"""Tests that the site contains each page in the repository, and that site errors are found."""
+"""Tests that the site contains each page in the repository, and that errors in the site are found."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests tables in documents that repeat facts of the code, such as kinds, roles, codes and dependencies."""
+"""Tests document tables that repeat facts from the code, such as kinds, roles, codes and dependencies."""
 
 import re
 import tomllib
@@ -34,7 +34,7 @@ def text_of(page: str) -> str:
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """Return the cells of the first table below a heading without its header."""
+    """Return the cells of the first table after a heading, without its header."""
     after = f"\n{text_of(page)}".split(f"\n{heading}\n", 1)[1]
     (table,) = re.findall(r"(?:^\|.*\n)+", after, re.MULTILINE)[:1]
     return [[cell.strip() for cell in line.strip("|\n ").split(" | ")] for line in table.splitlines()[2:]]

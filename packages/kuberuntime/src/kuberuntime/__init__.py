@@ -1,3 +1,3 @@
-"""A runtime for Kubernetes controllers of any kind, with a client, caches, a work queue, an executor and servers."""
+"""Provides a client, caches, a work queue, an executor and servers for Kubernetes controllers."""
 
 __version__ = "0.2.0"

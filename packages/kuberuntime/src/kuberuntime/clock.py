@@ -1,4 +1,4 @@
-"""The clock interface. A virtual event loop can replace wall time and monotonic time."""
+"""Defines the clock interface. A virtual event loop can replace wall time and monotonic time."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Errors of API requests and of the configuration for API server connections.
+"""Defines the errors of API requests and of the configuration for API server connections.
 
 ```
 KubeError                      the root; its text is one sentence for users
@@ -157,7 +157,7 @@ def from_status(status: JSONObject) -> APIError:
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Convert an error response to an exception. The response might come from a proxy and not be a Status."""
+    """Convert an error response to an exception. A response from a proxy might not be a Status."""
     import msgspec  # importing this module must be fast
 
     try:

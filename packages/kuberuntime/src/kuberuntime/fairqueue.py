@@ -1,4 +1,4 @@
-"""Fair queues for tenants. A tenant with thousands of items delays other tenants by only one item.
+"""Provides fair queues for tenants. A tenant with thousands of items delays other tenants by only one item.
 
 The keys of a work queue wait in this way, by namespace (`controller/workqueue.py`), requests for the client's quota
 (`client/ratelimit.py`), and events to be written (`controller/eventrecorder.py`).
@@ -56,7 +56,7 @@ class FairQueue(Generic[T]):
 
 
 class FairLock:
-    """A fair lock. An item waits for the current item, and for at most one item of each other tenant."""
+    """A fair lock. A waiting item is delayed by the current item, and by at most one item of each other tenant."""
 
     def __init__(self) -> None:
         self._waiting = FairQueue[asyncio.Future[None]]()

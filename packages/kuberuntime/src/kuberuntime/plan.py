@@ -103,7 +103,7 @@ def at(obj: JSONObject, path: Iterable[str]) -> JSON:
 
 
 class Create(Effect, frozen=True, kw_only=True):
-    """Create `object`. With `if_absent`, an AlreadyExists error counts as success without events.
+    """Create `object`. With `if_absent`, an AlreadyExists error is treated as success without events.
 
     With `unless_own`, this is a failure only if the existing object has a different controller. An own object already
     exists if the response to its creation was lost. If the object differs in one of the `equal` fields (paths), it is
@@ -165,7 +165,7 @@ class PutStatus(Effect, frozen=True, kw_only=True):
 
 
 class Delete(Effect, frozen=True, kw_only=True):
-    """Delete one object. If `uid` is set, it is a precondition. A missing object counts as success.
+    """Delete one object. If `uid` is set, it is a precondition. A missing object is treated as success.
 
     Without `propagation` and `grace_period` (seconds), the API server uses the defaults of the kind.
     """
@@ -219,11 +219,13 @@ class Finally(Struct, frozen=True, kw_only=True):
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection
 Action: TypeAlias = WriteAction | Emit | Concurrently | Finally
 Actions: TypeAlias = tuple[Action, ...]
-"""Actions in order. The first failure stops the sequence."""
+"""A sequence of actions. The first failure stops the sequence."""
 
 
 class Plan(Struct, frozen=True):
-    """Actions in order, and the seconds until the key is requeued (`requeue_after`), or None if it is not requeued.
+    """A sequence of actions.
+
+    `requeue_after` is the number of seconds until the key is requeued, or None if it is not requeued.
 
     `error` is an error that no write can correct. The executor performs the actions and then raises it, so that the
     key is requeued with a back-off. If that error is raised, or an action fails for a reason other than a conflict
@@ -258,7 +260,7 @@ def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
 
 
 def without(actions: Actions, left_out: WriteAction) -> Actions:
-    """Return the actions without one of them. The later parts of a `Finally` that starts with it remain."""
+    """Return the actions without one action. If it was the first part of a `Finally`, the later parts remain."""
     remaining: list[Action] = []
     for action in actions:
         if isinstance(action, Finally) and left_out in action.actions:
@@ -293,7 +295,7 @@ def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **
 
 
 def together(actions: Iterable[Action]) -> Actions:
-    """Return an action that performs the given actions concurrently and independently, or nothing for no actions."""
+    """Return an action that performs the actions concurrently and independently, or nothing if there are none."""
     sequences = tuple((action,) for action in actions)
     return (Concurrently(sequences=sequences),) if sequences else ()
 
@@ -307,7 +309,7 @@ def changed_status(resource: Resource, obj: JSONObject, status: JSONObject) -> t
 
 
 def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:
-    """Return a background deletion of an object, with the UID of `obj` as a precondition."""
+    """Return an action that deletes an object in the background, with the UID of `obj` as a precondition."""
     return Delete(
         resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=on_success
     )

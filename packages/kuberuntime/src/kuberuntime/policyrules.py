@@ -1,4 +1,4 @@
-"""Permissions that a component needs for API requests, from which RBAC rules are generated.
+"""Represents the permissions that a component needs for API requests. RBAC rules are generated from them.
 
 Each component declares its permissions next to its code (`controllers/permissions.py`, `webhooks/permissions.py`,
 `kuberuntime/serving/permissions.py`). The installed roles contain only these permissions.
@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 
 
 class Permission(Struct, frozen=True):
-    """Verbs on a resource or subresource. `names` restricts the permission to objects with these names."""
+    """The permission for verbs on a resource or subresource. `names` restricts it to objects with these names."""
 
     resource: Resource
     verbs: tuple[str, ...]
@@ -22,7 +22,7 @@ class Permission(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """Return the resource as written in roles.
+        """Return the resource in the notation of roles.
 
         >>> from kuberuntime.objects.resources import PODS
         >>> Permission(PODS, ("get",), "log").target

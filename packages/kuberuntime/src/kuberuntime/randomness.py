@@ -1,4 +1,4 @@
-"""The random source for jitter and identities. A simulation replaces it with a seeded source.
+"""Provides the random source for jitter and identities. A simulation replaces it with a seeded source.
 
 The source is a context variable. Tasks inherit the source of the task that started them, so each actor in a simulation
 can have its own source. Do not use this module for secrets, which must never be seeded.

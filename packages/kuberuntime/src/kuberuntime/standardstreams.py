@@ -18,7 +18,7 @@ PIPE_CLOSED: Final = 141
 
 
 class ClosedOutputError(Exception):
-    """The reader of the command output has closed it."""
+    """The reader closed the output of the command."""
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 
 def drop_output() -> OSError | None:
-    """Discard output that cannot be written to standard output, and return the error or None."""
+    """Discard output that cannot be written to standard output. Return the error, or None if there is no error."""
     error = _flush(sys.stdout)
     if error is None or isinstance(error, BrokenPipeError):
         return error

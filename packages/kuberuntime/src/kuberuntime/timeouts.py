@@ -1,4 +1,4 @@
-"""Provides `asyncio.timeout` with the same behavior in all Python versions from 3.11 on.
+"""Provides `asyncio.timeout` with the same behavior in Python 3.11 and all later versions.
 
 Before 3.11.3, a timeout in the cleanup of a cancelled task raises CancelledError instead of TimeoutError. The rest of
 the cleanup is then skipped, so that a lease would not be released, or processes would not be terminated.

@@ -1,10 +1,10 @@
-"""Texts that hostile tenants and broken programs write: generated from a seed, for every place that holds a text."""
+"""Generates hostile strings of tenants and faulty containers from a seed, for all string fields."""
 
 from random import Random
 from typing import Final
 
 LONGEST: Final = 4096
-"""The maximum bytes of a termination message."""
+"""The maximum size of a termination message in bytes."""
 
 PIECES: Final = (
     "jwtid=", "token=", "password: ", "--token ", '"secret": "', "://a:b@", "-----BEGIN PRIVATE KEY-----", "eyJ-", "curl -u a:", "name: token\n",
@@ -30,7 +30,7 @@ WHOLE: Final = (
 
 
 def text(random: Random, longest: int = LONGEST) -> str:
-    """Return a text: one piece repeated, some pieces in turn, or a text that is hostile as a whole."""
+    """Return a string. It is one repeated part, a sequence of parts, or hostile as a whole."""
     kind = random.random()
     if kind < 0.15:
         return random.choice(WHOLE)[:longest]
@@ -41,14 +41,14 @@ def text(random: Random, longest: int = LONGEST) -> str:
 
 
 def log(random: Random) -> bytes:
-    """Return a log of several lines with times, as an API server returns it."""
+    """Return a log of several lines with timestamps, as an API server returns it."""
     lines = "\n".join(text(random, 2000) for _ in range(random.randint(1, 8))).split("\n")[:300]
     stamped = (f"2026-01-01T00:00:{number % 60:02}Z {line}" for number, line in enumerate(lines))
     return "\n".join(stamped).encode() + random.choice([b"\n", b"", b"\xff\xfe\x00", b"\xf0\x9f"])
 
 
 def label(random: Random) -> str:
-    """Return a value that a label may have."""
+    """Return a valid label value."""
     return random.choice(
         ["", "0", "1", "-1"[1:], "007", "1999999", "9" * 62, "1e9", "0x1F", "True", "null", "a.b_c-D", "x" * 63]
     )

@@ -1,4 +1,4 @@
-"""AdmissionReviews, made from a seed: of LeaderWorkerSets and pods, mostly nearly valid, some hopeless."""
+"""Generates AdmissionReviews of LeaderWorkerSets and pods from a seed. Most of them are nearly valid."""
 
 from random import Random
 from typing import Final
@@ -22,7 +22,7 @@ LABELS: Final = tuple(
 
 
 def review(random: Random, path: str) -> bytes:
-    """Return the bytes of a review for the path."""
+    """Return the bytes of a review for a path."""
     specimen, schema = _subject(random, path)
     old = specimen if random.random() < 0.5 else junk.bent(random, specimen, schema)
     new = junk.bent(random, specimen, schema) if random.random() < 0.8 else specimen

@@ -1,4 +1,4 @@
-"""Invalid and hostile objects are stored or rejected, and no controller fails permanently on the stored ones."""
+"""Tests that invalid and hostile objects are stored or rejected, and that no controller fails permanently."""
 
 import asyncio
 from collections import Counter
@@ -27,7 +27,7 @@ from localkube.cluster import Settings
 from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 LENGTH = 25
-"""Writes of one seed."""
+"""The number of writes for each seed."""
 
 SUBJECTS: tuple[Resource, ...] = (LEADERWORKERSETS, LEADERWORKERSETS, STATEFULSETS, PODS)
 JSON = {"content-type": "application/json"}
@@ -35,7 +35,7 @@ MERGE = {"content-type": "application/merge-patch+json"}
 
 
 def written(random: Random, resource: Resource) -> JSONObject:
-    """Return an object: valid, at the limit, or beyond."""
+    """Return an object that is valid, at a limit, or beyond a limit."""
     specimen = random.choice(specimens.of(resource))
     obj: JSONObject = {"apiVersion": resource.api_version, "kind": resource.kind, **specimen}
     if random.random() < 0.7:
@@ -54,7 +54,7 @@ def written(random: Random, resource: Resource) -> JSONObject:
 
 
 async def write(cluster: Cluster, random: Random) -> tuple[Request, int]:
-    """Create, patch or delete an object; return the request and the code of its answer."""
+    """Create, patch or delete an object. Return the request and the status of its response."""
     resource = random.choice(SUBJECTS)
     obj = written(random, resource)
     path = resource.path("default", obj["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""Any content of the object `cluster`, the operand and foreign kinds leads the operator's reconciliation to a plan.
+"""Tests that the operator's reconcile returns a plan for any `cluster` object, operand and foreign kinds.
 
 Fields with a schema of the API server are varied within it: texts, numbers, absent fields. Fields that others define
 (OpenShift's kinds, cert-manager's, and the kinds of Prometheus) are varied anywhere, as this cluster may serve another
@@ -23,7 +23,7 @@ from leaderworkerset.operator.driftcorrection import Live
 from leaderworkerset.operator.sync import ObservedOperand
 
 LENGTH: Final = 60
-"""Observations of one seed."""
+"""The number of observations for each seed."""
 
 FOREIGN: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
 STATES: Final[tuple[Any, ...]] = ("Managed", "Unmanaged", "Removed", "Force", "", None, 1, {})
@@ -47,12 +47,12 @@ INFRASTRUCTURE: Final[JSONObject] = {"status": {"controlPlaneTopology": "SingleR
 
 
 def bent_below(random: Random, obj: JSONObject, field: str) -> JSONObject:
-    """Return the object with another value somewhere in one of its fields."""
+    """Return the object with a different value in one of its fields."""
     return obj | {field: junk.bent(random, obj.get(field) or {})}
 
 
 def asked(random: Random) -> JSONObject:
-    """Return an object `cluster`."""
+    """Return a `cluster` object."""
     annotations = {
         name: random.choice(("internal", "true", *junk.TEXTS))
         for name in (
@@ -70,7 +70,7 @@ def asked(random: Random) -> JSONObject:
 
 
 def bent_operand(random: Random) -> Live:
-    """Return an installed operand with some of its objects changed, missing, or of unknown origin."""
+    """Return an installed operand with some objects changed, missing, or of unknown origin."""
     found: dict[Any, JSONObject] = dict(installed(cluster()))
     for key in random.sample(sorted(found, key=str), 4):
         kind, name = key
@@ -89,7 +89,7 @@ def bent_operand(random: Random) -> Live:
 
 
 def seen(random: Random) -> ObservedOperand:
-    """Return a possible observation of an operator."""
+    """Return a possible observation of the operator."""
     secrets: Any = {name: {"data": {"tls.crt": random.choice(junk.TEXTS)}} for name in ISSUED}
     return replace(
         observed(asked(random), bent_operand(random) if random.random() < 0.7 else None),

@@ -1,4 +1,4 @@
-"""Every body of a review is answered with an AdmissionReview that allows it, or rejects it with the user's error."""
+"""Tests that every review body is answered with an AdmissionReview, or rejected with the user's error."""
 
 import time
 from random import Random
@@ -12,15 +12,15 @@ from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.webhooks import review
 
 LENGTH = 100
-"""Reviews of one seed."""
+"""The number of reviews for each seed."""
 
 LONGEST = 2.0
-"""Seconds of the processor that one answer may take."""
+"""The maximum CPU time in seconds of one response."""
 
 
 @pytest.mark.parametrize("path", MANAGED.decisions)
 def test_every_review_gets_an_answer(path: str) -> None:
-    """Every review gets an answer (R-OP-79)."""
+    """Every review has a response (R-OP-79)."""
     for seed in seeds(20):
         random = Random(f"{seed} {path}")
         for _ in range(LENGTH):

@@ -1,4 +1,4 @@
-"""Any bytes that are sent to the ports of metrics and probes are answered or rejected, and leave nothing behind.
+"""Tests that the metrics and probe ports respond to or reject any bytes, without leaks.
 
 Plain HTTP and TLS, right and wrong tokens, headers of any size, bodies that nobody asked for, requests that stop in the
 middle, and connections that are not HTTP.
@@ -32,7 +32,7 @@ from leaderworkerset.webhooks import certificates
 
 LENGTH: Final = 80
 AT_ONCE: Final = 16
-"""Connections of one seed, and how many of them are open together."""
+"""The number of connections for each seed, and the number of concurrent ones."""
 
 TOKEN: Final = "the-token"
 LOOPBACK: Final = "127.0.0.1"
@@ -48,7 +48,7 @@ VALUES: Final = (
 
 
 class Reviewer:
-    """An API server that knows one token, and answers some others oddly."""
+    """An API server that accepts one token, and sends unusual responses to some other tokens."""
 
     async def request(self, request: Request) -> Response:
         spec = msgspec.json.decode(request.body)["spec"]
@@ -71,13 +71,13 @@ class Reviewer:
 
 @dataclass
 class Port:
-    """A listening port, and how to talk to it correctly."""
+    """A listening port, with the TLS context for valid requests."""
 
     number: int
     trusting: ssl.SSLContext | None
 
     async def exchange(self, content: bytes, *, plainly: bool, patience: float = wire.QUIET) -> bytes:
-        """Send bytes, within TLS if the port has it and `plainly` is false; return the response."""
+        """Send bytes and return the response. TLS is used if the port supports it and `plainly` is false."""
         context = None if plainly else self.trusting
         reader, writer = await asyncio.open_connection(LOOPBACK, self.number, ssl=context)
         received = b""
@@ -93,7 +93,7 @@ class Port:
 
 
 def hostile(random: Random) -> bytes:
-    """Return bytes that a client may send."""
+    """Return bytes that a client might send."""
     if random.random() < 0.1:
         return random.randbytes(random.randrange(1, 300))
     headers = {"Host": random.choice(("x", "", "\udcff", "a" * 300)), "Authorization": random.choice(VALUES)}
@@ -123,7 +123,7 @@ def hostile(random: Random) -> bytes:
 
 @asynccontextmanager
 async def listening(*, tls: bool) -> AsyncIterator[tuple[Port, Port]]:
-    """Serve metrics and probes; yield their ports."""
+    """Serve metrics and probes, and yield their ports."""
     authority = certificates.create_authority(datetime.now(UTC))
     chain = certificates.issue(authority, [LOOPBACK], datetime.now(UTC)).chain
     trusting = ssl.create_default_context(cadata=authority.certificate.decode()) if tls else None
@@ -139,7 +139,7 @@ async def listening(*, tls: bool) -> AsyncIterator[tuple[Port, Port]]:
 
 
 async def honest(port: Port, path: str) -> bytes:
-    """Return the first line of the answer to a proper request."""
+    """Return the first line of the response to a valid request."""
     content = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"
     return (await port.exchange(content.encode(), plainly=False, patience=wire.PATIENCE)).split(b"\r\n")[0]
 

@@ -1,4 +1,4 @@
-"""Runs the real Kueue, if it was built: its CRDs in a cluster, its manager as a process, and its local webhooks.
+"""Runs the real Kueue, if it was built, with its CRDs, a manager process, and local webhooks.
 
     async with kueue_manager(kubeconfig, client, directory): …
 
@@ -45,7 +45,7 @@ START_SECONDS: Final = 60.0
 POLL: Final = 0.1
 
 SERVED: Final = ("leaderworkerset", "pod", "clusterqueue", "localqueue", "resourceflavor", "workload", "topology")
-"""Kinds as prefixes of webhook names that these tests use. The CRDs of other kinds do not exist."""
+"""The kinds, as prefixes of webhook names, that these tests use. The CRDs of other kinds are not installed."""
 
 PLACED: Final = """
 mount -t tmpfs tmpfs /etc
@@ -64,7 +64,7 @@ CONFIGURATIONS: Final = {
 
 @asynccontextmanager
 async def kueue_manager(kubeconfig: Path, client: Client, directory: Path) -> AsyncIterator[None]:
-    """Install Kueue, and run its manager until the context exits. Raise StartError if it does not start."""
+    """Install Kueue, and run its manager within the `with` block. Raise StartError if it does not start."""
     program = build.KUEUE.find()
     assert program is not None, build.KUEUE.missing
     webhook, health = free_ports(2)
@@ -93,7 +93,7 @@ async def kueue_manager(kubeconfig: Path, client: Client, directory: Path) -> As
 
 
 def configuration(directory: Path, webhook: int, health: int) -> JSONObject:
-    """Build its configuration: it manages LeaderWorkerSets, by their pods."""
+    """Build the configuration of Kueue, which manages LeaderWorkerSets through their pods."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -109,7 +109,7 @@ def configuration(directory: Path, webhook: int, health: int) -> JSONObject:
 
 
 def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
-    """Yield the CRDs of its kinds, with their conversion webhooks."""
+    """Yield the CRDs of Kueue's kinds, with their conversion webhooks."""
     crd = manifests / "crd"
     patches = {Path(one["path"]).stem for one in _load(crd / "kustomization.yaml")["patches"]}
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": converter, "conversionReviewVersions": ["v1"]}}
@@ -121,7 +121,7 @@ def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
 
 
 def webhooks(manifests: Path, url: str, authority: bytes) -> Iterator[JSONObject]:
-    """Yield its webhook configurations under their released names, with the used webhooks at a URL."""
+    """Yield Kueue's webhook configurations under their released names. The used webhooks have a URL."""
     text = (manifests / "webhook" / "manifests.yaml").read_text()
     for obj in yaml.load_all(text, Loader=SafeLoader):
         served = [one for one in obj["webhooks"] if one["name"][1:].startswith(SERVED)]
@@ -131,7 +131,7 @@ def webhooks(manifests: Path, url: str, authority: bytes) -> Iterator[JSONObject
 
 
 def access(url: str, path: str, authority: bytes) -> JSONObject:
-    """Return how an API server calls a webhook."""
+    """Return the `clientConfig` of a webhook."""
     return {"url": url + path, "caBundle": base64.b64encode(authority).decode()}
 
 

@@ -1,4 +1,4 @@
-"""Simulates Kueue's controller for a LeaderWorkerSet, on both clusters and on simulated ones.
+"""Simulates Kueue's controller for a LeaderWorkerSet, on both real and simulated clusters.
 
 Written from observation of the real one (its rules are R-KQ-1 to R-KQ-71), reduced to a quota of groups: an admission
 is the removal of the gates of a group's pods. Where templates ask for a topology, a group gets one domain, and its pods
@@ -26,7 +26,7 @@ TOTAL: Final = PREFIX + "pod-group-total-count"
 ROLE: Final = PREFIX + "role-hash"
 HOSTNAME: Final = "kubernetes.io/hostname"
 BATCH: Final = 1.0
-"""Seconds by which changes of pods and StatefulSets are noticed late (R-KQ-3)."""
+"""The delay in seconds before changes of pods and StatefulSets are observed (R-KQ-3)."""
 
 TERMINATED: Final[JSONObject] = {
     "type": "TerminationTarget",
@@ -40,12 +40,12 @@ SERVING: Final = PREFIX + "pod-group-serving"
 RETRIABLE: Final = PREFIX + "retriable-in-group"
 
 ON_A_HOST: Final = 2
-"""Pods for which a host of a domain has space."""
+"""The number of pods that fit on a host of a domain."""
 
 
 @dataclass
 class Kueue:
-    """Admits groups in one namespace up to a quota, the lowest index first. `evicted` groups are stopped.
+    """Admits groups in one namespace up to a quota, in index order. Groups in `evicted` are stopped.
 
     A group that does not serve is `finished` permanently when all its pods have ended and none of them will be
     recreated. Groups with random keys are admitted by their keys, the oldest first. `domains` are the hosts of each
@@ -63,7 +63,7 @@ class Kueue:
     overfull: list[str] = field(default_factory=list)
 
     async def run(self) -> None:
-        """Reconcile repeatedly."""
+        """Reconcile in a loop."""
         while True:
             await asyncio.sleep(BATCH)
             try:
@@ -81,7 +81,7 @@ class Kueue:
                 await self._follow(name, lws)
 
     def _finish(self, pods: Sequence[JSONObject]) -> None:
-        """Finish the Workload of a group whose pods have all terminated (R-KQ-12, R-KQ-34)."""
+        """Finish the Workload of a group after all its pods have terminated (R-KQ-12, R-KQ-34)."""
         groups: dict[int | str, list[JSONObject]] = {}
         for pod in pods:
             if labels.GROUP_INDEX in meta.labels(pod):
@@ -93,7 +93,7 @@ class Kueue:
                 self.finished.add(index)
 
     def _admit(self, wanted: Sequence[int | str]) -> None:
-        """Preserve admitted groups that are required and not evicted. Admit more up to the quota (R-KQ-20, 60)."""
+        """Retain admitted groups that are required and not evicted. Admit others up to the quota (R-KQ-20, 60)."""
         out = self.evicted | self.finished
         self.admitted = {index for index in self.admitted if index in wanted and index not in out}
         for index in wanted:
@@ -118,7 +118,7 @@ class Kueue:
                 await self._start(pod)
 
     def _count(self, pods: list[JSONObject], size: int) -> None:
-        """Record a group with more live pods than members, which Kueue would finish permanently (R-KQ-44)."""
+        """Record a group with more live pods than members, which Kueue would mark as finished (R-KQ-44)."""
         live: dict[str, int] = {}
         for pod in pods:
             if meta.is_deleting(pod) and not meta.spec(pod).get("nodeName"):
@@ -146,19 +146,19 @@ class Kueue:
         await self._patch(pod, {"metadata": own})
 
     async def _start(self, pod: JSONObject) -> None:
-        """Remove the gates of this integration, and no others (R-KQ-32)."""
+        """Remove only the scheduling gates of this integration (R-KQ-32)."""
         left = [gate for gate in meta.spec(pod)["schedulingGates"] if gate["name"] not in GATES]
         await self._patch(pod, {"spec": {"schedulingGates": left or None} | self._place(pod)})
 
     async def _evict(self, pod: JSONObject) -> None:
-        """Write the reason into the status of the pod, then delete it (R-KQ-49, R-KQ-63)."""
+        """Write the reason to the pod status, and then delete the pod (R-KQ-49, R-KQ-63)."""
         known = [one for one in meta.status(pod).get("conditions") or [] if one["type"] != TERMINATED["type"]]
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"conditions": [*known, TERMINATED]}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
         await self.client.delete(PODS, meta.key(pod), uid=meta.uid(pod))
 
     def _place(self, pod: JSONObject) -> JSONObject:
-        """Choose the host by the rank in the group, where the pod asks for a topology (R-KQ-51, R-KQ-53, R-KQ-56)."""
+        """Select the host by rank in the group, if the pod requests a topology (R-KQ-51, R-KQ-53, R-KQ-56)."""
         if TOPOLOGY not in meta.annotations(pod):
             return {}
         place = sorted(self.admitted, key=str).index(_index(pod))
@@ -175,13 +175,13 @@ class Kueue:
 
 
 def _index(pod: JSONObject) -> int | str:
-    """Return the index of a pod's group, or its random key."""
+    """Return the group index of a pod, or its random key."""
     label = groupname.label(pod)
     return label if len(label) == groupname.KEY_CHARACTERS else int(label)
 
 
 def _keys(pods: Sequence[JSONObject]) -> list[int | str]:
-    """Return the keys of groups whose leaders remain, the oldest first."""
+    """Return the keys of groups whose leaders remain, oldest first."""
     leaders = [pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == "0" and not meta.is_deleting(pod)]
     return [
         _index(pod) for pod in sorted(leaders, key=lambda pod: (pod["metadata"]["creationTimestamp"], meta.name(pod)))
@@ -189,7 +189,7 @@ def _keys(pods: Sequence[JSONObject]) -> list[int | str]:
 
 
 def _groups(lws: JSONObject) -> int:
-    """Return the number of groups that may be admitted. During an update, surge groups count (R-KQ-21)."""
+    """Return the number of groups that may be admitted, including surge groups during an update (R-KQ-21)."""
     spec, status = meta.spec(lws), meta.status(lws)
     replicas = int(spec["replicas"])
     surge = spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"]

@@ -1,4 +1,4 @@
-"""Simulates admission by Kueue: changes to LeaderWorkerSets and pods, and rejections."""
+"""Simulates Kueue's admission, which changes and rejects LeaderWorkerSets and pods."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ VALIDATING_CONFIGURATION: Final = "kueue-validating-webhook-configuration"
 
 
 def stamp_leaderworkerset(review: Review) -> JSONObject:
-    """Stamp the templates, and leave an empty `type` where there was no strategy (R-KQ-10 to R-KQ-13)."""
+    """Label the templates. If there is no strategy, add an empty `type` (R-KQ-10 to R-KQ-13)."""
     obj = review.object
     queue = meta.labels(obj).get(QUEUE)
     if not queue:
@@ -48,7 +48,7 @@ def _stamped(template: JSONObject, queue: str) -> JSONObject:
 
 
 def gate_pod(review: Review) -> JSONObject:
-    """Gate a pod of a stamped template (R-KQ-30)."""
+    """Add a gate to a pod with a labeled template (R-KQ-30)."""
     pod = review.object
     if PARENT not in meta.annotations(pod):
         return pod
@@ -57,7 +57,7 @@ def gate_pod(review: Review) -> JSONObject:
 
 
 def check_leaderworkerset(review: Review) -> JSONObject:
-    """Reject workloads that are never admitted, and changes to admitted fields (R-KQ-5, R-KQ-15 to R-KQ-19)."""
+    """Reject workloads that can never be admitted, and changes to admitted fields (R-KQ-5, R-KQ-15 to R-KQ-19)."""
     old, new = review.old, review.object
     queue = meta.labels(new).get(QUEUE)
     if queue and not meta.is_deleting(new):
@@ -75,7 +75,7 @@ def check_leaderworkerset(review: Review) -> JSONObject:
 
 
 def _shape(lws: JSONObject) -> Any:
-    """Return the fields of a LeaderWorkerSet that an admission depends on (R-KQ-18)."""
+    """Return the fields of a LeaderWorkerSet that affect an admission (R-KQ-18)."""
     template = meta.spec(lws)["leaderWorkerTemplate"]
     pods = {name: template[name] for name in ("leaderTemplate", "workerTemplate") if template.get(name)}
     shapes = {
@@ -114,7 +114,7 @@ WEBHOOKS: Final = (
 
 
 def build_configurations(at: ClientConfig) -> Objects:
-    """Build webhook configurations whose names precede those of the manager, so that they are called first."""
+    """Build webhook configurations whose names sort before the manager's, so that they are called first."""
     return [
         (
             resource,

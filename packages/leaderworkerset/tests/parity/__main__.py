@@ -1,4 +1,6 @@
-"""Print how what our manager leaves differs from what was recorded of the Go manager: `python -m tests.parity`.
+"""Prints the differences between the objects of this manager and the recorded objects of the Go manager.
+
+Run it with `python -m tests.parity`.
 
 Names of clusters (`embedded`, `kubernetes`) may be given; without any it is both. Ends with 1 where anything differs.
 """
@@ -17,7 +19,7 @@ from leaderworkerset.manager.managerlog import LogSettings
 
 
 async def compare(name: str) -> int:
-    """Replay all cases on one cluster and print the differences. Return their number."""
+    """Replay all cases on one cluster, and print the differences. Return the number of differences."""
     with tempfile.TemporaryDirectory(prefix="lws-parity-") as directory:
         async with CLUSTERS[name](Path(directory)) as cluster, cluster.manager():
             cases = load()
@@ -30,7 +32,7 @@ async def compare(name: str) -> int:
 
 
 def main() -> int:
-    """Run the command line."""
+    """Run the command-line interface."""
     managerlog.configure(LogSettings(level="error"))
     parser = argparse.ArgumentParser(prog="python -m tests.parity", description=__doc__)
     parser.add_argument("clusters", nargs="*", metavar="CLUSTER", help=f"any of {', '.join(CLUSTERS)}")

@@ -1,4 +1,4 @@
-"""Runs the two clusters for parity tests: the embedded cluster in this process, and real Kubernetes with kwok nodes.
+"""Runs the embedded cluster in this process, and real Kubernetes with kwok nodes, for parity tests.
 
 Both have 64 nodes with the labels of the recording, our admission webhooks and the CRD. `manager` runs our controllers
 next to them.
@@ -44,14 +44,14 @@ NAMESPACE: Final = "default"
 NODE_COUNT: Final = 64
 ZONE: Final = "topology.kubernetes.io/zone"
 START: Final = 60.0
-"""The timeout for the start of a cluster, in seconds."""
+"""The timeout for the start of a cluster in seconds."""
 
 USER_AGENT: Final = "lws/test"
-"""The API server derives the field manager `lws` from it (R-MGR-7)."""
+"""The API server derives the field manager `lws` from this user agent (R-MGR-7)."""
 
 
 class Agent:
-    """A transport with a name, which counts its writes except for events."""
+    """A named transport that counts its writes, except writes of events."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -81,14 +81,14 @@ class ParityCluster:
 
     @asynccontextmanager
     async def manager(self) -> AsyncIterator[None]:
-        """Run the controllers until the context exits."""
+        """Run the controllers for the duration of the `with` block."""
         async with lwsmanager.controllers(Client(self.agent), self.clock, kinds=self.kinds):
             yield
 
 
 @asynccontextmanager
 async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
-    """Start an API server with its controllers, and a kubelet that reports every pod as running."""
+    """Start an API server with its controllers, and a kubelet that reports all pods as running."""
     clock = SystemClock()
     labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
     nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
@@ -103,7 +103,7 @@ async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
 
 @contextmanager
 def plane(directory: Path) -> Iterator[Plane]:
-    """Run a control plane of Kubernetes with nodes; kwok simulates the nodes and the pods."""
+    """Run a Kubernetes control plane. Its nodes and pods are simulated by kwok."""
     with control_plane(build.assets(print), directory, _define_kind) as running:
         _in_a_loop(partial(_make_nodes, running))
         yield running
@@ -111,7 +111,7 @@ def plane(directory: Path) -> Iterator[Plane]:
 
 @asynccontextmanager
 async def kubernetes(running: Plane, *, by_policy: bool = False) -> AsyncIterator[ParityCluster]:
-    """Use a control plane that may have served other tests, without the events about them.
+    """Use a control plane that may have run other tests, and delete their events.
 
     With `by_policy`, our manager lets kube-apiserver admit pods by a policy, which stays until the end.
     """
@@ -130,14 +130,14 @@ async def kubernetes(running: Plane, *, by_policy: bool = False) -> AsyncIterato
 
 @asynccontextmanager
 async def kubernetes_alone(directory: Path) -> AsyncIterator[ParityCluster]:
-    """Start a control plane and use it."""
+    """Start a separate control plane, and use it for one test."""
     with plane(directory) as running:
         async with kubernetes(running) as cluster:
             yield cluster
 
 
 def _define_kind(running: Plane) -> None:
-    """Define LeaderWorkerSets before the garbage collector starts."""
+    """Create the LeaderWorkerSet CRD before the garbage collector starts."""
 
     async def define() -> None:
         client = Client(HTTPTransport(_access(running), user_agent="tester"))
@@ -157,7 +157,7 @@ async def _make_nodes(running: Plane) -> None:
 
 
 def _in_a_loop(call: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run a coroutine in a thread, as this one's loop may run."""
+    """Run a coroutine in a separate thread, because the event loop of this thread may be running."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(lambda: asyncio.run(call())).result()
 
@@ -170,7 +170,7 @@ CLUSTERS: Final = {"embedded": embedded, "kubernetes": kubernetes_alone}
 
 
 def build_node(index: int) -> JSONObject:
-    """Build a node that kwok simulates."""
+    """Build a node for kwok."""
     name = f"node-{index}"
     places = {"rack": f"rack-{index}", ZONE: f"zone-{index % 4}"}
     own = places | {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
@@ -184,7 +184,7 @@ def build_node(index: int) -> JSONObject:
 
 
 async def _until_pods_can_be_created(client: Client) -> None:
-    """Wait for the service account that every pod gets."""
+    """Wait for the default ServiceAccount of pods."""
     while True:
         try:
             account = await client.get(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, "default"))

@@ -1,4 +1,4 @@
-"""Both clusters, of which the control plane is started once; logs stay short: failing tests show warnings only."""
+"""Provides both clusters. The control plane is started once. Logs of failing tests contain only warnings."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -23,14 +23,14 @@ def _quiet_logs() -> None:
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """Run a control plane; each test leaves its namespace empty."""
+    """Run a control plane. Each test deletes the objects in its namespace."""
     with clusters.plane(tmp_path_factory.mktemp("plane")) as running:
         yield running
 
 
 @pytest.fixture(params=["embedded", "kubernetes"])
 def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
-    """Return what begins to use a cluster, inside of a test's event loop."""
+    """Return a function that starts or uses a cluster in the event loop of a test."""
     if request.param == "embedded":
         return lambda: clusters.embedded(tmp_path)
     running: Plane = request.getfixturevalue("plane")

@@ -1,4 +1,4 @@
-"""The Go manager, if it was built: its controllers as a process next to a control plane.
+"""Runs the controllers of the Go manager, if it was built, as a process next to a control plane.
 
     async with go_manager(kubeconfig, directory): …
 
@@ -36,7 +36,7 @@ CONFIGURATION: Final = {
 async def go_manager(
     kubeconfig: Path, directory: Path, webhooks: int | None = None
 ) -> AsyncIterator["subprocess.Popen[bytes]"]:
-    """Run it until the context is left, which is given its process; raise StartError when it does not come up.
+    """Run the Go manager for the duration of the `with` block. Raise StartError if it does not start.
 
     The caller may kill it.
     """

@@ -1,4 +1,4 @@
-"""Recorded objects, created as the Go controller creates them while none of our controllers runs.
+"""Creates recorded objects in the same way as the Go controller, while no other controller runs.
 
 In: a recorded case at rest. Out: writes as the field manager `lws`, in the order of the Go controller: the
 LeaderWorkerSet, its revision byte for byte, the leader StatefulSet by server-side apply of what R-LSTS-2 lists, services,
@@ -24,18 +24,18 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 
 def at_rest(cases: list[Case]) -> list[Case]:
-    """Return the cases whose LeaderWorkerSet was available in the end."""
+    """Return the cases whose LeaderWorkerSet was available at the end of the recording."""
     return [case for case in cases if any(one[0] == "Available" for one in lws_of(case)["status"]["conditions"])]
 
 
 def lws_of(case: Case) -> JSONObject:
-    """Return the recorded LeaderWorkerSet after its edit."""
+    """Return the recorded LeaderWorkerSet after its change."""
     return next(obj for obj in case["edited"] if obj["kind"] == LEADERWORKERSETS.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Simulates the Go controller for one case; `client` writes as `lws`."""
+    """Simulates the Go controller for one case. `client` writes with the field manager `lws`."""
 
     client: Client
     watched: Watched
@@ -60,7 +60,7 @@ class Stage:
                 await self._create_service(service, created)
 
     async def create_spec(self) -> JSONObject:
-        """Create the LeaderWorkerSet alone."""
+        """Create only the LeaderWorkerSet."""
         recorded = lws_of(self.case)
         return await self.client.create(LEADERWORKERSETS, self._live(recorded, spec=recorded["spec"]))
 
@@ -73,7 +73,7 @@ class Stage:
         return self._recorded(CONTROLLER_REVISIONS)
 
     def current_revision(self) -> JSONObject:
-        """Return the recorded revision of the recorded spec."""
+        """Return the recorded revision that the leader StatefulSet uses."""
         (leader_set,) = (one for one in self._recorded(STATEFULSETS) if one["name"] == self.name)
         key = leader_set["labels"][labels.TEMPLATE_REVISION_HASH]
         return next(one for one in self.revisions() if one["labels"][labels.TEMPLATE_REVISION_HASH] == key)
@@ -90,7 +90,10 @@ class Stage:
                     await self.client.create(STATEFULSETS, self._live(obj, leader, spec=spec))
 
     async def report(self) -> None:
-        """Write the status, at a time after all that was created: workers that came later would be taken for second ones."""
+        """Write the status with a time that is later than the creation of all objects.
+
+        Otherwise, workers that were created later would count as recreated.
+        """
         moment = timestamps.render(datetime.now(UTC) + timedelta(seconds=1))
         live = await self.client.get(LEADERWORKERSETS, self.key)
         fields = ("type", "status", "reason", "message", "observedGeneration")
@@ -108,7 +111,7 @@ class Stage:
         return ObjectKey(NAMESPACE, self.name)
 
     def leader_set(self, owner: JSONObject) -> JSONObject:
-        """Build the StatefulSet of the Go controller: the fields of R-LSTS-2, without defaults of the API server."""
+        """Build the StatefulSet of the Go controller (R-LSTS-2) without API server defaults."""
         recorded = next(one for one in self._recorded(STATEFULSETS) if one["name"] == self.name)
         spec, template = lws_of(self.case)["spec"], lws_of(self.case)["spec"]["leaderWorkerTemplate"]
         field = "leaderTemplate" if template.get("leaderTemplate") else "workerTemplate"
@@ -125,7 +128,7 @@ class Stage:
         return self._live(recorded, owner, spec=body)
 
     def is_up(self) -> bool:
-        """Return whether every recorded pod is there and ready, and counted by its StatefulSet."""
+        """Return whether all recorded pods exist, are ready, and are counted by their StatefulSet."""
         live = {(obj["kind"], meta.name(obj)): obj for obj in self.watched.objects()}
         pods = [live.get((PODS.kind, one["name"])) for one in self._recorded(PODS)]
         sets = [live.get((STATEFULSETS.kind, one["name"])) for one in self._recorded(STATEFULSETS)]
@@ -135,12 +138,15 @@ class Stage:
         )
 
     def is_available(self) -> bool:
-        """Return whether our manager found all groups ready; an edit of `size` may have made them smaller than recorded."""
+        """Return whether this project's manager reports all groups as ready.
+
+        A change to `size` may have reduced the groups compared with the recording.
+        """
         live = {meta.name(obj): obj for obj in self.watched.objects() if obj["kind"] == LEADERWORKERSETS.kind}
         return self.name in live and meta.is_condition_true(live[self.name], AVAILABLE.type)
 
     def leaders_are_there(self) -> bool:
-        """Return whether the leader pods run."""
+        """Return whether all leader pods are scheduled."""
         live = {meta.name(obj): obj for obj in self.watched.objects() if obj["kind"] == PODS.kind}
         leaders = [one["name"] for one in self._recorded(PODS) if one["owners"][0][1] == self.name]
         return all(name in live and meta.spec(live[name]).get("nodeName") for name in leaders)
@@ -152,7 +158,7 @@ class Stage:
         await self.client.create(SERVICES, self._live(service, owner, spec=service["spec"] | {"clusterIP": "None"}))
 
     async def _placed(self, spec: JSONObject, leader: JSONObject) -> JSONObject:
-        """Give the leader's rack to the pods whose recording has one."""
+        """Add the leader's rack to the node selector of the pods, if the recorded pods have one."""
         pods = spec["template"]["spec"]
         if RACK not in (pods.get("nodeSelector") or {}):
             return spec

@@ -1,4 +1,6 @@
-"""Objects in the form of the recorded ones (packages/leaderworkerset/tests/vectors/live-objects.json), to compare them.
+"""Converts objects to the form of the recorded objects, to compare them.
+
+The recorded objects are in `packages/leaderworkerset/tests/vectors/live-objects.json`.
 
 There are two separate steps. `normalize` gives a live object the form of the recording, whoever created it.
 `settle_intended` removes the intended differences from the Go controller. No other difference is permitted.
@@ -28,11 +30,11 @@ TOPOLOGY: Final = "topology.kubernetes.io/"
 
 
 DEFAULTED: Final = ("groupIdentity", "groupReplacementPolicy")
-"""The fields that the definition fills in since the recording, which is of v0.10 (N-DEF-1)."""
+"""The fields with CRD defaults that the recording with v0.10 does not contain (N-DEF-1)."""
 
 
 def normalize(obj: JSONObject) -> JSONObject:
-    """Return the object as the recording would have it."""
+    """Return the object in the form of the recording."""
     metadata, kind = meta.metadata(obj), obj["kind"]
     result = {
         "kind": kind,
@@ -48,7 +50,7 @@ def normalize(obj: JSONObject) -> JSONObject:
 
 
 def is_recorded(obj: JSONObject, name: str) -> bool:
-    """Return whether the recording holds such objects of the LeaderWorkerSet `name`."""
+    """Return whether the recording contains objects of this kind for the LeaderWorkerSet `name`."""
     if obj["kind"] == LEADERWORKERSETS.kind:
         return meta.name(obj) == name
     owner = meta.controller_of(obj) or {}
@@ -57,14 +59,14 @@ def is_recorded(obj: JSONObject, name: str) -> bool:
 
 
 def settle_intended(objects: Iterable[JSONObject]) -> list[JSONObject]:
-    """Even out intended differences, on recorded and on our objects alike; sort the objects."""
+    """Remove intended differences from both the recorded objects and the live objects. Sort the objects."""
     settled = [_settle(obj) for obj in objects if labels.RECREATIONS not in obj["annotations"]]
     by_identity = {(obj["kind"], obj["name"]): obj for obj in settled}
     return [by_identity[key] for key in sorted(by_identity)]
 
 
 def _settle(obj: JSONObject) -> JSONObject:
-    """Return the object without intended differences: since v0.10 two defaults, `role` and `leader-address`."""
+    """Return the object without intended differences, such as `role` and `leader-address`, new since v0.10."""
     if obj["kind"] == LEADERWORKERSETS.kind:
         # R-DEF-6: we patch only the defaults into a posted object, Go writes it as its typed structs have it.
         spec = obj["spec"]
@@ -118,7 +120,7 @@ def _normalize_pod(result: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def _names_racks(value: JSON) -> bool:
-    """Return whether a pod's spec names racks anywhere: the recording lacks the hash of such templates."""
+    """Return whether a pod spec contains racks. The recording has no hash for such templates."""
     if isinstance(value, dict):
         return RACK in value or any(map(_names_racks, value.values()))
     return any(map(_names_racks, value)) if isinstance(value, list) else value == RACK
@@ -179,7 +181,7 @@ def _managers(entries: Iterable[JSONObject]) -> set[str]:
 
 
 def differences(expected: Iterable[JSONObject], found: Iterable[JSONObject]) -> list[str]:
-    """Return what differs, one line per object or field; empty where nothing does."""
+    """Return the differences, one line per object or field, or an empty list if there are none."""
     wanted = {(obj["kind"], obj["name"]): obj for obj in settle_intended(expected)}
     live = {(obj["kind"], obj["name"]): obj for obj in settle_intended(found)}
     lines = [f"{kind} {name}: is missing" for kind, name in wanted.keys() - live.keys()]
@@ -193,7 +195,10 @@ def differences(expected: Iterable[JSONObject], found: Iterable[JSONObject]) -> 
 
 
 def _with_reported_refusal(wanted: JSONObject, live: JSONObject) -> JSONObject:
-    """Return a LeaderWorkerSet whose leaders were refused with the status that we write (docs/adr/0030), and Go does not."""
+    """Return a LeaderWorkerSet with rejected leaders and the status of this project (docs/adr/0030).
+
+    The Go controller does not write this status.
+    """
     if wanted["status"].get("conditions"):
         return wanted
     generation = live["status"].get("observedGeneration")

@@ -1,4 +1,4 @@
-"""Post the recorded inputs to a cluster, edit them as recorded, and compare what is left each time.
+"""Creates the recorded objects in a cluster, changes them as recorded, and compares the results.
 
 In: a cluster with our manager. Out: the differences per case and phase; none is what a test wants.
 """
@@ -29,10 +29,10 @@ VECTORS: Final = Path(__file__).parents[1] / "vectors" / "live-objects.json"
 NAMESPACE: Final = "default"
 
 QUIET: Final = 0.5
-"""Seconds without a change after which equal objects count as left behind."""
+"""The time without a change after which equal objects count as the final state, in seconds."""
 
 STEPS: Final = ("Updating replica", "groups ready of total", "deleting surge replica", "to recreate group")
-"""Parts of event texts that describe a moment: which ones are observed varies from run to run.
+"""Parts of event messages that describe an intermediate state, which varies from run to run.
 
 No pod fails in the recorded histories. If a group was recreated, the Go manager mistook a worker that its own rollout
 had removed for a failed one. That is a weakness, not a contract (R-POD-10).
@@ -42,10 +42,10 @@ WHOLE: Final = Projection("metadata", "spec", "status", "data", "revision")
 """The fields of all recorded kinds."""
 
 PATIENCE: Final = 20.0
-"""Seconds without a change after which different objects count as left behind."""
+"""The time without a change after which different objects count as the final state, in seconds."""
 
 STALL: Final = 120.0
-"""Seconds that the garbage collector of Kubernetes may pause, as it does while it learns of new kinds."""
+"""The maximum pause of the Kubernetes garbage collector in seconds, for example to discover new kinds."""
 
 
 class Case(TypedDict):
@@ -65,12 +65,12 @@ def load() -> list[Case]:
 
 
 def whole(_: JSONObject) -> Projection:
-    """Keep an object as the server sent it, including its `managedFields`."""
+    """Keep an object unchanged, including its `managedFields`."""
     return WHOLE
 
 
 class Watched:
-    """All objects of the recorded kinds, as informers see them."""
+    """All objects of the recorded kinds in the stores of informers."""
 
     def __init__(self, client: Client) -> None:
         self.changed = asyncio.Event()
@@ -79,7 +79,7 @@ class Watched:
             informer.subscribe(self._note)
 
     def on_change(self, call: Callable[[], None]) -> None:
-        """Call back after each change."""
+        """Run `call` after each change."""
         for informer in self.informers:
             informer.subscribe(lambda _: call())
 
@@ -91,7 +91,10 @@ class Watched:
         return [obj for informer in self.informers for obj in informer.store.list()]
 
     async def settle(self, is_done: Callable[[], bool], patience: float = PATIENCE) -> None:
-        """Wait until nothing changes for a moment and `is_done` holds, or until nothing changes for `patience` s."""
+        """Wait until `is_done` holds and no object changes briefly.
+
+        Without changes for `patience` seconds, return in any case.
+        """
         silence = 0.0
         while silence < patience:
             self.changed.clear()
@@ -108,7 +111,7 @@ class Watched:
 
 @asynccontextmanager
 async def watching(client: Client) -> AsyncIterator[Watched]:
-    """Watch while the context is entered."""
+    """Watch objects for the duration of the `with` block."""
     watched = Watched(client)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(informer.run()) for informer in watched.informers]
@@ -120,13 +123,13 @@ async def watching(client: Client) -> AsyncIterator[Watched]:
 
 
 async def replay(client: Client, cases: Sequence[Case]) -> list[str]:
-    """Run all cases, many side by side; return the differences, one line each."""
+    """Run all cases, many of them concurrently. Return the differences, one line each."""
     async with watching(client) as watched:
         return [line for batch in batches(cases) for line in await _replay_batch(client, watched, batch)]
 
 
 def batches(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
-    """Part the cases: groups that want a rack for themselves find none while others are everywhere."""
+    """Divide the cases, because groups that need an exclusive rack cannot be scheduled next to other groups."""
     alone = [case for case in cases if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(case["input"])]
     return alone, [case for case in cases if case not in alone]
 
@@ -144,12 +147,12 @@ async def _replay_batch(client: Client, watched: Watched, cases: Sequence[Case])
 
 
 async def clear(client: Client, watched: Watched, cases: Sequence[Case]) -> None:
-    """Delete the LeaderWorkerSets of the cases and wait until all owned objects are deleted."""
+    """Delete the LeaderWorkerSets of the cases, and wait until all owned objects are deleted."""
     await remove(client, watched, *map(_key, cases))
 
 
 async def remove(client: Client, watched: Watched, *keys: ObjectKey) -> None:
-    """Delete LeaderWorkerSets and wait until all owned objects are deleted."""
+    """Delete LeaderWorkerSets, and wait until all owned objects are deleted."""
     for key in keys:
         await client.delete(LEADERWORKERSETS, key, propagation="Background")
     await watched.settle(lambda: not _of_leaderworkersets(watched), STALL)
@@ -161,7 +164,7 @@ def _of_leaderworkersets(watched: Watched) -> list[str]:
 
 
 async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:
-    """Return the recorded events that ours lack after a while, except events about intermediate steps."""
+    """Return the recorded events that are still missing after a wait, except events about intermediate steps."""
     deadline = asyncio.get_running_loop().time() + PATIENCE
     while missing := await _untold(client, cases):
         if asyncio.get_running_loop().time() > deadline:
@@ -187,7 +190,7 @@ async def _untold(client: Client, cases: Sequence[Case]) -> list[str]:
 
 
 def one_by_one(name: str, note: str) -> list[str]:
-    """Return the notes of the Go manager instead of one note about the workers of many groups (contract 8.3).
+    """Return the separate event messages of the Go manager for one message about many groups (contract 8.3).
 
     >>> one_by_one("web", "Created worker statefulsets for groups 0,3-4")[1:]
     ['Created worker statefulset for leader pod web-3', 'Created worker statefulset for leader pod web-4']

@@ -1,4 +1,4 @@
-"""A fleet changes hands between the Go controller and ours with no pod restarted, in both directions."""
+"""Tests that the Go controller and this controller adopt each other's sets without restarting pods."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ MANAGED = (LEADERWORKERSETS.kind, PODS.kind, STATEFULSETS.kind, CONTROLLER_REVIS
 
 
 def marks(watched: Watched) -> dict[tuple[str, str], tuple[str, int]]:
-    """Return the UID and the generation of every object on which a pod depends."""
+    """Return the UID and the generation of all objects on which a pod depends."""
     return {
         (obj["kind"], meta.name(obj)): (meta.uid(obj), meta.generation(obj))
         for obj in watched.objects()
@@ -31,7 +31,7 @@ def marks(watched: Watched) -> dict[tuple[str, str], tuple[str, int]]:
 
 
 async def play(client: Client, watched: Watched, cases: Sequence[Case]) -> list[Stage]:
-    """Make the recorded objects live."""
+    """Create the recorded objects in the cluster."""
     stages = [Stage(client, watched, case) for case in cases]
     for stage in stages:
         await stage.create()
@@ -61,7 +61,7 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 
 @pytest.mark.slow
 def test_fleet_of_the_go_controller_is_adopted_unchanged(start: Start) -> None:
-    """No pod, no spec, no revision changes; each leader StatefulSet is applied once.
+    """No pod, spec or revision changes. Each leader StatefulSet is applied once.
 
     Rules N-AT-18, R-REV-17, R-REV-10, R-REV-11, R-LSTS-1.
     """
@@ -96,7 +96,7 @@ async def hand_back(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 
 
 def _comparable(statefulset: JSONObject) -> JSONObject:
-    """Return what v0.10 applies: all but the label `role`, which it removes since it does not know it."""
+    """Return the fields that v0.10 applies. It removes the `role` label, which it does not recognize."""
     metadata = meta.metadata(statefulset)
     kept = {name: metadata[name] for name in ("uid", "generation", "annotations", "ownerReferences")}
     own = {key: value for key, value in metadata["labels"].items() if key != labels.ROLE}
@@ -113,7 +113,7 @@ async def _raw_revisions(client: Client, name: str) -> bytes:
 
 @pytest.mark.slow
 def test_apply_of_the_go_controller_changes_nothing(start: Start) -> None:
-    """Its server-side apply changes no more than a label of the StatefulSet alone, its revision is there byte for byte.
+    """Its server-side apply changes only a label of the StatefulSet. Its revision exists byte for byte.
 
     Rules R-LSTS-1, R-LSTS-2, R-REV-6, R-REV-7.
     """

@@ -1,4 +1,4 @@
-"""A rolling fleet with failing groups is handed to the real Go manager in mid-rollout, and back in mid-rollout.
+"""Tests the handover of LeaderWorkerSets to the Go manager and back, during rollouts with failing groups.
 
 Users can return to the Go manager at any time: it continues from the objects that our manager leaves, and replaces no
 group without need. Skipped if the Go manager was not built (`make extras`).
@@ -46,11 +46,11 @@ BOTH: Final = "both"
 UNTOUCHED: Final = "untouched"
 FLEET: Final = (*ROLLED, FAILED, BOTH, UNTOUCHED)
 PATIENCE: Final = 60.0
-"""Seconds without any change after which a fleet is taken for stuck."""
+"""The time without a change after which the LeaderWorkerSets count as stuck, in seconds."""
 
 
 class Fleet:
-    """LeaderWorkerSets that are edited and damaged under any manager."""
+    """LeaderWorkerSets that are changed and damaged under any manager."""
 
     def __init__(self, cluster: ParityCluster, watched: Watched) -> None:
         self._client = cluster.client
@@ -60,7 +60,7 @@ class Fleet:
         self._image = "app:0"
 
     async def create(self) -> None:
-        """Create all of them, and wait until they are ready."""
+        """Create all LeaderWorkerSets, and wait until they are ready."""
         for name in FLEET:
             lws = objects.lws(name, replicas=REPLICAS, size=SIZE, image=self._image)
             lws["metadata"]["namespace"] = NAMESPACE
@@ -68,7 +68,10 @@ class Fleet:
         await self.await_ready()
 
     async def begin(self, image: str) -> None:
-        """Roll some, and let a worker of each of some fail; return when the first group of each rollout has gone."""
+        """Update some LeaderWorkerSets, and make a worker of each fail.
+
+        Return when the first group of each rollout is deleted.
+        """
         self._image = image
         self._seen = self._births.counts()
         template = {"workerTemplate": objects.pod_template(image)}
@@ -80,16 +83,16 @@ class Fleet:
             await self._fail(f"{name}-0-1")
 
     async def await_ready(self) -> None:
-        """Wait until all groups are ready and of the last edit."""
+        """Wait until all groups are ready and have the latest template."""
         await self._watched.settle(self._is_ready, patience=PATIENCE)
         assert self._is_ready()
 
     def born(self) -> Counter[str]:
-        """Return how often each leader was created since the last edit."""
+        """Return the number of creations of each leader since the last change."""
         return self._births.counts() - self._seen
 
     def check(self) -> None:
-        """Assert that each leader was created at most once for the edit, and once for its failure."""
+        """Assert that each leader was created at most once for the change, and once for its failure."""
         indexes = range(REPLICAS)
         once = {f"{name}-{index}": 1 for name in (*ROLLED, BOTH) for index in indexes} | {f"{FAILED}-0": 1}
         born = self.born()
@@ -104,7 +107,7 @@ class Fleet:
         return all(identity.is_joined(meta.labels(pod)[labels.GROUP_KEY]) for pod in pods)
 
     async def delete(self) -> None:
-        """Delete all of them, and wait until nothing is left."""
+        """Delete all LeaderWorkerSets, and wait until no dependent remains."""
         for name in FLEET:
             await self._client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, name))
         await self._until(lambda: not any(labels.NAME in meta.labels(one) for one in self._watched.objects()))
@@ -135,14 +138,14 @@ def _is_done(lws: JSONObject) -> bool:
 
 
 def _is_hurt(pod: JSONObject) -> bool:
-    """Return whether a container of a pod was restarted, or the pod ends."""
+    """Return whether a container of the pod restarted, or the pod is terminating."""
     restarts = [one["restartCount"] for one in meta.status(pod).get("containerStatuses") or ()]
     return meta.is_deleting(pod) or any(restarts)
 
 
 @pytest.mark.parametrize("by_policy", [False, True], ids=["webhook", "policy"])
 def test_rolling_fleet_moves_to_the_go_manager_and_back(plane: Plane, tmp_path: Path, *, by_policy: bool) -> None:
-    """In both directions each group goes once for the edit, and once for its failure (R-REV-17, R-MGR-7)."""
+    """In both directions, each group is recreated once per change and once per failure (R-REV-17, R-MGR-7)."""
 
     async def scenario() -> None:
         async with clusters.kubernetes(plane, by_policy=by_policy) as cluster, watching(cluster.client) as watched:

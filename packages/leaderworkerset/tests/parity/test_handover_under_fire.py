@@ -1,4 +1,4 @@
-"""A rolling fleet of the Go controller, some of whose groups fail, is handed over: no group is replaced without need.
+"""Tests handovers from the Go controller during rollouts with failures, without unnecessary replacements.
 
 Played are recorded histories: what the Go controller left at rest, the recorded edit, and its first steps of the
 rollout, up to the moment when it ends. Then a group fails, and our manager takes over.
@@ -27,11 +27,14 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 ROLLED: Final = 1
-"""How often each leader is created in a rollout."""
+"""The number of creations of each leader in a rollout."""
 
 
 def suitable(case: Case) -> bool:
-    """Return whether the edit of the case rolls several groups that are recreated when they fail, one after the other."""
+    """Return whether the change of the case updates several groups in sequence.
+
+    The groups must have a policy that recreates them after failures.
+    """
     spec, before = lws_of(case)["spec"], _spec_before(case)
     template, rolling = spec["leaderWorkerTemplate"], spec["rolloutStrategy"]["rollingUpdateConfiguration"]
     return bool(
@@ -51,7 +54,7 @@ def _spec_before(case: Case) -> JSONObject:
 
 
 class Births:
-    """The UIDs of the leaders of each name."""
+    """The UIDs of all observed leaders, by pod name."""
 
     def __init__(self, watched: Watched) -> None:
         self._uids: dict[str, set[str]] = defaultdict(set)
@@ -59,7 +62,7 @@ class Births:
         pods.subscribe(self._note)
 
     def counts(self) -> Counter[str]:
-        """Return how many leaders of each name there ever were."""
+        """Return the number of observed leaders by pod name."""
         return Counter({name: len(uids) for name, uids in self._uids.items()})
 
     def _note(self, change: Change) -> None:
@@ -69,18 +72,18 @@ class Births:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Simulates the Go controller during the recorded edit of a case."""
+    """Simulates the Go controller while the recorded change of a case is applied."""
 
     client: Client
     stage: Stage
 
     @property
     def replicas(self) -> int:
-        """Return how many groups there are."""
+        """Return the number of groups."""
         return int(lws_of(self.stage.case)["spec"]["replicas"])
 
     async def edit(self) -> None:
-        """Edit the spec as its user did."""
+        """Change the spec to the recorded spec."""
         live = await self.client.get(LEADERWORKERSETS, self.stage.key)
         await self.client.update(LEADERWORKERSETS, live | {"spec": lws_of(self.stage.case)["spec"]})
 
@@ -124,7 +127,7 @@ class Rollout:
         await self.client.delete(PODS, ObjectKey(NAMESPACE, name), propagation="Foreground")
 
     def is_done(self) -> bool:
-        """Return whether all groups have the recorded end."""
+        """Return whether all groups are updated and ready, as at the end of the recording."""
         watched = self.stage.watched.objects()
         (lws,) = (one for one in watched if one["kind"] == LEADERWORKERSETS.kind and meta.name(one) == self.stage.name)
         status = meta.status(lws)
@@ -141,7 +144,7 @@ async def until_recorded(rollout: Rollout) -> None:
 
 
 async def until_held(rollout: Rollout) -> None:
-    """Stop when the StatefulSet has the new template, and no group may be replaced."""
+    """Stop when the StatefulSet has the new template, but no group may be replaced."""
     await rollout.record()
     await rollout.move(rollout.replicas)
 
@@ -153,18 +156,18 @@ async def until_rolling(rollout: Rollout) -> None:
 
 
 async def until_recreating(rollout: Rollout) -> None:
-    """Stop when the first group, which failed, was deleted because of that."""
+    """Stop when the first group has failed and was therefore deleted."""
     await until_held(rollout)
     await rollout.fail(f"{rollout.stage.name}-0-1")
     await rollout.recreate(f"{rollout.stage.name}-0")
 
 
 MOMENTS: Final = (until_recorded, until_held, until_rolling, until_recreating)
-"""The moments at which the Go controller stops. A failure of the first group follows, if it has not failed yet."""
+"""The steps after which the Go controller stops. The first group then fails, unless it has already failed."""
 
 
 async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Case], moment: Moment) -> None:
-    """Hand the cases over in the middle of their rollout, and count the leaders that are born from the edit on."""
+    """Hand over the cases during their rollout. Count the leaders that are created after the change."""
     go = Client(cluster.agent)
     await play(go, watched, [{**case, "edited": case["created"]} for case in cases])
     await watched.settle(lambda: True)
@@ -192,7 +195,7 @@ async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
 def test_adopted_group_restarts_once_for_update_and_failure(start: Start, moment: Moment) -> None:
-    """Our manager completes the unfinished steps of the Go controller, and repeats nothing (R-POD-5, R-ROLL-6)."""
+    """The adopting manager completes the unfinished steps without repeating any of them (R-POD-5, R-ROLL-6)."""
 
     async def scenario() -> None:
         cases = [case for case in load() if suitable(case)]

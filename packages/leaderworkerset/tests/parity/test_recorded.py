@@ -1,4 +1,4 @@
-"""The recorded LeaderWorkerSets under our manager leave the recorded objects, on both clusters."""
+"""Tests that this manager creates the recorded objects of the recorded sets, on both clusters."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.parity.replay import load, replay
 
 @pytest.mark.slow
 def test_manager_leaves_the_same_objects_as_the_go_manager(start: Start) -> None:
-    """60 LeaderWorkerSets, created and edited.
+    """60 LeaderWorkerSets are created and changed.
 
     Rules R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
     R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15.

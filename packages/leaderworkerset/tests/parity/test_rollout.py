@@ -1,4 +1,4 @@
-"""A fleet rolls in waves on both clusters, though neither StatefulSet controller knows maxUnavailable."""
+"""Tests rollouts in batches on both clusters, whose StatefulSet controllers do not support maxUnavailable."""
 
 import asyncio
 import math
@@ -25,7 +25,7 @@ KEY = ObjectKey(builders.NAMESPACE, "web")
 
 @dataclass
 class Witness:
-    """Looks at the fleet whenever something changes, and remembers the worst."""
+    """Checks the LeaderWorkerSets after each change, and records the worst state."""
 
     watched: Watched
     fewest: int = GROUPS
@@ -33,7 +33,7 @@ class Witness:
     mixed: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Count the available groups; record each leader by its UID, and ready groups with pods of two revisions.
+        """Count the available groups. Record leader UIDs, and ready groups that have pods of two revisions.
 
         Only workers of this very leader make its group ready: two watches have no common order, and the workers of the
         leader before may still be seen.
@@ -85,7 +85,7 @@ def _is_available(watched: Watched, generation: int) -> bool:
 
 @pytest.mark.slow
 def test_fleet_rolls_a_quarter_at_a_time(start: Start) -> None:
-    """20 groups of 4 with `maxUnavailable: 25%` (R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10).
+    """20 groups of 4 pods are updated with `maxUnavailable: 25%` (R-ROLL-1, R-ROLL-7, R-ARC-4, R-POD-10).
 
     At most 5 are unavailable, every group is replaced once, in a few waves, and every ready group has one revision.
     """
@@ -116,7 +116,7 @@ def test_fleet_rolls_a_quarter_at_a_time(start: Start) -> None:
 
 
 def assert_waves(witness: Witness) -> None:
-    """Assert that each group was replaced once, within the budget, and that the whole budget was used."""
+    """Assert that each group was replaced once within the budget, and that the full budget was used."""
     assert witness.fewest >= GROUPS - UNAVAILABLE
     assert witness.fewest < GROUPS - UNAVAILABLE / 2, "the budget is used"
     assert witness.mixed == set()

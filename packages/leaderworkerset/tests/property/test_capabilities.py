@@ -1,4 +1,4 @@
-"""Two capabilities decide together as one after the other: their order in the table changes no plan.
+"""Tests that the order of two capabilities in the table does not change any plan.
 
 Groups and LeaderWorkerSets have the settings of both, and whatever both react to. So no pair has to be rejected at admission.
 """
@@ -55,10 +55,10 @@ VALUES: Final = {
     labels.MOVE_OFF_CLOSED_NODES: "on",
     labels.REVISION_HISTORY_LIMIT: "3",
 }
-"""A value of each setting that has an effect."""
+"""A value of each effective setting."""
 
 FIELD_VALUES: Final = {"podTerminationPolicy": ("Parallel", "Default")}
-"""Values of each field."""
+"""The values of each field."""
 
 PAIRS: Final = tuple(combinations(ENABLED, 2))
 
@@ -76,7 +76,7 @@ MARKS: Final = {
     labels.RESTARTED_IN_PLACE: "1=2026-03-01T00:00:00Z",
     labels.HANG: HANG,
 }
-"""A value of each mark of a pod."""
+"""A value of each pod mark."""
 
 RUNNING: Final[JSONObject] = {"running": {}}
 
@@ -104,7 +104,7 @@ def objects(draw: st.DrawFn, capabilities: Sequence[Capability]) -> JSONObject:
 
 @st.composite
 def members(draw: st.DrawFn, made: JSONObject) -> JSONObject:
-    """Return a pod that runs, was restarted, ended, is being deleted, is marked, or several of these."""
+    """Return a pod that is running, restarted, terminated, being deleted, marked, or several of these."""
     ended = st.sampled_from([0, 1, 137])
     reason = draw(st.sampled_from(["Completed", "Error", "RestartingAllContainers"]))
     status: JSONObject = {"name": "main", "containerID": "runc://a", "restartCount": draw(st.integers(0, 2))}
@@ -140,7 +140,10 @@ def groups(draw: st.DrawFn, capabilities: Sequence[Capability]) -> LiveGroup:
 
 @st.composite
 def sets(draw: st.DrawFn, capabilities: Sequence[Capability]) -> ObservedLeaderWorkerSet:
-    """Return a LeaderWorkerSet with settings of these capabilities: at rest, in a rollout, with groups that have to leave."""
+    """Return a LeaderWorkerSet with settings of these capabilities.
+
+    It is stable, in a rollout, or has groups that must move.
+    """
     found = draw(st.sampled_from([cases.at_rest(), rolling(cases.ready_groups(cases.LWS, 4, key="older"))]))
     obj = found.leaderworkerset
     assert obj is not None
@@ -162,7 +165,7 @@ def sets(draw: st.DrawFn, capabilities: Sequence[Capability]) -> ObservedLeaderW
 
 
 def comparable(plan: Plan) -> Any:
-    """Return a plan whose writes at one place have no order."""
+    """Return a plan with sorted writes, so that their order is ignored in comparisons."""
     return sorted(map(repr, plan.actions)), plan.requeue_after, plan.error, plan.on_failure
 
 
@@ -181,7 +184,7 @@ def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capab
 
 
 def test_capabilities_change_no_plan_without_a_sign() -> None:
-    """Signs are settings, marks, conditions, and observed state."""
+    """The possible signs are settings, marks, conditions, and observed state."""
     obj = builders.leaderworkerset_object()
     leader = builders.leader_pod(obj)
     group = builders.live_group(leader=leader, obj=obj, pods=(leader,), revisions=(builders.revision(obj),))

@@ -1,4 +1,4 @@
-"""The fold of groups: kept up to date change by change it equals one made from scratch, and counts as a plain loop does."""
+"""Tests that an incrementally updated fold of groups equals a new fold and the counts of a simple loop."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ def groups(draw: st.DrawFn) -> GroupFacts:
 
 
 CHANGES = st.lists(st.tuples(st.booleans(), groups()), max_size=20)
-"""Groups as they become, and whether they go instead."""
+"""The changed groups, and whether each is deleted."""
 
 
 def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
@@ -76,7 +76,7 @@ def test_fold_is_empty_when_all_groups_are_gone(changes: list[tuple[bool, GroupF
 def test_fold_counts_groups_like_a_loop(
     changes: list[tuple[bool, GroupFacts]], size: int, replicas: int, partition: int
 ) -> None:
-    """The fold counts groups like a loop (R-STAT-5 to R-STAT-7)."""
+    """The fold counts groups as a loop does (R-STAT-5 to R-STAT-7)."""
     lws = leaderworkerset.decode(
         builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
     )
@@ -98,7 +98,7 @@ def test_fold_counts_groups_like_a_loop(
 @given(CHANGES, st.integers(1, 2))
 @settings(max_examples=examples(30))
 def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFacts]], size: int) -> None:
-    """A rollout matches groups by their index (R-ROLL-8)."""
+    """A rollout compares groups by their index (R-ROLL-8)."""
     found = after(changes)
     folded, living = found.folded(), found.by_leader
     named = {
@@ -118,18 +118,18 @@ def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFa
 
 
 def is_updated(group: GroupFacts, size: int) -> bool:
-    """Return whether leader and workers are of the revision `new` (R-STAT-6)."""
+    """Return whether leader and workers have the revision `new` (R-STAT-6)."""
     return group.revision == "new" and (size == 1 or (group.workers is not None and group.workers.revision == "new"))
 
 
 def stays_ready(group: GroupFacts, size: int) -> bool:
-    """Return whether a group is ready and stays."""
+    """Return whether a group is ready and not being deleted."""
     is_whole = size == 1 or (group.workers is not None and group.workers.revision == group.revision)
     return builders.is_group_ready(group, size) and is_whole and not group.is_deleting
 
 
 def fold_index(group: GroupFacts) -> int | None:
-    """Return the index of a group that carries the names of it."""
+    """Return the index of a group, if the names of its objects match the index."""
     is_regular = group.index is not None and group.index < FEWEST and group.leader == f"web-{group.group_index}"
     return group.index if is_regular else None
 
@@ -147,14 +147,14 @@ def test_earlier_fold_stays_unchanged() -> None:
 
 
 def alone(index: int, revision: str = "old") -> GroupFacts:
-    """Return a group of one pod."""
+    """Return a group with one pod."""
     return GroupFacts(f"web-{index}", str(index), index, is_leader_ready=True, revision=revision, workers=None)
 
 
 @given(st.permutations(range(600)), st.integers(0, 600))
 @settings(max_examples=examples(5), deadline=None)
 def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: int) -> None:
-    """The indexes are 16 apart, so the last ones are regular only after others are added; fewer become irregular again."""
+    """The indexes differ by 16, so the last groups become regular only after other groups are added."""
     found = Groups("web")
     for number in order:
         found.put(f"web-{number * 16}", alone(number * 16))
@@ -168,7 +168,7 @@ def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: in
 
 
 def test_excessive_indexes_and_revisions_take_no_bits() -> None:
-    """Labels are written by users: one bit for the highest index of a label would take all memory."""
+    """Users can write labels. One bit for each index up to the highest label value would use all memory."""
     forged = [alone(int("9" * 62)), alone(1_999_999)]
     many = [alone(index, f"r{index}") for index in range(1000)]
 

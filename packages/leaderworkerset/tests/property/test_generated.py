@@ -1,4 +1,4 @@
-"""LeaderWorkerSets of many fields, and edits of them, on the embedded API server in virtual time.
+"""Tests generated LeaderWorkerSets and changes to them on the embedded API server in virtual time.
 
 The recorded ones (packages/leaderworkerset/tests/parity) say what the Go manager leaves; these go where no recording is: whatever is posted comes
 to rest, every group is complete, and every pod knows its place.
@@ -25,7 +25,7 @@ texts = st.sampled_from(["", "x<y>&z", "ünï", "$(LWS_WORKER_INDEX)", "100%"])
 
 @st.composite
 def containers(draw: st.DrawFn) -> JSONObject:
-    """Return a container of many fields."""
+    """Return a container with many fields."""
     resources = draw(st.sampled_from([{}, {"limits": {"cpu": "0.5"}}, {"limits": {"google.com/tpu": "4"}}]))
     optional = {
         "ports": [{"containerPort": 8080}],
@@ -55,7 +55,7 @@ def templates(draw: st.DrawFn) -> JSONObject:
 
 @st.composite
 def groups(draw: st.DrawFn) -> JSONObject:
-    """Return a `leaderWorkerTemplate`; subgroups are of sizes that admission allows."""
+    """Return a `leaderWorkerTemplate`, with subgroup sizes that admission permits."""
     size = draw(st.integers(1, 5))
     template: JSONObject = {
         "size": size,
@@ -98,7 +98,10 @@ def specs(draw: st.DrawFn) -> JSONObject:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject, pause: float) -> None:
-    """After the last edit, nothing is written (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)."""
+    """There are no writes after the last change.
+
+    (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)
+    """
     template = after["leaderWorkerTemplate"]
     for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these cannot change
         template.pop(field, None)
@@ -121,7 +124,7 @@ def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject
 
 
 async def assert_at_rest(cluster: NodelessCluster, spec: JSONObject) -> None:
-    """Assert that the groups are complete and of one revision, with services and claims, and that the status reports it."""
+    """Assert that groups are complete, have one revision, services and claims, and match the status."""
     size, replicas = spec["leaderWorkerTemplate"]["size"], spec["replicas"]
     pods = {meta.name(pod): pod for pod in await cluster.objects(PODS)}
     wanted = {pod_name(group, worker): (group, worker) for group in range(replicas) for worker in range(size)}
@@ -148,7 +151,7 @@ def pod_name(group: int, worker: int) -> str:
 
 
 def assert_place(pod: JSONObject, group: int, worker: int, spec: JSONObject) -> None:
-    """Assert that labels, host name and variables of a pod have the same group and rank."""
+    """Assert that labels, hostname and environment variables of a pod have the same group and rank."""
     size = spec["leaderWorkerTemplate"]["size"]
     own = meta.labels(pod)
     assert (own[labels.GROUP_INDEX], own[labels.WORKER_INDEX]) == (str(group), str(worker))

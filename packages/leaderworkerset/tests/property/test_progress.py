@@ -1,4 +1,4 @@
-"""Changes for which the pod controller does not enqueue a group never alter its plan."""
+"""Tests that changes for which the pod controller does not enqueue a group never alter its plan."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ DELETED: Final = {"deletionTimestamp": "2026-03-01T11:00:00Z", "deletionGracePer
 
 @st.composite
 def plain_groups(draw: st.DrawFn) -> LiveGroup:
-    """Return a group without capabilities, with each upstream policy that could depend on its progress."""
+    """Return a group without capabilities, and with upstream policies that may depend on its progress."""
     group = draw(groups(()))
     if not group.obj:
         return group
@@ -43,7 +43,7 @@ def plain_groups(draw: st.DrawFn) -> LiveGroup:
 
 @st.composite
 def states(draw: st.DrawFn, pod: JSONObject) -> JSONObject:
-    """Return a pod in another state of its start, or after a failure."""
+    """Return a pod in a different phase of its start, or after a failure."""
     containers = [{"name": "main", "restartCount": draw(st.sampled_from([0, 0, 1])), "state": {"running": {}}}]
     status: dict[str, Any] = {"phase": draw(st.sampled_from(["Pending", "Pending", "Running", "Running", "Failed"]))}
     ready = {"type": "Ready", "status": draw(st.sampled_from(["True", "False"]))}
@@ -111,7 +111,7 @@ SPECIAL: Final[tuple[tuple[JSONObject, JSONObject, JSONObject], ...]] = (
     ({}, {}, {"spec": {"readinessGates": [{"conditionType": labels.GROUP_READY}]}}),
     ({}, {}, {"metadata": {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}}),
 )
-"""The fields and annotations of sets, and the leaders, whose groups do not ignore progress."""
+"""Fields, annotations and leaders for which the progress of a group is not ignored."""
 
 
 @pytest.mark.parametrize(("spec", "annotations", "leader"), SPECIAL)

@@ -1,4 +1,7 @@
-"""A decision changes leaders and revisions only after the reads that it needs (`core/leaderworkerset/outline.py`)."""
+"""Tests that decisions change leaders and revisions only after the required reads.
+
+The reads are described in `core/leaderworkerset/outline.py`.
+"""
 
 from collections.abc import Iterator
 
@@ -18,7 +21,7 @@ from leaderworkerset.core.leaderworkerset.outline import Read, outline
 
 
 def reads_of(observed: ObservedLeaderWorkerSet, action: Action) -> Iterator[Read]:
-    """Yield what must be read before an action."""
+    """Yield the objects that must be read before an action."""
     workload = observed.leader_workload
     match action:
         case Create(resource=resource) | Delete(resource=resource) | Patch(resource=resource) if (

@@ -1,4 +1,4 @@
-"""The controllers in a model cluster: they always come to rest, and at rest everything is as specified."""
+"""Tests that the controllers of a model cluster always reach a stable state that matches the spec."""
 
 from datetime import timedelta
 from typing import Any
@@ -46,7 +46,7 @@ def partition_of(spec: dict[str, Any]) -> int:
 
 
 def assert_at_rest(world: ModeledCluster, spec: dict[str, Any]) -> None:
-    """Assert that every plan is empty, and that the requested groups exist, each of one revision."""
+    """Assert that every plan is empty, and that each requested group exists with a single revision."""
     assert world.plan_leaderworkerset() == Plan()
     leaders = world.all(PODS, worker_index="0")
     assert all(world.plan_group(leader) == Plan() for leader in leaders)
@@ -62,7 +62,7 @@ def assert_at_rest(world: ModeledCluster, spec: dict[str, Any]) -> None:
 
 
 def assert_whole(world: ModeledCluster, leader: JSONObject) -> None:
-    """Assert that the group has as many pods as its leader says, all of the leader's revision."""
+    """Assert that the group has the number of pods that its leader specifies, all with the leader's revision."""
     index = meta.labels(leader)[labels.GROUP_INDEX]
     pods = world.all(PODS, name="web", group_index=index)
     assert {revision_of(pod) for pod in pods} == {revision_of(leader)}
@@ -82,7 +82,7 @@ def revisions_of(world: ModeledCluster) -> list[JSONObject]:
 @given(specs)
 @settings(max_examples=examples(10))
 def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
-    """Exactly the specified pods exist, the status reports them, and nothing more is written (R-ARC-2, R-STAT-8)."""
+    """Exactly the specified pods exist, the status reports them, and writes stop (R-ARC-2, R-STAT-8)."""
     world = created(spec)
     world.settle()
     assert_at_rest(world, spec)
@@ -98,7 +98,7 @@ def test_new_leaderworkerset_settles(spec: dict[str, Any]) -> None:
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 @settings(max_examples=examples(10))
 def test_edits_at_any_moment_settle(history: list[dict[str, Any]], pauses: list[int]) -> None:
-    """This includes edits during a rollout, back and forth (R-ROLL-10, W-19, Q-5)."""
+    """The requirement includes changes and reverts during a rollout (R-ROLL-10, W-19, Q-5)."""
     play_edits(history, pauses)
 
 
@@ -111,7 +111,7 @@ def edit(replicas: int, size: int, image: str, **rollout: int) -> dict[str, Any]
 def test_groups_below_a_partition_are_created_from_zero(
     pauses: list[int],
 ) -> None:
-    """Groups below the partition are created from the previous template, whose revision they need (R-REV-14).
+    """Groups below the partition are created from the previous template, so its revision is needed (R-REV-14).
 
     The set is scaled to zero with another template, and back with a partition before the StatefulSet controller has
     finished.
@@ -141,7 +141,7 @@ def play_edits(history: list[dict[str, Any]], pauses: list[int]) -> None:
 def test_next_manager_completes_after_a_death_at_any_write(
     before: dict[str, Any], after: dict[str, Any], writes: int
 ) -> None:
-    """The next manager continues with the existing objects, and creates no revision twice (Q-6, Q-32)."""
+    """The next manager continues with the existing objects, and never creates a revision twice (Q-6, Q-32)."""
     world = created(before)
     world.settle()
     world.edit(**after)
@@ -159,7 +159,7 @@ def test_next_manager_completes_after_a_death_at_any_write(
 
 @pytest.mark.parametrize("vanished", [True, False], ids=["deleted without grace", "restarted"])
 def test_failed_worker_recreates_only_its_group(*, vanished: bool) -> None:
-    """The group gets new UIDs, and the pods of other groups keep theirs (R-POD-5, R-POD-9, R-POD-11)."""
+    """The group has new UIDs, and the pods of other groups are unchanged (R-POD-5, R-POD-9, R-POD-11)."""
     world = created({"replicas": 3, "size": 3})
     world.settle()
     before = {meta.name(pod): meta.uid(pod) for pod in world.all(PODS)}
@@ -180,7 +180,7 @@ def test_failed_worker_recreates_only_its_group(*, vanished: bool) -> None:
 
 
 def test_crashing_group_is_recreated_with_growing_delays() -> None:
-    """An hour of crashes costs a dozen recreations instead of thousands (docs/adr/0003-recreation-backoff.md)."""
+    """An hour of crashes causes a dozen recreations instead of thousands (docs/adr/0003-recreation-backoff.md)."""
     world = created({"replicas": 1, "size": 2})
     world.settle()
     end = world.now + timedelta(hours=1)
@@ -203,7 +203,7 @@ def test_crashing_group_is_recreated_with_growing_delays() -> None:
 def test_rollout_keeps_availability_and_replaces_each_group_once(
     replicas: int, size: int, unavailable: int, surge: int
 ) -> None:
-    """If StatefulSets do not support maxUnavailable, groups are replaced in waves (R-ROLL-1, R-ROLL-7, R-POD-10)."""
+    """If StatefulSets do not support maxUnavailable, groups are replaced in waves. (R-ROLL-1, R-ROLL-7, R-POD-10)"""
     spec: dict[str, Any] = {
         "replicas": replicas,
         "size": size,

@@ -1,4 +1,4 @@
-"""Replacing outdated leaders never exceeds the limit of unavailable groups, and deletes no other leader."""
+"""Tests that the replacement of outdated leaders never exceeds the limit of unavailable groups."""
 
 import math
 
@@ -14,7 +14,7 @@ from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 
 def statefulset(replicas: int, partition: int) -> JSONObject:
-    """Return a leader StatefulSet that its controller has not finished yet."""
+    """Return a leader StatefulSet whose controller has not completed the update."""
     return {
         "metadata": {"generation": 1},
         "spec": {"replicas": replicas, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
@@ -24,7 +24,7 @@ def statefulset(replicas: int, partition: int) -> JSONObject:
 
 @st.composite
 def fleets(draw: st.DrawFn) -> list[GroupFacts]:
-    """Return groups in any state, some of them missing."""
+    """Return groups in random states, some of them missing."""
     indexes = draw(st.lists(st.integers(0, 12), unique=True, max_size=12))
     return [draw(a_group(index)) for index in indexes]
 
@@ -65,7 +65,7 @@ def is_available(group: GroupFacts, replicas: int, size: int) -> bool:
 def test_replacement_keeps_the_bound_in_any_state(
     groups: list[GroupFacts], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
-    """At least `replicas - maxUnavailable` groups remain available, or no leader is deleted (R-ROLL-1)."""
+    """If leaders are deleted, at least `replicas - maxUnavailable` groups remain available (R-ROLL-1)."""
     folded = index_groups(groups, "web")
     indexes = outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
@@ -91,7 +91,7 @@ def test_replacement_keeps_the_bound_in_any_state(
 
 @given(st.lists(st.booleans(), max_size=20), st.integers(1, 8))
 def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable: int) -> None:
-    """Each wave has as many groups as the limit allows (R-ROLL-10)."""
+    """Each wave has as many groups as the limit permits (R-ROLL-10)."""
     limits = Budget(replicas=len(is_new), partition=0, unavailable=unavailable, surge=0)
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0
@@ -106,6 +106,6 @@ def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable
 
 
 def ready(index: int, revision: str) -> GroupFacts:
-    """Return a group of a revision that is ready."""
+    """Return a ready group of a revision."""
     workers = Workers(is_ready=True, revision=revision, group_index=str(index))
     return GroupFacts(f"web-{index}", str(index), index, True, revision, workers, UID(""), False, f"s-{revision}")

@@ -1,4 +1,4 @@
-"""Rollouts under any budget: availability holds at every moment, and every rollout ends.
+"""Tests that rollouts with any budget always preserve availability, and complete.
 
 A small model of the StatefulSet controller stands for the cluster. It creates and deletes leaders, and replaces
 outdated ones from the partition up, the highest first: as many at once as permitted or, as most clusters do, one after
@@ -25,7 +25,7 @@ OLD, NEW = False, True
 
 @dataclass
 class ModeledRollout:
-    """Groups by index, each ready or not and of the old or new template, and the leader StatefulSet."""
+    """The leader StatefulSet and the groups by index, each ready or unready and with the old or new template."""
 
     limits: Budget
     current: Current
@@ -33,10 +33,13 @@ class ModeledRollout:
     honors_max_unavailable: bool = True
     partitions: list[int] = field(default_factory=list)
     current_revision: str = "old"
-    """The revision of the StatefulSet from which it creates leaders below the partition."""
+    """The StatefulSet revision of leaders below the partition."""
 
     def reconcile(self, *, is_new_revision: bool = False, is_observed: bool = True) -> bool:
-        """Take a step, a waiting one where the last is not observed; return whether it leaves the StatefulSet as it is."""
+        """Perform a step, or wait if the previous step is not observed.
+
+        Return whether the StatefulSet is unchanged.
+        """
         step = rollingupdate.next_step(self.limits, self.current, self.states, is_new_revision=is_new_revision)
         step = step if is_observed else rollingupdate.wait(step, self.current)
         known, self.current = self.current, Current(step.replicas, step.partition, str(self.limits.replicas))
@@ -44,7 +47,7 @@ class ModeledRollout:
         return is_observed and known == self.current
 
     def replace_outdated(self) -> list[int]:
-        """Delete the leaders that the controller deletes itself, or make the newest revision the current one."""
+        """Delete the leaders that this controller replaces itself, or update the current revision."""
         if len(self.groups) != self.current.replicas:
             return []
         ready, updated = self.states[:2]
@@ -60,7 +63,7 @@ class ModeledRollout:
 
     @property
     def statefulset(self) -> JSONObject:
-        """Return the StatefulSet, as its controller has observed it."""
+        """Return the StatefulSet as its controller has observed it."""
         rolling = {"partition": self.current.partition} | ({"maxUnavailable": 1} if self.honors_max_unavailable else {})
         spec = {"replicas": self.current.replicas, "updateStrategy": {"rollingUpdate": rolling}}
         status = {"observedGeneration": 1, "updateRevision": "new", "currentRevision": self.current_revision}
@@ -72,7 +75,7 @@ class ModeledRollout:
         return GroupState(is_ready=False, is_updated=is_updated)
 
     def roll(self) -> None:
-        """Make the StatefulSet controller act once."""
+        """Run the StatefulSet controller once."""
         del self.groups[self.current.replicas :]
         while len(self.groups) < self.current.replicas:
             self.groups.append(self._created(len(self.groups)))
@@ -86,7 +89,10 @@ class ModeledRollout:
                 return
 
     def _may_replace(self, index: int) -> bool:
-        """Return whether replacing an old group is within maxUnavailable; an unready group costs nothing."""
+        """Return whether maxUnavailable permits replacing an old group.
+
+        An unready group does not reduce availability.
+        """
         unavailable = sum(not group.is_ready for group in self.groups)
         allowed = not self.honors_max_unavailable or unavailable < self.limits.max_unavailable
         return allowed or not self.groups[index].is_ready
@@ -102,7 +108,7 @@ class ModeledRollout:
 
     @property
     def states(self) -> States:
-        """Return the states of all groups."""
+        """Return the state of each group."""
         return States.of(dict(enumerate(self.groups)))
 
     @property
@@ -138,7 +144,10 @@ def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRo
 @given(budgets(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random: Random) -> None:
-    """Availability, burst, monotone partition, convergence (R-ROLL-3, R-ROLL-6, R-ROLL-7)."""
+    """Rollouts preserve availability, limit surge and complete, and the partition only decreases.
+
+    (R-ROLL-3, R-ROLL-6, R-ROLL-7)
+    """
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(15 * limits.replicas):
         match random.randrange(3):
@@ -165,7 +174,10 @@ def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random:
 @given(st.data(), st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: bool, random: Random) -> None:
-    """The weakest limit holds, also while the StatefulSet controller is awaited (R-ROLL-3, R-ROLL-6, docs/adr/0010)."""
+    """The weakest limit applies, also before the StatefulSet controller observes it.
+
+    (R-ROLL-3, R-ROLL-6, docs/adr/0010)
+    """
     limits = data.draw(budgets())
     replicas = limits.replicas
     other = data.draw(budgets().filter(lambda one: one.replicas <= replicas))
@@ -189,7 +201,7 @@ def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: boo
 
 
 def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
-    """In this case, which the property above found, 2 groups were available where 3 are needed."""
+    """In this case, which the property test found, 2 groups were available although 3 are required."""
     cluster = started(Budget(replicas=5, partition=0, unavailable=2, surge=4))
     cluster.reconcile()
     cluster.roll()
@@ -204,7 +216,7 @@ def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
 @given(budgets(partition=True), st.booleans())
 @settings(max_examples=examples(50))
 def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
-    """A rollout ends at the partition (R-ROLL-2, R-STAT-17)."""
+    """A rollout stops at the partition (R-ROLL-2, R-STAT-17)."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(6 * (limits.burst + 2)):
         cluster.reconcile()
@@ -219,7 +231,7 @@ def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
 @given(budgets(), st.lists(st.booleans(), min_size=8, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=examples(100))
 def test_broken_old_groups_are_replaced_first(limits: Budget, ready: list[bool], random: Random) -> None:
-    """With any budget, further old groups fail during the rollout (W-14, W-15, W-24, docs/adr/0030)."""
+    """With any budget, additional old groups fail during the rollout (W-14, W-15, W-24, docs/adr/0030)."""
     cluster = started(limits, honors_max_unavailable=random.random() < 0.5)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
     for _ in range(20 * (limits.burst + 2)):
@@ -248,7 +260,7 @@ def test_broken_old_groups_are_replaced_first(limits: Budget, ready: list[bool],
 def assert_ready_groups_stay(
     cluster: ModeledRollout, before: Current, groups: list[GroupState], replaced: list[int]
 ) -> None:
-    """Assert that no ready group is given up while the unavailable ones, broken ones included, are at the limit.
+    """Assert that no ready group is replaced while unavailable groups, including broken ones, are at the limit.
 
     A release gives up all ready groups from the partition on. Those that were released before and are still ready stay
     until the StatefulSet controller, or the manager, deletes them within the limit.
@@ -268,7 +280,7 @@ def assert_ready_groups_stay(
 def test_rollout_step_is_bounded_and_idempotent(
     limits: Budget, replicas: int, partition: int, letters: list[str], is_new: bool
 ) -> None:
-    """The bounds hold from any state, and a written step is not proposed again (R-ROLL-2, R-ROLL-3)."""
+    """The limits apply from any state, and a written step is not proposed twice (R-ROLL-2, R-ROLL-3)."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
     groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
     current: Current | None = Current(replicas, partition, str(limits.replicas))

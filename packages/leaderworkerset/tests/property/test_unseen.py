@@ -1,4 +1,4 @@
-"""Groups that lost workers unseen are found by times, and groups that only started are not, whatever the clocks."""
+"""Tests that groups with unobserved worker deletions are detected by timestamps, regardless of clocks."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,14 +14,14 @@ from leaderworkerset.core.restarts import missingworkers
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LARGEST = 4
-"""Pods of a group."""
+"""The number of pods in a group."""
 LATER = 3600.0
-"""Seconds until the manager is back."""
+"""The time in seconds until the manager has restarted."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds of a start: when the leader is created, until its StatefulSet, until each worker, and until all are ready."""
+    """The start times in seconds: of the leader, its StatefulSet and each worker, and until all are ready."""
 
     leader: float
     statefulset: float
@@ -30,7 +30,7 @@ class Start:
 
     @property
     def last_worker(self) -> float:
-        """When the last worker is created."""
+        """Return the creation time of the last worker."""
         return self.leader + self.statefulset + max(self.workers)
 
 
@@ -44,12 +44,12 @@ starts = st.builds(
 
 
 def stamp(seconds: float) -> str:
-    """Return the time of an object as an API server writes it."""
+    """Return the timestamp of an object in the format of the API server."""
     return timestamps.render(NOON + timedelta(seconds=seconds))
 
 
 def built(index: int, start: Start, behind: float) -> missingworkers.ObservedGroup:
-    """Return a ready group; the clock of the API server that the manager uses is so many seconds behind."""
+    """Return a ready group. The clock of the manager's API server is slow by the given number of seconds."""
     size = 1 + len(start.workers)
     obj = builders.leaderworkerset_object(size=size)
     leader = builders.leader_pod(obj, index, annotations={labels.SIZE: str(size)})
@@ -65,7 +65,7 @@ def built(index: int, start: Start, behind: float) -> missingworkers.ObservedGro
 
 
 def found(groups: list[missingworkers.ObservedGroup], last: missingworkers.LastStatus) -> list[str]:
-    """Return the names of the workers that were lost unseen."""
+    """Return the names of workers whose deletion was not observed."""
     moments = missingworkers.moments(last, groups)
     return [
         meta.name(worker)
@@ -84,7 +84,7 @@ def last_write(starting: list[Start], ready: int, behind: float) -> missingworke
 
 @given(st.lists(starts, min_size=1, max_size=4), st.floats(-3600, 3600))
 def test_groups_that_only_started_are_not_recreated(starting: list[Start], behind: float) -> None:
-    """A clock that is far behind is recognized, since leaders wait no longer for workers than these need to start."""
+    """A slow clock is detected, because leaders wait for workers only as long as these need to start."""
     quick = [
         Start(start.leader, min(start.statefulset, start.ready), start.workers, max(start.ready, 1.0))
         for start in starting
@@ -108,7 +108,7 @@ def test_replaced_worker_is_found_among_ready_groups(starting: list[Start], whic
 
 @given(st.lists(starts, min_size=1, max_size=4), st.integers(0, 4))
 def test_as_many_groups_as_were_ready_show_no_loss(starting: list[Start], later: int) -> None:
-    """Groups that the status does not count may have started later, with workers that came late."""
+    """Groups that the status does not count may have started later, with delayed workers."""
     groups = [built(index, start, behind=0.0) for index, start in enumerate(starting)]
     beyond = [built(len(groups) + number, starting[0], behind=0.0) for number in range(later)]
     for group in beyond:

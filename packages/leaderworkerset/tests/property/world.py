@@ -1,4 +1,4 @@
-"""A cluster in a dictionary: plans are performed at once; StatefulSets and the garbage collector act on request.
+"""Models a cluster as a dictionary. Plans are performed immediately, and other controllers act on request.
 
 Everything is deterministic and nothing waits, so that properties can be tried on thousands of histories.
 """
@@ -27,12 +27,12 @@ from localkube.apiserver.patch import merge
 
 
 class Crashed(Exception):
-    """The manager died while it performed a plan."""
+    """The manager crashed while it performed a plan."""
 
 
 @dataclass
 class ModeledCluster:
-    """All objects by resource and key. `writes_left` is the number of writes before the manager dies.
+    """All objects by resource and key. `writes_left` is the number of writes before the manager crashes.
 
     Its API server drops `maxUnavailable`, as the feature is off by default; its StatefulSets roll one pod at a time.
     """
@@ -48,7 +48,7 @@ class ModeledCluster:
     # What the controllers see.
 
     def all(self, resource: Resource, **wanted: str) -> list[JSONObject]:
-        """Return the objects of a kind whose labels (`name`, `group_index`) have these values."""
+        """Return the objects of a kind with these values of the labels `name` and `group_index`."""
         keys = {"name": labels.NAME, "group_index": labels.GROUP_INDEX, "worker_index": labels.WORKER_INDEX}
         return [
             obj
@@ -83,11 +83,11 @@ class ModeledCluster:
         return self.remembered.plan
 
     def restart(self) -> None:
-        """Replace the manager by another process, which remembers nothing."""
+        """Replace the manager by a new process without cached state."""
         self.remembered, self.applied = Decision(Plan()), None
 
     def check_memory(self, anew: Plan, plan: Plan) -> None:
-        """Fail if remembered facts have another effect than that an apply without effect is omitted."""
+        """Fail if cached facts have any other effect than skipping applies that would change nothing."""
         applied = [one for one in anew.actions if isinstance(one, Apply)]
         if [one for one in plan.actions if isinstance(one, Apply)] or not applied:
             assert plan == anew
@@ -145,7 +145,7 @@ class ModeledCluster:
         self.objects[resource, meta.key(obj)] = obj | {"metadata": metadata}
 
     def edit(self, **changes: Any) -> None:
-        """Replace the LeaderWorkerSet's spec by the spec of `builders.leaderworkerset_object(**changes)`."""
+        """Replace the spec of the LeaderWorkerSet with the spec of `builders.leaderworkerset_object(**changes)`."""
         before, after = self.get(LEADERWORKERSETS, "web"), builders.leaderworkerset_object(**changes)
         generation = 1 if before is None else meta.generation(before) + 1
         kept = {} if before is None else {"status": meta.status(before)}
@@ -155,7 +155,7 @@ class ModeledCluster:
     # What the cluster does.
 
     def collect_garbage(self) -> None:
-        """Remove objects whose controller is deleted, until none is left."""
+        """Remove objects whose controller is deleted, until none remains."""
         uids = {meta.uid(obj) for obj in self.objects.values()}
         orphans = [
             key
@@ -168,13 +168,13 @@ class ModeledCluster:
             self.collect_garbage()
 
     def run_statefulsets(self) -> None:
-        """Make every StatefulSet delete surplus and outdated pods and create missing ones."""
+        """Make every StatefulSet delete surplus and outdated pods, and create missing pods."""
         for statefulset in self.all(STATEFULSETS):
             self._scale(statefulset)
             self._roll(statefulset)
 
     def report_statefulsets(self) -> None:
-        """Make every StatefulSet count its pods."""
+        """Make every StatefulSet update the pod counts in its status."""
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
             ready = sum(groupstate.is_pod_ready(pod) for pod in pods.values())
@@ -206,7 +206,7 @@ class ModeledCluster:
         self.objects.pop((PODS, meta.key(pod)), None)
 
     def settle(self, rounds: int = 60) -> None:
-        """Let all controllers act until nothing changes; fail if that takes too long."""
+        """Run all controllers until there are no changes. Fail if that takes too long."""
         for _ in range(rounds):
             before = dict(self.objects)
             self.reconcile()
@@ -220,13 +220,13 @@ class ModeledCluster:
         raise AssertionError("the world does not come to rest")
 
     def reconcile(self) -> None:
-        """Let the controllers reconcile everything once."""
+        """Run a reconcile of all objects once."""
         self.perform(self.plan_leaderworkerset())
         for leader in self.all(PODS, worker_index="0"):
             self.perform(self.plan_group(leader))
 
     def available(self, size: int) -> int:
-        """Count the groups that are ready as a whole."""
+        """Count the groups whose pods are all ready."""
         leaders = self.all(PODS, worker_index="0")
         found = [groupstate.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
         return sum(builders.is_group_ready(group, size) for group in found)
@@ -267,14 +267,14 @@ class ModeledCluster:
                 self.put(PODS, self._new_pod(statefulset, name, self._template_for(statefulset, index)))
 
     def _template_for(self, statefulset: JSONObject, index: int) -> JSONObject:
-        """Return the template of the set or, below the partition, the template of the older pods of the set."""
+        """Return the template of the set. Below the partition, return the template of the older pods."""
         older = self._older_template(statefulset)
         rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         template: JSONObject = statefulset["spec"]["template"]
         return older if older is not None and index < rolling.get("partition", 0) else template
 
     def _older_template(self, statefulset: JSONObject) -> JSONObject | None:
-        """Remember, as StatefulSet revisions do, which template was rolled out completely before this one."""
+        """Record the last template that was rolled out completely, as StatefulSet revisions do."""
         key = (CONTROLLER_REVISIONS, ObjectKey("of-statefulsets", str(meta.uid(statefulset))))
         history: JSONObject = self.objects.setdefault(key, {"metadata": {}, "templates": []})
         template = statefulset["spec"]["template"]
@@ -299,7 +299,7 @@ class ModeledCluster:
         return self._new(deciding.admit_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
 
     def _roll(self, statefulset: JSONObject) -> None:
-        """Replace one outdated pod, the highest first, after the previous one is ready (the default of Kubernetes)."""
+        """Replace the highest outdated pod after the previous one is ready, as Kubernetes does by default."""
         rolling = (statefulset["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
         for index, pod in sorted(self._pods_of(statefulset).items(), reverse=True):
             if index < rolling.get("partition", 0):

@@ -1,4 +1,7 @@
-"""Play random schedules: `python -m tests.simulation --seeds 2000`, or one of them: `--seed 12.3`, with its trace."""
+"""Plays random schedules, or one schedule with its trace.
+
+Examples: `python -m tests.simulation --seeds 2000`, `--seed 12.3`.
+"""
 
 import os
 import sys

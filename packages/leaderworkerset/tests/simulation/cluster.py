@@ -1,4 +1,4 @@
-"""A whole cluster in one thread and in virtual time, assembled in one place.
+"""Runs a complete cluster in one thread and in virtual time.
 
 Each side of a seam runs the code of production: the API server on a store in memory, the controllers and the scheduler
 of `localkube`, its kubelet on modelled processes, and the product's webhooks and managers. Every actor has a transport
@@ -52,18 +52,24 @@ from localkube.kubelet.processes.simulatedrunner import Script, SimulatedRunner,
 NAMESPACE: Final = "default"
 
 LIMIT: Final = 1800.0
-"""Virtual seconds in which anything must come true."""
+"""The virtual time in seconds within which every expected state must be reached."""
 
 QUIET: Final = 45.0
-"""Virtual seconds without a write after which a cluster is at rest: longer than a lease, and than most back-offs."""
+"""The virtual time in seconds without a write after which a cluster is stable.
+
+It is longer than a lease and than most back-off delays.
+"""
 
 RESTART: Final = 1.0
-"""Virtual seconds after which a manager that died is started again, unless it stays away (`SimulatedCluster.away_until`)."""
+"""The virtual time in seconds until a terminated manager is restarted.
+
+`SimulatedCluster.away_until` can delay the restart.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a simulation.
+    """Settings of a simulation.
 
     There are as many managers as `managers` has schedules; one of several is elected.
     """
@@ -71,21 +77,21 @@ class Settings:
     seed: int = 1
     managers: Sequence[Schedule] = (Schedule(),)
     others: Schedule = field(default_factory=Schedule)
-    """The schedule of localkube's controllers and of the kubelet."""
+    """The timing of localkube's controllers and of the kubelet."""
     script: Script = run_forever
     nodes: NodeSettings = field(default_factory=NodeSettings)
     remembered: int = 10_000
-    """Revisions that the API server remembers."""
+    """The number of revisions in the history of the API server."""
     kinds: Registry = MANAGED
-    """The kinds that the managers serve."""
+    """The kinds that the managers reconcile."""
     installed: Registry | None = None
-    """The kinds that are defined from the start, with their webhooks; None: all of them."""
+    """The kinds that are created at the start with their webhooks, or None for all of them."""
     definitions: Sequence[JSONObject] = ()
-    """Kinds of others that the API server serves from the beginning."""
+    """Third-party kinds that the API server serves from the start."""
 
 
 class SimulatedCluster(Scenario):
-    """A running cluster as a scenario sees it."""
+    """A running cluster, as it is passed to scenarios."""
 
     namespace = NAMESPACE
 
@@ -101,9 +107,9 @@ class SimulatedCluster(Scenario):
         self.runner = SimulatedRunner(settings.script)
         self.managers: dict[str, FaultyTransport] = {}
         self.spent: list[FaultyTransport] = []
-        """The transports of managers that died."""
+        """The transports of terminated managers."""
         self.away_until = 0.0
-        """When managers that died are started again at the earliest, in virtual seconds."""
+        """The earliest time at which terminated managers are restarted, in virtual seconds."""
         self.clocks: dict[str, SkewedClock] = {}
         """The clock of each manager's machine."""
         self.torn = Torn(store, self.clock)
@@ -114,11 +120,11 @@ class SimulatedCluster(Scenario):
         store.subscribe(lambda _: self._changed.set())
 
     def random(self, actor: str) -> Random:
-        """Return the source of randomness of an actor: a different one for each actor and each seed."""
+        """Return an actor's random number generator, which differs for each actor and each seed."""
         return Random(f"{self.settings.seed} {actor}")
 
     async def start(self) -> None:
-        """Start everything, and return when the cluster has its nodes; managers may still fill their caches."""
+        """Start all components, and return when the cluster has its nodes. Managers may still fill their caches."""
         await self.server.start()
         for definition in self.settings.definitions:
             await self.define(definition)
@@ -132,7 +138,7 @@ class SimulatedCluster(Scenario):
         await caught_up.wait()
 
     async def stop(self) -> None:
-        """End everything."""
+        """Stop all components."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.wait(self._tasks.values())
@@ -140,36 +146,36 @@ class SimulatedCluster(Scenario):
         await self.server.close()
 
     def start_manager(self, name: str, schedule: Schedule) -> None:
-        """Start a replica of the manager. If it dies after a write, it is started again, without faults."""
+        """Start a manager replica. If it terminates after a write, it is restarted without faults."""
         self._spawn(name, self._supervise(name, schedule))
 
     async def return_of_managers(self) -> None:
-        """Wait until all managers are back."""
+        """Wait until all managers are running."""
         while (left := self.away_until - self.clock.monotonic()) > 0:  # noqa: ASYNC110 - it may grow
             await asyncio.sleep(left)
 
     async def stop_manager(self, name: str) -> None:
-        """Stop a replica in an orderly way, so that it may release its lease."""
+        """Shut down a replica gracefully, so that it can release its lease."""
         task = self._tasks.pop(name)
         task.cancel()
         await asyncio.wait([task])
 
     async def kill_manager(self, name: str) -> None:
-        """Stop a replica as SIGKILL does: its pending writes are not sent."""
+        """Stop a replica as SIGKILL does, without sending its pending writes."""
         self.managers[name].crashed.set()
         await self.stop_manager(name)
 
     async def define(self, definition: JSONObject) -> None:
-        """Have the API server serve another kind."""
+        """Add a kind to the API server."""
         await self.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="tests")
 
     async def bring_up(self, lws: JSONObject) -> JSONObject:
-        """Create a LeaderWorkerSet, and wait until it is at rest and available; return it."""
+        """Create a LeaderWorkerSet, wait until it is stable and available, and return it."""
         await self.create(lws)
         return await self.ready(meta.name(lws))
 
     async def until(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
-        """Wait until the objects of a kind satisfy the condition; return them."""
+        """Wait until the objects of a kind satisfy the condition, and return them."""
         found: list[JSONObject] = []
         try:
             async with timeouts.within(LIMIT):
@@ -184,7 +190,7 @@ class SimulatedCluster(Scenario):
             raise AssertionError(f"{resource.kind}s did not become as wanted in {LIMIT:.0f} s; last: {last}") from None
 
     def observe(self, resource: Resource, seen: Callable[[Change], None]) -> None:
-        """Call back with every change of a kind, at the moment when the API server commits it."""
+        """Call a function with every change to a kind when the API server commits it."""
 
         def committed(changes: Sequence[Change]) -> None:
             for change in changes:
@@ -194,21 +200,21 @@ class SimulatedCluster(Scenario):
         self.server.backend.store.subscribe(committed)
 
     async def at_rest(self) -> None:
-        """Wait until there was no write for `QUIET` seconds."""
+        """Wait until there has been no write for `QUIET` seconds."""
         begin = self.clock.monotonic()
         while (left := max(begin, self.trace.settled_at()) + QUIET - self.clock.monotonic()) > 0:
             assert self.clock.monotonic() < begin + LIMIT, f"somebody still writes after {LIMIT:.0f} s"
             await asyncio.sleep(left)
 
     async def ready(self, name: str = "web") -> JSONObject:
-        """Wait until a LeaderWorkerSet is at rest and available; return it."""
+        """Wait until a LeaderWorkerSet is stable and available, and return it."""
         await self.at_rest()
         found = await self.get(LEADERWORKERSETS, name)
         assert meta.is_condition_true(found, "Available"), f"not available: {meta.status(found)}"
         return found
 
     async def state(self) -> dict[str, JSONObject]:
-        """Return all objects of the product, without the fields that differ from run to run."""
+        """Return all objects of the product, without the fields that differ between runs."""
         found = [obj for resource in OBSERVED for obj in await self.objects(resource)]
         return {f"{obj['kind']} {meta.name(obj)}": comparable(obj) for obj in found}
 
@@ -267,7 +273,7 @@ class SimulatedCluster(Scenario):
 async def running(
     settings: Settings, trace: Trace, directory: Path, kind: type[SimulatedCluster] = SimulatedCluster
 ) -> AsyncIterator[Any]:
-    """Run a cluster around the body."""
+    """Run a cluster for the duration of the `with` block."""
     async with asyncio.TaskGroup() as group:
         world = kind(settings, trace, directory, group)
         await world.start()
@@ -278,7 +284,7 @@ async def running(
 
 
 Running: TypeAlias = Callable[[Settings, Trace, Path], AbstractAsyncContextManager[Any]]
-"""Runs a cluster, which scenarios see as the kind of world that it is."""
+"""Runs a cluster, and passes it to scenarios as their type of world."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +298,7 @@ class Outcome:
 def simulate(
     scenario: Callable[[Any], Awaitable[None]], settings: Settings | None = None, run_world: Running = running
 ) -> Outcome:
-    """Run a scenario in virtual time, in a cluster that `run_world` runs; return the trace and the state at its end."""
+    """Run a scenario in virtual time in a cluster of `run_world`. Return the trace and the final state."""
     trace, chosen = Trace(), settings or Settings()
     trace.seed = chosen.seed
 
@@ -318,7 +324,7 @@ def simulate(
 def simulated(
     chosen: Settings | Callable[..., Settings] | None = None,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Make a coroutine a test in a cluster with these settings, which may depend on parameters of the test."""
+    """Convert a coroutine to a test in a cluster with these settings, which may depend on test parameters."""
 
     def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
         @wraps(test)
@@ -336,7 +342,7 @@ def simulated(
 
 @contextmanager
 def without_logs() -> Iterator[None]:
-    """Log nothing in the body: a trace has more details, and thousands of lines take time."""
+    """Disable logging within the `with` block, because a trace has more details and log lines take time."""
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

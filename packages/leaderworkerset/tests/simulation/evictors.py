@@ -1,4 +1,7 @@
-"""Users who evict pods at random, or all pods of a node as `kubectl drain` does; after a refusal they try again."""
+"""Simulates users who evict random pods, or all pods of a node with `kubectl drain`.
+
+They retry rejected evictions.
+"""
 
 import asyncio
 from random import Random
@@ -14,7 +17,7 @@ TOO_MANY = 429
 
 
 async def evict(world: SimulatedCluster, pod: JSONObject) -> bool:
-    """Evict a pod; return whether the eviction was granted, or the pod is gone."""
+    """Evict a pod. Return whether the eviction was granted or the pod no longer exists."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -34,7 +37,7 @@ async def evict(world: SimulatedCluster, pod: JSONObject) -> bool:
 
 
 async def evict_any(world: SimulatedCluster, random: Random, times: int) -> None:
-    """Evict pods at random, some of them at the same time; ignore refusals."""
+    """Evict random pods, some of them concurrently, and ignore rejections."""
     for _ in range(times):
         pods = await world.objects(PODS)
         chosen = random.sample(pods, min(len(pods), random.choice((1, 3, 12))))
@@ -43,19 +46,19 @@ async def evict_any(world: SimulatedCluster, random: Random, times: int) -> None
 
 
 async def evict_all(world: SimulatedCluster, times: int) -> None:
-    """Evict all pods at once, again and again."""
+    """Evict all pods at once, repeatedly."""
     for _ in range(times):
         await asyncio.gather(*(evict(world, pod) for pod in await world.objects(PODS)))
         await asyncio.sleep(0.02)
 
 
 async def set_cordoned(world: SimulatedCluster, node: str, *, cordoned: bool) -> None:
-    """Cordon a node, or uncordon it."""
+    """Cordon or uncordon a node."""
     await world.client.patch(NODES, ObjectKey("", node), {"spec": {"unschedulable": cordoned}}, kind="merge")
 
 
 async def drain(world: SimulatedCluster, node: str, random: Random) -> None:
-    """Cordon a node, evict its pods until none is left, and uncordon it."""
+    """Cordon a node, evict pods until the node is empty, and uncordon it."""
     await set_cordoned(world, node, cordoned=True)
     while left := [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]:
         await asyncio.gather(*(evict(world, pod) for pod in left if not meta.is_deleting(pod)))
@@ -64,7 +67,10 @@ async def drain(world: SimulatedCluster, node: str, random: Random) -> None:
 
 
 async def kubectl_drain(world: SimulatedCluster, node: str) -> None:
-    """Drain a node as `kubectl drain` does: list its pods once, and evict each one by name until the eviction is granted."""
+    """Drain a node as `kubectl drain` does.
+
+    List its pods once, and request the eviction of each pod by name until it is granted.
+    """
     await set_cordoned(world, node, cordoned=True)
     pods = [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
 
@@ -77,7 +83,7 @@ async def kubectl_drain(world: SimulatedCluster, node: str) -> None:
 
 
 async def cordon_in_passing(world: SimulatedCluster, node: str, random: Random) -> None:
-    """Cordon a node now and then without emptying it."""
+    """Cordon a node occasionally without draining it."""
     for _ in range(random.choice((1, 5))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
         await set_cordoned(world, node, cordoned=True)

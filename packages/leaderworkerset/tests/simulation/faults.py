@@ -1,4 +1,4 @@
-"""A transport with faults: delays, rejections, lost responses, dropped watches, and the death of its user.
+"""Provides a transport with faults: delays, rejections, lost responses, closed watches and crashes.
 
 The faults are a value, a `Schedule`: together with its seed it gives the same faults in every run.
 """
@@ -22,39 +22,42 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 from kuberuntime.errors import ConnectionFailedError
 
 STRIDE: Final = 1 if os.environ.get("SEEDS") else 4
-"""Of long scenarios, a manager dies after every fourth write; with SEEDS in the environment (`make night`) after every one."""
+"""In long scenarios, a manager crashes after every fourth write.
+
+If SEEDS is set (`make night`), it crashes after every write.
+"""
 
 READS: Final = frozenset({"GET", "HEAD"})
 
 
 class Fault(Enum):
-    """A fault of a request."""
+    """A fault that affects a request."""
 
     REFUSED = "connection refused"
-    """It does not reach the server."""
+    """The request does not reach the server."""
     LOST = "answer lost"
-    """The server performs it, and the connection breaks before the answer is there."""
+    """The server performs the request, but the connection is closed before the response arrives."""
     UNAVAILABLE = "503"
-    """The server answers that it is unavailable, and does nothing."""
+    """The server responds that it is unavailable, and does not perform the request."""
     CONFLICT = "409"
-    """The server answers that the object has changed, and does nothing.
+    """The server responds with a conflict, and does not perform the request.
 
     For writes only, and 500 for deletions: for a deletion by UID this answer would mean that the object is gone.
     """
     BROKEN = "500"
-    """The server answers that it failed, and did nothing."""
+    """The server responds with an internal error, and does not perform the request."""
     THROTTLED = "429"
-    """The server asks to come back in a second, and does nothing."""
+    """The server requests a retry after one second, and does not perform the request."""
     SILENT = "time-out"
-    """It does not reach the server, and the client waits for an answer in vain."""
+    """The request does not reach the server, and the client receives no response."""
     DONE_SILENTLY = "time-out after the write"
-    """The server performs it, and the client waits for an answer in vain."""
+    """The server performs the request, and the client receives no response."""
     LATE = "late"
-    """It reaches the server a second late."""
+    """The request reaches the server one second late."""
 
 
 class Death(Enum):
-    """The moment of a write at which an actor dies."""
+    """The point of a write at which an actor crashes."""
 
     BEFORE = "before the write"
     UNANSWERED = "before the answer"
@@ -62,7 +65,7 @@ class Death(Enum):
 
 
 PATIENCE: Final = 5.0
-"""Seconds after which a client gives up that gets no answer."""
+"""The time in seconds after which a client without a response times out."""
 
 LATENESS: Final = 1.0
 THROTTLING: Final = 429
@@ -77,26 +80,29 @@ STATUSES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """The faults of one actor. Writes are numbered from 1 on; those of leader election are not counted."""
+    """The faults of one actor. Writes are numbered from 1. Writes of leader election are not counted."""
 
     latency: tuple[float, float] = (0.0, 0.0)
-    """Seconds that a request, and a piece of a watch, takes at least and at most."""
+    """The minimum and maximum time in seconds of a request and of a watch chunk."""
     faults: Mapping[int, Fault] = field(default_factory=dict)
-    """Faults by the number of the write."""
+    """The faults by write number."""
     rate: float = 0.0
-    """Part of all requests that fail beyond those, chosen by the seed."""
+    """The share of all other requests that fail, chosen by the seed."""
     crash_after: int | None = None
-    """The number of the write at which the actor dies."""
+    """The number of the write at which the actor crashes."""
     death: Death = Death.UNANSWERED
-    """Whether the server performs that write, and whether the actor learns of it: by default it never does."""
+    """Whether the server performs that write, and whether the actor receives the response.
+
+    By default, the actor does not receive it.
+    """
     repeats: float = 0.0
-    """Part of all pieces of watches that come twice."""
+    """The share of watch chunks that are delivered twice."""
     cuts: tuple[float, ...] = ()
-    """Seconds after the start at which all watches are cut."""
+    """The times in seconds after the start at which all watches are closed."""
 
 
 class FaultyTransport:
-    """Sends requests to `inner` according to the schedule, and records the writes.
+    """Sends requests to `inner` according to the fault plan, and records the writes.
 
     `crashed` is set when the actor dies.
     """
@@ -104,20 +110,20 @@ class FaultyTransport:
     def __init__(self, inner: Transport, actor: str, schedule: Schedule, random: Random, trace: Trace) -> None:
         self.crashed = asyncio.Event()
         self.is_blind = False
-        """Whether streams are refused."""
+        """Whether streams are rejected."""
         self.is_down = False
-        """Whether everything is refused, as by a server that is down."""
+        """Whether all requests are rejected, as by an unavailable server."""
         self.writes = 0
         self.reads = 0
-        """Requests that read, and watches, except those of leader election."""
+        """The read requests and watches, except for those of leader election."""
         self.counts: Counter[str] = Counter()
-        """Faults that happened, by name."""
+        """The faults that occurred, by name."""
         self.lost: list[tuple[float, str]] = []
-        """Writes that failed or whose sender died at them: when, and what about."""
+        """The time and the target of each write that failed or during which its sender crashed."""
         self.disturbed_at = float("-inf")
-        """When the last fault happened."""
+        """The time of the last fault."""
         self.interruptions: list[float] = []
-        """When the sender died, stood still or lost its lease, so that its work was interrupted."""
+        """The times at which the work of the sender was interrupted by a crash, a pause or a lost lease."""
         self._thaw = 0.0
         self._awake = 0.0
         self._isolated = 0.0
@@ -133,13 +139,13 @@ class FaultyTransport:
         self.arm(schedule)
 
     def arm(self, schedule: Schedule) -> None:
-        """Begin a schedule: writes are counted from zero."""
+        """Start a schedule. The write counter starts at zero."""
         self.schedule, self.writes = schedule, 0
         later = asyncio.get_running_loop().call_later
         self._timers += [later(after, self.cut_watches) for after in schedule.cuts]
 
     async def request(self, request: Request) -> Response:
-        """Send one request, or fail as scheduled."""
+        """Send one request, or raise the scheduled fault."""
         await self._travel()
         if request.method in READS:
             self.reads += LEASE not in request.path
@@ -185,24 +191,24 @@ class FaultyTransport:
                 scope.reschedule(asyncio.get_running_loop().time())
 
     def expire(self) -> None:
-        """Interrupt all streams; the next continued watch is answered that its version has expired."""
+        """Interrupt all streams. The next continued watch fails because its resource version has expired."""
         self._count("410")
         self._expired = True
         self.cut_watches()
 
     def freeze(self, seconds: float) -> None:
-        """Deliver no event of any watch for some seconds."""
+        """Deliver no watch events for a number of seconds."""
         self._count("frozen")
         self._thaw = asyncio.get_running_loop().time() + seconds
 
     def pause(self, seconds: float) -> None:
-        """Send and deliver nothing for some seconds, as for a process that is stopped."""
+        """Send and deliver no messages for a number of seconds, as a stopped process does."""
         self._count("paused")
         self.interrupted()
         self._awake = self._thaw = asyncio.get_running_loop().time() + seconds
 
     def isolate(self, seconds: float) -> None:
-        """Refuse only the writes of leader election for some seconds."""
+        """Reject only the writes of leader election for a number of seconds."""
         self._count("isolated")
         self.interrupted()
         self._isolated = asyncio.get_running_loop().time() + seconds
@@ -212,12 +218,12 @@ class FaultyTransport:
         self.interruptions.append(asyncio.get_running_loop().time())
 
     def blind(self) -> None:
-        """Interrupt all streams, and refuse new ones until `see`."""
+        """Interrupt all streams, and reject new streams until `see` is called."""
         self.is_blind = True
         self.cut_watches()
 
     def see(self) -> None:
-        """Allow streams again."""
+        """Stop rejecting streams."""
         self.is_blind = False
 
     async def _read(self, request: Request) -> Response:
@@ -291,7 +297,7 @@ class FaultyTransport:
         return self._random.choice(faults)
 
     async def _travel(self) -> None:
-        """Wait for the delay of a message; a dead sender sends none."""
+        """Wait for the message delay. A crashed sender does not send a message."""
         if self.crashed.is_set():
             raise ConnectionFailedError(f"{self._actor} is dead")
         paused = self._awake - asyncio.get_running_loop().time()
@@ -323,7 +329,7 @@ class FaultyTransport:
             await asyncio.sleep(left)
 
     async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
-        """Wait for the next piece, or for the interruption."""
+        """Wait for the next chunk or the interruption."""
         try:
             async with timeouts.within(None) as scope:
                 self._open[scope] = None
@@ -346,7 +352,7 @@ class FaultyTransport:
 
 
 def status_response(code: int, reason: str, message: str) -> Response:
-    """Build the answer of a server that refuses; a 429 asks to come back in a second."""
+    """Build the response of a server that rejects a request. Status 429 requests a retry after one second."""
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
     body = msgspec.json.encode(status | {"reason": reason, "message": message})
     headers = {"content-type": "application/json"}
@@ -354,11 +360,11 @@ def status_response(code: int, reason: str, message: str) -> Response:
 
 
 def _continues(request: Request) -> bool:
-    """Return whether a watch continues from a version, instead of beginning with all objects."""
+    """Return whether a watch continues from a resource version instead of starting with all objects."""
     query = dict(request.query)
     return bool(query.get("resourceVersion")) and "sendInitialEvents" not in query
 
 
 async def once(body: bytes) -> AsyncIterator[bytes]:
-    """Yield a body in one piece."""
+    """Yield a body in one chunk."""
     yield body

@@ -1,4 +1,4 @@
-"""Scenarios of one LeaderWorkerSet `web`: their clusters, and counters of its leaders."""
+"""Provides scenarios of the LeaderWorkerSet `web`, their clusters, and counters of its leaders."""
 
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -27,14 +27,14 @@ SEEDS: Final = seeds(1)
 
 @dataclass
 class Leaders:
-    """The leader pods of `web` over time: how often each was created, and the lowest number of ready ones."""
+    """Counts how often each leader pod of `web` was created, and the minimum number of ready leaders."""
 
     births: Counter[str] = field(default_factory=Counter)
     ready: dict[str, bool] = field(default_factory=dict)
     fewest: int | None = None
 
     def see(self, change: Change) -> None:
-        """Record one change of a pod."""
+        """Record a change to a pod."""
         if meta.labels(change.object).get(labels.WORKER_INDEX) != "0":
             return
         name = change.key.name
@@ -48,18 +48,18 @@ class Leaders:
 def settings(
     seed: int = 1, manager: Schedule = SLOW, script: Script = run_forever, restarts: RestartSettings = DEFAULTS
 ) -> Settings:
-    """Return a cluster with a network that has delays, and one manager."""
+    """Return a cluster with one manager and a network with delays."""
     kinds = managed(configured={names.BACKOFF: restarts})
     return Settings(seed=seed, managers=(manager,), others=SLOW, script=script, kinds=kinds)
 
 
 def played(**chosen: Any) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., None]]:
-    """Make a coroutine a test with these settings, combined with the parameters of the test."""
+    """Convert a coroutine to a test with these settings and the parameters of the test."""
     return simulated(partial(settings, **chosen))
 
 
 def watch(world: SimulatedCluster, *, ready: int = 0) -> Leaders:
-    """Count leaders from now on; the given number is ready."""
+    """Start to count leaders, of which `ready` are ready at the start."""
     leaders = Leaders(ready={f"web-{index}": True for index in range(ready)})
     world.observe(PODS, leaders.see)
     return leaders
@@ -76,7 +76,7 @@ async def roll(world: SimulatedCluster, image: str) -> None:
 
 
 def has_updated(image: str) -> Callable[[list[JSONObject]], bool]:
-    """Return whether a pod of this image is ready."""
+    """Return whether a pod with this image is ready."""
     return lambda pods: any(
         meta.spec(pod)["containers"][0]["image"] == image and meta.is_condition_true(pod, "Ready") for pod in pods
     )

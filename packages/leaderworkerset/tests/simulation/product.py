@@ -1,4 +1,4 @@
-"""The parts of the product that the simulation runs; no other file of this package builds them."""
+"""Provides the parts of the product that the simulation runs. No other module of this package builds them."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -44,17 +44,20 @@ def _installation(kinds: Registry) -> list[tuple[Resource, JSONObject]]:
 
 
 async def install(client: Client, kinds: Registry = MANAGED) -> None:
-    """Define the kinds of the product and name its webhooks to the API server."""
+    """Create the kinds of the product, and register its webhooks with the API server."""
     for resource, obj in _installation(kinds):
         await client.apply(resource, obj, manager=INSTALLER)
 
 
 _INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
-"""The objects that each installation stored, by installation."""
+"""The objects that each installation creates, by installation."""
 
 
 async def restore(server: ApiServer, kinds: Registry) -> None:
-    """Store the objects of an installation with UIDs of this server; they are built once, as that takes longer than most scenarios."""
+    """Store the objects of an installation with UIDs of this server.
+
+    They are built only once, because this takes longer than most scenarios.
+    """
     installed = msgspec.json.encode([obj for _, obj in _installation(kinds)])
     if installed not in _INSTALLED:
         _INSTALLED[installed] = await _stored(server.backend.clock, kinds)
@@ -75,7 +78,7 @@ async def _stored(clock: Clock, kinds: Registry) -> Sequence[Change]:
 
 
 class _Silence:
-    """Ignores changes of leadership."""
+    """Ignores changes of the leader."""
 
     def leading(self, *, is_leader: bool) -> None: ...
 
@@ -83,7 +86,7 @@ class _Silence:
 async def run_manager(
     transport: Transport, clock: Clock, name: str, begins: Callable[[], None], *, elected: bool, kinds: Registry
 ) -> None:
-    """Run one replica of the manager until cancelled; with leader election, under the lease and behind the fence.
+    """Run one manager replica until it is cancelled. With leader election, the replica uses the lease and the fence.
 
     `begins` is called whenever its controllers start, with empty caches.
     """
@@ -104,7 +107,7 @@ async def run_manager(
 async def controllers(
     client: Client, clock: Clock, instruments: Instruments = NO_INSTRUMENTS, kinds: Registry = MANAGED
 ) -> AsyncIterator[None]:
-    """Run the controllers in the body, once their caches are filled."""
+    """Run the controllers within the `with` block, after their caches are filled."""
     running = Controllers(kinds, client, clock=clock, instance="test", instruments=instruments)
     async with running.running():
         yield

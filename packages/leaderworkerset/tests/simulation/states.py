@@ -1,4 +1,4 @@
-"""Comparable states of a cluster: the common part of two runs that have the same end."""
+"""Compares the states of clusters without the fields that differ between two equivalent runs."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,11 +21,11 @@ VARYING: Final = frozenset(
         "nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "containerID", "clusterIP", "clusterIPs",
     }
 )  # fmt: skip
-"""Fields whose values are times, counters or chosen by chance."""
+"""The fields that contain times, counters or random values."""
 
 
 def comparable(value: Any) -> Any:
-    """Return a value without the fields that vary; conditions come sorted by type."""
+    """Return a value without the variable fields and with conditions sorted by type."""
     if isinstance(value, list):
         cleaned = [comparable(one) for one in value]
         are_conditions = all(isinstance(one, dict) and {"type", "status"} <= one.keys() for one in cleaned)
@@ -36,7 +36,7 @@ def comparable(value: Any) -> Any:
 
 
 def differences(one: dict[str, JSONObject], other: dict[str, JSONObject]) -> list[str]:
-    """Name the objects and fields in which two states differ."""
+    """List the objects and fields that differ between two states."""
     found = [f"{name} is in one state only" for name in sorted(one.keys() ^ other.keys())]
     for name in sorted(one.keys() & other.keys()):
         found += _differences(name, one[name], other[name])
@@ -51,7 +51,7 @@ def _differences(path: str, one: Any, other: Any) -> list[str]:
 
 
 def with_conditions_that_hold(state: Mapping[str, JSONObject]) -> dict[str, JSONObject]:
-    """Return the state without the conditions that are False: their presence depends on earlier states."""
+    """Return the state without conditions whose status is False. Whether they exist depends on earlier states."""
     return {name: _holding(obj) for name, obj in state.items()}
 
 

@@ -1,4 +1,4 @@
-"""Autoscalers follow the usage of modelled pods, in virtual time: groups of a LeaderWorkerSet, pods of a workload."""
+"""Tests autoscalers of groups and of Deployments, which use the simulated usage of pods."""
 
 import asyncio
 from typing import Any
@@ -24,7 +24,7 @@ from localkube.kubelet.processes.runner import ContainerSpec
 HALF = {"type": "Utilization", "averageUtilization": 50}
 LABELS = {"app": "router"}
 PERIODS = 45.0
-"""Seconds in which an autoscaler decides two or three times."""
+"""The time in seconds in which an autoscaler makes two or three decisions."""
 
 
 def autoscaler(target: Resource, wanted: JSONObject = HALF, **spec: Any) -> JSONObject:
@@ -39,14 +39,14 @@ def autoscaler(target: Resource, wanted: JSONObject = HALF, **spec: Any) -> JSON
 
 
 def requesting(cores: str) -> JSONObject:
-    """Return a template whose pods request the given number of processors."""
+    """Return a template whose pods request the given number of CPUs."""
     found = template()
     found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cores}}
     return found
 
 
 def served(replicas: int = 1) -> JSONObject:
-    """Return a LeaderWorkerSet of groups of two, of which each pod requests one processor."""
+    """Return a LeaderWorkerSet with groups of two pods that request one CPU each."""
     found = groups(replicas=replicas, size=2)
     found["spec"]["leaderWorkerTemplate"] |= {"workerTemplate": requesting("1")}
     return found
@@ -72,7 +72,7 @@ async def autoscale(world: SimulatedCluster, scaler: JSONObject) -> None:
 
 
 async def follow(world: SimulatedCluster, wanted: int, resource: Resource = LEADERWORKERSETS) -> float:
-    """Wait until the given size is desired; return how many seconds that took."""
+    """Wait until the given size is requested. Return the duration in seconds."""
     begin = world.clock.monotonic()
     await world.until(resource, lambda found: meta.spec(found[0])["replicas"] == wanted)
     return world.clock.monotonic() - begin
@@ -96,7 +96,7 @@ def millicores(usage: JSONObject) -> int:
 
 @simulated()
 async def test_autoscaler_follows_the_load_of_leaders(world: SimulatedCluster) -> None:
-    """Workers are idle and do not count (R-STAT-4).
+    """Idle workers are not part of the average usage (R-STAT-4).
 
     The set is scaled up at once, and down after the five minutes of the window.
     """
@@ -137,7 +137,7 @@ async def test_autoscaler_follows_the_average_of_a_workload(world: SimulatedClus
 
 @simulated(Settings(managers=()))
 async def test_autoscaler_grows_at_the_rate_of_its_policy(world: SimulatedCluster) -> None:
-    """One pod is added per minute, and none is removed: `selectPolicy: Disabled`."""
+    """With `selectPolicy: Disabled`, one pod is added per minute, and no pod is removed."""
     one = {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
     load = {"cores": 3.0}
     world.runner.busy = lambda _: load["cores"]

@@ -1,4 +1,4 @@
-"""Groups with limited restarts in a simulated cluster: the invariants of counts and evidence."""
+"""Tests counts and evidence of groups with limited restarts in a simulated cluster."""
 
 import asyncio
 import json
@@ -23,11 +23,11 @@ from localkube.kubelet.processes.runner import Exit
 
 STEPS = 8
 MOST = 4
-"""The maximum of replicas; a schedule draws fewer."""
+"""The maximum number of replicas. A schedule selects fewer."""
 
 
 class Kept:
-    """The pods that are kept as evidence, at every write, and the counts of a LeaderWorkerSet."""
+    """Checks the pods that are kept as evidence, and the restart counts, at every write."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -35,7 +35,7 @@ class Kept:
         self.seen: Counter[str] = Counter()
 
     def pod_changed(self, change: Change) -> None:
-        """Check that a marked or kept pod belongs to an exhausted group, which is no longer replaced."""
+        """Check that a marked or kept pod belongs to an exhausted group that is no longer replaced."""
         pod = change.object
         if change.type != "DELETED" and groupname.is_exhausted(pod):
             self.seen["exhausted"] += 1
@@ -43,7 +43,7 @@ class Kept:
                 self.broken.append(f"{meta.name(pod)} is exhausted, and nothing keeps it")
 
     def lws_changed(self, change: Change) -> None:
-        """Check that no group uses more restarts than permitted."""
+        """Check that no group exceeds its restart limit."""
         text = meta.annotations(change.object).get(labels.GROUP_RESTART_COUNTS, "{}")
         for key, count in json.loads(text).items():
             self.seen["counted"] += 1
@@ -52,14 +52,14 @@ class Kept:
 
 
 async def end_a_process(world: SimulatedCluster, random: Random) -> None:
-    """End the process of any pod with an error."""
+    """Make a random pod exit with an error."""
     processes = sorted(world.runner.processes)
     if processes:
         world.runner.end(random.choice(processes), Exit(1))
 
 
 async def recover(world: SimulatedCluster, random: Random, *, everything: bool = False) -> None:
-    """Recover one exhausted group, or all."""
+    """Recover one or all exhausted groups."""
     found = [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]
     for pod in found if everything or not found else [random.choice(found)]:
         patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
@@ -70,7 +70,10 @@ async def recover(world: SimulatedCluster, random: Random, *, everything: bool =
 
 
 async def schedule(world: SimulatedCluster, random: Random, limit: int, identity: dict[str, Any]) -> None:
-    """Edit, fail, recover and kill in any order, some of it at once; at the end everything is recovered."""
+    """Change, fail, recover and kill in random order and partly concurrently.
+
+    At the end, all groups are recovered.
+    """
     lws = groups(replicas=3, size=2, **identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
     lws["metadata"]["annotations"] = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
@@ -106,7 +109,7 @@ async def schedule(world: SimulatedCluster, random: Random, limit: int, identity
 @pytest.mark.parametrize("limit", [0, 1, 2])
 @pytest.mark.parametrize("seed", seeds(1))
 def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identity: str) -> None:
-    """Restarts are bounded and evidence is kept (N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15)."""
+    """Restarts are limited, and evidence is kept (N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15)."""
     kept = Kept(limit)
 
     async def scenario(world: SimulatedCluster) -> None:
@@ -124,7 +127,7 @@ def test_restarts_are_bounded_and_evidence_is_kept(seed: int, limit: int, identi
 async def test_evidence_never_outlives_its_leaderworkerset(
     world: SimulatedCluster, delay: float, identity: str
 ) -> None:
-    """Evidence is deleted with the set at any moment, also if the set is created again at once (N-RB-5)."""
+    """Evidence is deleted with the set at any time, also if the set is recreated immediately (N-RB-5)."""
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     await world.bring_up(lws)
@@ -139,7 +142,7 @@ async def test_evidence_never_outlives_its_leaderworkerset(
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> None:
-    """One restart counts once; then the group is kept, recovered, and starts again (N-AT-19, N-RB-4, N-RB-5)."""
+    """One restart is counted once. Then the group is kept, recovered and restarted (N-AT-19, N-RB-4, N-RB-5)."""
 
     async def life(world: SimulatedCluster) -> None:
         lws = groups(replicas=1, size=2, groupIdentity=identity)

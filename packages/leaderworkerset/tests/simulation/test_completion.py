@@ -1,4 +1,4 @@
-"""Groups that run to completion in a simulated cluster: a complete group is never recreated."""
+"""Tests that complete groups are never recreated in a simulated cluster."""
 
 from collections.abc import Callable
 from random import Random
@@ -21,21 +21,21 @@ from localkube.kubelet.processes.runner import Exit
 
 REPLICAS = 2
 ROUNDS = 10
-"""How often all leaders end at the end of a schedule: some groups may be waiting to be recreated."""
+"""The number of times that all leaders exit at the end. Some groups may be waiting for their recreation."""
 
 
 class Ends:
-    """The groups that were complete, and whether anything happened to them later."""
+    """Records the groups that were complete, and later changes to them."""
 
     def __init__(self) -> None:
         self.broken: list[str] = []
         self.complete: dict[str, str] = {}
-        """The UIDs of the leaders that were complete, by their names."""
+        """The UIDs of the completed leaders, by name."""
         self.left: set[str] = set()
-        """The UIDs of the pods that exist at the end."""
+        """The UIDs of the remaining pods at the end."""
 
     def pod_changed(self, change: Change) -> None:
-        """Check that a complete leader stays, and that no other one has its name."""
+        """Check that a completed leader is kept, and that no other leader has the same name."""
         pod = change.object
         name, uid = meta.name(pod), meta.uid(pod)
         if not groupname.is_leader(pod):
@@ -47,7 +47,7 @@ class Ends:
 
 
 async def end_leaders(world: SimulatedCluster) -> None:
-    """Make every running leader exit with 0."""
+    """Make every running leader exit with code 0."""
     for pod in filter(groupname.is_leader, await world.objects(PODS)):
         for status in meta.status(pod).get("containerStatuses") or []:
             process = str(status.get("containerID")).removeprefix("process://")
@@ -56,7 +56,10 @@ async def end_leaders(world: SimulatedCluster) -> None:
 
 
 async def schedule(world: SimulatedCluster, random: Random) -> None:
-    """Make ranks exit with 0 and with errors, and managers die, in any order; at the end every leader exits with 0."""
+    """Make pods exit with code 0 or an error, and crash managers, in random order.
+
+    At the end, every leader exits with code 0.
+    """
     lws = groups(replicas=REPLICAS, size=2)
     lws["metadata"]["annotations"] = {
         labels.RUN_TO_COMPLETION: "true",
@@ -83,7 +86,7 @@ async def schedule(world: SimulatedCluster, random: Random) -> None:
 
 
 def end(world: SimulatedCluster, random: Random, code: int) -> None:
-    """End the process of any pod."""
+    """Make a random pod exit."""
     if processes := sorted(world.runner.processes):
         world.runner.end(random.choice(processes), Exit(code))
 
@@ -115,12 +118,12 @@ def test_completed_group_is_never_recreated(seed: int) -> None:
 
 
 def deletes_without_a_mark() -> Any:
-    """Delete the leader of a complete group like the leader of a failed group."""
+    """Delete the leader of a complete group as if the group had failed."""
     return patch.object(runtocompletion, "mark", lambda leader, end: retention.mark(leader, {}))
 
 
 def forgets_its_mark() -> Any:
-    """Mistake a complete group for a running one after its leader is marked."""
+    """Treat a complete group as running after its leader is marked."""
     return patch.object(runtocompletion, "mark", lambda leader, end: retention.release_pod(leader))
 
 

@@ -1,4 +1,4 @@
-"""A group that failed is not ready until it is recreated, though the kubelet has restarted its container."""
+"""Tests that a failed group is unready until it is recreated, although its container has restarted."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.kubelet.processes.simulatedrunner import Program
 
 DELAY = 1.0
-"""The longest time between the record of a failure and the status that counts it, with slow requests."""
+"""The maximum time between the record of a failure and the status that includes it, with slow requests."""
 
 
 def failing_worker() -> Callable[[ContainerSpec], Program]:
-    """Return programs of which the worker's exits after 12 s in all groups except the second that starts."""
+    """Return a script of processes. Workers exit after 12 s in all groups except the second started group."""
     groups_seen: list[str] = []
 
     def script(spec: ContainerSpec) -> Program:
@@ -35,13 +35,13 @@ def failing_worker() -> Callable[[ContainerSpec], Program]:
 
 
 def waiting(records: list[JSONObject]) -> set[str]:
-    """Return the UIDs of the leaders whose groups wait for their recreation."""
+    """Return the UIDs of the leaders whose groups wait to be recreated."""
     annotations = [meta.annotations(record) for record in records]
     return {own[labels.RECREATED_LEADER] for own in annotations if own.get(labels.RECREATION_STATE) == "waiting"}
 
 
 async def watch(world: SimulatedCluster, seconds: int) -> int:
-    """Sample the status each second; return how often a group waited, and fail if it counted as ready then."""
+    """Read the status each second, and return how often a group waited. Fail if it was counted as ready then."""
     samples = 0
     for _ in range(seconds):
         before = waiting(await world.objects(CONTROLLER_REVISIONS))

@@ -1,4 +1,4 @@
-"""DisaggregatedSets in the simulated cluster: a rollout of three roles, while managers die."""
+"""Tests a DisaggregatedSet rollout of three roles in the simulated cluster while managers crash."""
 
 import re
 from contextlib import AsyncExitStack
@@ -24,7 +24,7 @@ from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver.storage.store import Change
 
 OWN = re.compile(r"disaggregatedsets/|(POST|PATCH|DELETE) .*/leaderworkersets[^ ]*(?<!/status)$|-prv$")
-"""Writes to the set, to the LeaderWorkerSets that it owns, and to the services of roles."""
+"""Writes to the set, to its LeaderWorkerSets, and to the services of roles."""
 
 THREE = disaggregatedset_object([role("prefill", 2), role("decode", 1), role("encode", 1)])
 
@@ -61,7 +61,7 @@ def _undisturbed() -> Outcome:
 
 
 def writes_of_the_rollout(outcome: Outcome) -> list[int]:
-    """Return the numbers of the writes of the DisaggregatedSet controller after the edit, as schedules count them."""
+    """Return the numbers of the DisaggregatedSet controller's writes after the change, as schedules count them."""
     own = list(outcome.trace.of("manager-0"))
     edited = next(entry.at for entry in outcome.trace if entry.verb == "PATCH" and entry.actor == "scenario")
     return [
@@ -72,7 +72,7 @@ def writes_of_the_rollout(outcome: Outcome) -> list[int]:
 
 
 def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome) -> None:
-    """The manager dies at each write about the set and the LeaderWorkerSets of its three roles (R-DS-64)."""
+    """The manager crashes at each write to the set and the LeaderWorkerSets of its three roles (R-DS-64)."""
     numbers = writes_of_the_rollout(undisturbed)
     assert len(numbers) > 20
     for number in numbers[::STRIDE]:
@@ -83,7 +83,7 @@ def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome
 
 
 def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
-    """The revisions of StatefulSets keep the annotations that they were created with."""
+    """The revisions of StatefulSets retain the annotations with which they were created."""
     outcome = simulate(rollout, Settings(seed=3, managers=(Schedule(rate=0.2, latency=(0.001, 0.05)),)))
     found = differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state))
     assert [one for one in found if not (one.startswith("ControllerRevision ") and labels.REPLICAS in one)] == []
@@ -91,7 +91,7 @@ def test_role_rollout_survives_failing_requests(undisturbed: Outcome) -> None:
 
 @simulated(with_manager(Schedule()))
 async def test_role_is_scaled_during_a_rollout(world: SimulatedCluster) -> None:
-    """The scaler of a role scales it, and the roles keep their ratio (R-DS-98, R-DS-41)."""
+    """Each role is scaled by its scaler, and the roles keep their ratio (R-DS-98, R-DS-41)."""
     obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
     await create(world, obj)
     await world.until(ROLE_SCALERS, bool)
@@ -109,13 +109,13 @@ async def test_role_is_scaled_during_a_rollout(world: SimulatedCluster) -> None:
 
 
 async def scale(world: SimulatedCluster, replicas: int) -> None:
-    """Write as an autoscaler does."""
+    """Write the scale as an autoscaler does."""
     key = ObjectKey(NAMESPACE, "split-prefill")
     await world.client.patch(ROLE_SCALERS, key, {"spec": {"replicas": replicas}}, kind="merge", subresource="scale")
 
 
 def note(change: Change, counts: list[dict[str, int]]) -> None:
-    """Record the sizes of all LeaderWorkerSets after a change of one."""
+    """Record the sizes of all LeaderWorkerSets after one of them changes."""
     now = dict(counts[-1]) if counts else {}
     own = meta.labels(change.object)
     name = f"{own[REVISION]}-{own[ROLE]}"
@@ -127,7 +127,7 @@ def note(change: Change, counts: list[dict[str, int]]) -> None:
 
 
 def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
-    """Return how many groups of a role there were, since both revisions exist."""
+    """Return the numbers of groups of a role while two revisions exist."""
     return [
         sum(size for name, size in now.items() if name.endswith(role_name))
         for now in counts
@@ -136,7 +136,7 @@ def totals(counts: list[dict[str, int]], role_name: str) -> list[int]:
 
 
 def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:
-    """The controllers are ready before, and also reconcile DisaggregatedSets when the kind is defined.
+    """The controllers are ready before the CRD exists, and reconcile DisaggregatedSets after it is created.
 
     Rules R-DS-28, R-DS-107.
     """

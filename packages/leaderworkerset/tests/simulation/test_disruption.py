@@ -1,4 +1,4 @@
-"""Disruption budgets in a simulated cluster: evictions never exceed the budget, and no drain waits forever."""
+"""Tests that evictions never exceed the disruption budget, and that no drain waits forever."""
 
 import asyncio
 import os
@@ -30,14 +30,14 @@ from localkube.kubelet.processes.runner import Exit
 SIZE = 2
 SEEDS = range(int(os.environ.get("SEEDS", "1")))
 LONG = 1500.0
-"""Virtual seconds in which any drain ends."""
+"""The maximum virtual time in seconds of a drain."""
 
 WATCHING = DisruptionSettings(budget="rollout")
 TAKING_TURNS = DisruptionSettings(budget="rollout", watches_nodes=False)
 
 
 def protected(budget: str, **spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet with a budget, whose groups are recreated soon when they fail again."""
+    """Return a LeaderWorkerSet with a budget, whose groups are recreated quickly after repeated failures."""
     lws = groups(replicas=4, size=SIZE, **spec)
     lws["metadata"]["annotations"] = {
         labels.DISRUPTION_BUDGET: budget,
@@ -49,7 +49,7 @@ def protected(budget: str, **spec: Any) -> JSONObject:
 
 
 async def disturb(world: SimulatedCluster, random: Random) -> int:
-    """Fail, roll, scale and kill managers; return the replicas at the end."""
+    """Fail groups, roll out, scale, and kill managers. Return the replicas at the end."""
     replicas = 4
     for step in range(random.choice((0, 1, 3))):
         await asyncio.sleep(random.choice((0.0, 0.3, 5.0)))
@@ -69,7 +69,7 @@ async def disturb(world: SimulatedCluster, random: Random) -> int:
 
 
 async def live(world: SimulatedCluster, random: Random, found: Evictions, spec: JSONObject) -> None:
-    """Evict and drain while other things happen; at the end undo everything, with all drains finished."""
+    """Evict pods and drain nodes during other events. At the end, undo all changes and complete all drains."""
     follow(world, found)
     await world.bring_up(spec)
     nodes = random.sample(range(4), random.choice((0, 1, 2, 4)))
@@ -86,7 +86,7 @@ async def live(world: SimulatedCluster, random: Random, found: Evictions, spec: 
 
 
 async def end(world: SimulatedCluster, *, is_deleted: bool) -> None:
-    """Delete the LeaderWorkerSet, or end its protection, and expect that no budget is left."""
+    """Delete the LeaderWorkerSet or disable its protection, and check that all budgets are deleted."""
     if is_deleted:
         await world.delete()
     else:
@@ -96,14 +96,14 @@ async def end(world: SimulatedCluster, *, is_deleted: bool) -> None:
 
 
 def follow(world: SimulatedCluster, found: Evictions) -> None:
-    """Subscribe the check to every change."""
+    """Register the check for every change."""
     world.observe(LEADERWORKERSETS, found.set_changed)
     world.observe(PODS, found.pod_changed)
     world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
 
 
 def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, rate: float = 0.02) -> Evictions:
-    """Play one schedule; return the counts."""
+    """Play one schedule, and return the counts."""
     random = Random(f"{seed} {settings} {identity} {limit}")
     found = Evictions(limit, SIZE, has_keys=identity == "Hash")
     faulty = Schedule(latency=(0.001, 0.02), rate=rate)
@@ -124,13 +124,13 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_evictions_keep_the_budget_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
-    """This holds for any evictions, drains, failures, rollouts and deaths of managers (ADR 22)."""
+    """The limits apply to all evictions, drains, failures, rollouts and manager crashes (ADR 22)."""
     assert play(seed, WATCHING, identity, limit=limit).broken == []
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
-    """A drain without an announcement ends as well. Budgets change at rest, so they are not checked (ADR 22)."""
+    """An unannounced drain also completes. Budgets change in a stable state, so they are not checked (ADR 22)."""
 
     async def scenario(world: SimulatedCluster) -> None:
         follow(world, found)
@@ -155,11 +155,14 @@ def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
 
 
 HUNTS = 12
-"""Seeds of the search for a bug. The order of sets of texts differs from process to process, and so do the findings."""
+"""The number of seeds in the search for a bug.
+
+The order of string sets differs between processes, and so do the results.
+"""
 
 
 async def hunt(world: SimulatedCluster, found: Evictions, identity: str) -> None:
-    """Provoke the situations that make bugs visible.
+    """Create the conditions under which bugs become visible.
 
     All pods are evicted again and again while a node of a closed group is cordoned, and a forgotten cordoned node
     exists next to a node that is being drained.
@@ -229,7 +232,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("seed", range(4))
 def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
-    """kubectl evicts pods by name, and a group that lost one pod has moved with the same names before the next attempt."""
+    """kubectl evicts pods by name. A group that lost a pod has moved with the same names before the next attempt."""
 
     async def scenario(world: SimulatedCluster) -> None:
         lws = protected("1", groupIdentity=identity)

@@ -1,4 +1,4 @@
-"""The duration of the end of a group, in virtual seconds: with its leader, or after it."""
+"""Tests how long a group takes to terminate, with its leader or after it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -36,7 +36,10 @@ async def delete(world: SimulatedCluster) -> None:
 
 
 def seconds_of_end(act: Act, *, policy: str = "", field: str = "") -> float:
-    """Return the number of seconds until the last pod of group 1 is deleted; programs do not exit before they are killed."""
+    """Return the time in seconds until the last pod of group 1 is deleted.
+
+    Its processes only exit when they are killed.
+    """
     ended: list[float] = []
 
     async def scenario(world: SimulatedCluster) -> None:
@@ -64,7 +67,7 @@ def seconds_of_end(act: Act, *, policy: str = "", field: str = "") -> float:
 
 @pytest.mark.parametrize("act", [scale, roll, delete])
 def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
-    """A group ends in one grace period under parallel policy (N-PT-1 to N-PT-3)."""
+    """With the parallel policy, a group terminates within one grace period (N-PT-1 to N-PT-3)."""
     assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
     assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
     assert seconds_of_end(act, field="Parallel") == pytest.approx(GRACE, abs=2)
@@ -72,11 +75,11 @@ def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
 
 @pytest.mark.parametrize("act", [scale, delete])
 def test_field_counts_before_the_annotation(act: Act) -> None:
-    """Also after the deletion of the set, the workers end as the field says (N-PT-2, N-PT-3)."""
+    """After the set is deleted, the workers also terminate as the field specifies (N-PT-2, N-PT-3)."""
     assert seconds_of_end(act, policy="Parallel", field="Default") == pytest.approx(2 * GRACE, abs=4)
 
 
 def test_failed_group_ends_in_one_grace_period() -> None:
-    """The leader is deleted in the foreground (R-POD-5)."""
+    """The leader is deleted with foreground propagation (R-POD-5)."""
     assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
     assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

@@ -1,4 +1,4 @@
-"""Faults between a manager and the API server: the end state is the same despite failing requests and processes."""
+"""Tests that faults between a manager and the API server do not change the final state."""
 
 import pytest
 from tests.fuzz.seeds import seeds
@@ -28,7 +28,7 @@ def _undisturbed() -> Outcome:
 
 
 def writes_of(outcome: Outcome) -> list[int]:
-    """Return the numbers of the manager's writes, as schedules count them, without events."""
+    """Return the numbers of the manager's writes, without events, as schedules count them."""
     return [number for number, _ in enumerate(outcome.trace.of("manager-0"), 1)]
 
 
@@ -52,7 +52,7 @@ def test_failed_write_is_repeated(fault: Fault, undisturbed: Outcome) -> None:
 
 @pytest.mark.parametrize("seed", seeds(1))
 def test_failing_requests_change_no_result(seed: int, undisturbed: Outcome) -> None:
-    """A manager that sees the groups ready at its first status never reports progress."""
+    """A manager that observes ready groups at its first status never reports progress."""
     outcome = simulate(creation, with_managers(Schedule(rate=0.2, latency=(0.001, 0.05)), seed=seed))
     assert differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state)) == []
 
@@ -109,7 +109,7 @@ async def test_watch_lists_again_when_its_history_has_expired(world: SimulatedCl
 
 
 async def forget(world: SimulatedCluster) -> None:
-    """Write so often, without the API, that the store drops its history."""
+    """Write directly to the store until it drops its history."""
     store = world.server.backend.store
     key, compacted = StoreKey(CONFIG_MAPS.group_resource, NAMESPACE, "noise"), store.compacted
     obj: JSONObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key.name, "namespace": NAMESPACE}}

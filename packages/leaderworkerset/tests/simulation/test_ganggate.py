@@ -1,4 +1,4 @@
-"""Groups behind the built-in gate in a simulated cluster: all pods of a group get nodes, or none does."""
+"""Tests that either all pods of a group are bound to nodes, or none, with the built-in gate."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from localkube.controllers.nodes.nodes import NodeSettings
 
 
 def settings(nodes: int, schedule: Schedule = SLOW, cpu: str = "2") -> Settings:
-    """Return a cluster of small nodes, whose manager opens gates."""
+    """Return a cluster with small nodes, whose manager removes gates."""
     return Settings(
         managers=(schedule,),
         others=SLOW,
@@ -34,7 +34,7 @@ def settings(nodes: int, schedule: Schedule = SLOW, cpu: str = "2") -> Settings:
 
 
 def asking(replicas: int, size: int, cpu: str = "1", **spec: object) -> JSONObject:
-    """Return the LeaderWorkerSet `web`, whose pods request the given amount of CPU."""
+    """Return the LeaderWorkerSet `web`, whose pods request `cpu`."""
     lws = groups(replicas=replicas, size=size, **spec)
     (container,) = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": cpu}}
@@ -42,17 +42,17 @@ def asking(replicas: int, size: int, cpu: str = "1", **spec: object) -> JSONObje
 
 
 def bound(pods: list[JSONObject]) -> Counter[str]:
-    """Return how many pods of each group have a node."""
+    """Return the number of pods of each group that are bound to a node."""
     return Counter(meta.labels(pod)[labels.GROUP_INDEX] for pod in pods if meta.spec(pod).get("nodeName"))
 
 
 def gated(pods: list[JSONObject]) -> Counter[str]:
-    """Return how many pods of each group wait for our gate."""
+    """Return the number of pods of each group that wait for the gate."""
     return Counter(meta.labels(pod)[labels.GROUP_INDEX] for pod in pods if is_gated(pod))
 
 
 class Watched:
-    """An invariant at every moment: a pod loses its gate only when all pods of its group exist."""
+    """A pod loses its gate only when all pods of its group exist."""
 
     def __init__(self, world: SimulatedCluster) -> None:
         self.groups: dict[str, set[str]] = {}
@@ -69,14 +69,14 @@ class Watched:
 
 
 async def resize_nodes(world: SimulatedCluster, cpu: str) -> None:
-    """Give every node the given amount of CPU."""
+    """Set the CPU capacity of every node."""
     patch = {"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}}
     for node in (await world.client.list(NODES)).items:
         await world.client.patch(NODES, ObjectKey("", meta.name(node)), patch, kind="merge", subresource="status")
 
 
 def test_third_group_starts_when_nodes_have_room() -> None:
-    """Two groups run, and all pods of the third wait. Meanwhile nothing is written."""
+    """Two groups run, and all pods of the third group wait. In the meantime, there are no writes."""
 
     async def scenario(world: SimulatedCluster) -> None:
         watched = Watched(world)
@@ -113,7 +113,7 @@ async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: Simulate
 @pytest.mark.parametrize("restart", ["RecreateGroupOnPodRestart", "None"])
 @simulated(settings(nodes=5))
 async def test_gated_groups_survive_failures_rollouts_and_scaling(world: SimulatedCluster, restart: str) -> None:
-    """A recreated pod waits for space like all others; its group gets space first."""
+    """A recreated pod waits for capacity like all other pods, but its group is admitted first."""
     watched = Watched(world)
     lws = asking(replicas=2, size=3)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart
@@ -143,7 +143,7 @@ async def test_group_of_one_pod_is_not_gated(world: SimulatedCluster) -> None:
 
 @simulated(settings(nodes=3))
 async def test_pod_that_waits_for_quota_reserves_no_space(world: SimulatedCluster) -> None:
-    """A pod that Kueue holds back too is not counted as starting: no space is kept for it (R-KQ-161)."""
+    """A pod that Kueue also blocks is not counted as starting. Capacity is not reserved for it (R-KQ-161)."""
     async with kueue(world, quota=1) as one:
         await world.create(queued_asking(replicas=2, size=3))
         await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
@@ -152,14 +152,14 @@ async def test_pod_that_waits_for_quota_reserves_no_space(world: SimulatedCluste
 
 
 def queued_asking(replicas: int, size: int) -> JSONObject:
-    """Return a LeaderWorkerSet that requests CPU, in a queue."""
+    """Return a queued LeaderWorkerSet that requests CPU."""
     return asking(replicas, size) | {"metadata": queued()["metadata"]}
 
 
 @pytest.mark.parametrize("crash", [4, 6, 8, 10, 12])
 @simulated(lambda crash: settings(nodes=4, schedule=Schedule(latency=SLOW.latency, crash_after=crash)))
 async def test_gates_open_although_managers_die_at_any_write(world: SimulatedCluster, crash: int) -> None:
-    """The manager also dies between the gates of one group, and the next manager opens the other gates."""
+    """The manager also crashes between gate removals of one group. The next manager removes the remaining gates."""
     await world.bring_up(asking(replicas=2, size=4))
     assert bound(await world.objects(PODS)) == {"0": 4, "1": 4}
 

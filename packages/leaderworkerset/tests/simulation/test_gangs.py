@@ -1,4 +1,4 @@
-"""Groups under gang schedulers in a simulated cluster: each pod through all changes of groups, until nothing is left."""
+"""Tests gang objects in a simulated cluster, through all changes to groups until their deletion."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ VOLCANO = PROVIDERS["volcano"]
 
 
 def settings(provider: Provider, seed: int = 1) -> Settings:
-    """Return a cluster whose manager has this provider."""
+    """Return a cluster whose manager uses this provider."""
     return Settings(
         seed=seed,
         managers=(SLOW,),
@@ -48,7 +48,7 @@ def link_of(pod: JSONObject) -> str:
 
 
 class Watched:
-    """An invariant at every moment: no worker is created before the object of its group."""
+    """No worker is created before the gang object of its group."""
 
     def __init__(self, world: SimulatedCluster, provider: Provider) -> None:
         self.known: set[str] = set()
@@ -66,7 +66,7 @@ class Watched:
 
 
 async def assert_groups(world: SimulatedCluster, provider: Provider, *, replicas: int, minimum: int, size: int) -> None:
-    """Check that every group has one object, which all its pods reference, and that there are no other objects."""
+    """Check that every group has one gang object, which all its pods reference, and that there are no others."""
     pods = await world.objects(PODS)
     members: dict[str, set[str]] = {}
     for pod in pods:
@@ -87,7 +87,7 @@ async def assert_groups(world: SimulatedCluster, provider: Provider, *, replicas
 async def test_groups_keep_their_gang_objects_through_all_changes(
     world: SimulatedCluster, startup: str, minimum: int, provider: Provider
 ) -> None:
-    """Groups keep their gang objects through all changes.
+    """Groups retain their gang objects through all changes.
 
     Rules R-GANG-2 to R-GANG-7, R-KQ-110 to R-KQ-113, R-KQ-120, R-KQ-121.
     """
@@ -124,7 +124,9 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, identity: str) -> None:
-    """Ten groups are replaced, and the set is scaled and rolled; leaders end first, and workers need 20 seconds.
+    """Ten groups are replaced, and the set is scaled and updated.
+
+    Leaders terminate first, and workers need 20 seconds.
 
     Rule N-AT-6.
     """
@@ -165,7 +167,7 @@ def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, 
 
 @simulated(settings(VOLCANO))
 async def test_group_of_one_pod_has_a_gang_object(world: SimulatedCluster) -> None:
-    """A group of one pod has a gang object (R-GANG-3)."""
+    """A group with one pod has a gang object (R-GANG-3)."""
     await world.bring_up(groups(replicas=2, size=1))
     await assert_groups(world, VOLCANO, replicas=2, minimum=1, size=1)
 
@@ -183,7 +185,7 @@ async def test_new_size_creates_new_gang_objects(world: SimulatedCluster) -> Non
 async def test_exclusive_group_starts_with_a_minimum_of_its_leader(
     world: SimulatedCluster,
 ) -> None:
-    """With a minimum of all pods, the scheduler would wait for workers that wait for the scheduler."""
+    """If the minimum were all pods, the scheduler and the workers would wait for each other."""
     lws = groups(replicas=1, size=3)
     annotations = {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}
     await world.bring_up(lws | {"metadata": lws["metadata"] | {"annotations": annotations}})
@@ -205,7 +207,7 @@ async def test_deleted_gang_object_is_recreated(world: SimulatedCluster, provide
 
 @simulated(replace(settings(VOLCANO), definitions=()))
 async def test_gang_scheduler_that_is_installed_later_is_used(world: SimulatedCluster) -> None:
-    """A manager that was configured before Volcano was installed continues with the other schedulers."""
+    """A manager that was configured before Volcano was installed continues to use the other schedulers."""
     lws = groups(replicas=1, size=2)
     metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
     await world.create(lws | {"metadata": metadata})
@@ -220,7 +222,7 @@ async def test_gang_scheduler_that_is_installed_later_is_used(world: SimulatedCl
 
 
 def crashing(crash: int) -> Settings:
-    """Return a cluster whose manager dies after a write; the response to the next write is lost."""
+    """Return a cluster whose manager crashes after a write. The response to the next write is lost."""
     faulty: Mapping[int, Fault] = {crash + 1: Fault.LOST}
     schedule = Schedule(latency=SLOW.latency, faults=faulty, crash_after=crash)
     return replace(settings(VOLCANO, seed=crash), managers=(schedule,))
@@ -229,7 +231,7 @@ def crashing(crash: int) -> Settings:
 @pytest.mark.parametrize("crash", [3, 5, 7, 9])
 @simulated(crashing)
 async def test_gang_objects_are_complete_although_managers_die(world: SimulatedCluster, crash: int) -> None:
-    """No object is missing, duplicated or left over."""
+    """Objects are not missing, duplicated or orphaned."""
     await world.bring_up(groups(replicas=2, size=2))
     await fail(world, "web-0-1")
     await world.ready()

@@ -1,4 +1,4 @@
-"""Groups with random keys in a simulated cluster: the invariants of the replacement gate."""
+"""Tests the replacement gate of groups with random keys in a simulated cluster."""
 
 from collections.abc import Iterable
 from random import Random
@@ -19,11 +19,11 @@ from localkube.kubelet.processes.runner import Exit
 
 STEPS = 6
 MOST = 5
-"""The maximum of replicas; a schedule draws fewer."""
+"""The maximum number of replicas. A schedule selects fewer."""
 
 
 class Held:
-    """The number of groups that hold capacity, at every write, and the permitted number."""
+    """Checks the number of groups that use capacity against the permitted number, at every write."""
 
     def __init__(self, surge: int) -> None:
         self._pods: dict[str, JSONObject] = {}
@@ -32,7 +32,7 @@ class Held:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Count again after a pod was written."""
+        """Count the groups after a pod was written."""
         self._pods.pop(change.key.name, None)
         if change.type != "DELETED":
             self._pods[change.key.name] = change.object
@@ -40,15 +40,15 @@ class Held:
             self.broken.append(f"{now} groups hold capacity, and {self.allowed} may")
 
     def groups(self) -> set[str]:
-        """Return the groups of which a pod is not gated."""
+        """Return the groups that have an ungated pod."""
         return {meta.labels(pod)[labels.GROUP_INDEX] for pod in self._pods.values() if not is_gated(pod)}
 
     def scaled(self, replicas: int) -> None:
-        """Permit the current groups until the surplus is deleted."""
+        """Permit the current number of groups until the surplus groups are deleted."""
         self.allowed = max(replicas + self._surge, len(self.groups()), self.allowed)
 
     def settled(self, replicas: int) -> None:
-        """Permit the number of the spec."""
+        """Permit the number of groups in the spec."""
         self.allowed = replicas + self._surge
 
 
@@ -57,14 +57,14 @@ def leaders(pods: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 async def end_a_process(world: SimulatedCluster, random: Random) -> None:
-    """End the process of any pod with an error."""
+    """Make a random pod exit with an error."""
     processes = sorted(world.runner.processes)
     if processes:
         world.runner.end(random.choice(processes), Exit(1))
 
 
 async def schedule(world: SimulatedCluster, held: Held, random: Random) -> None:
-    """Edit, fail, delete and kill in any order, some of it at once; at the end the set is at rest."""
+    """Change, fail, delete and kill in random order and partly concurrently. At the end, the set is stable."""
     replicas = 3
     held.settled(replicas)
     spec = {"groupIdentity": "Hash", "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {}}}
@@ -99,7 +99,7 @@ async def schedule(world: SimulatedCluster, held: Held, random: Random) -> None:
 @pytest.mark.parametrize("surge", [0, 1])
 @pytest.mark.parametrize("seed", [*seeds(1), 149])  # of 149 a rollout stayed where it was
 def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge: int) -> None:
-    """The replacement gate keeps capacity and every group starts (N-AT-5)."""
+    """The replacement gate limits the used capacity, and every group starts (N-AT-5)."""
     held = Held(surge)
 
     async def scenario(world: SimulatedCluster) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C on a campaign in several processes."""
+"""Tests Ctrl-C during a campaign in several processes."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets that Kueue manages: the scenario of its page "Run LeaderWorkerSet", and its requirements."""
+"""Tests LeaderWorkerSets with Kueue, based on its page "Run LeaderWorkerSet" and its requirements."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -41,7 +41,7 @@ KUEUE_PATHS = frozenset(spec.path for spec in WEBHOOKS)
 
 
 def queued(replicas: int = 2, size: int = 3, **spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet in a queue."""
+    """Return a queued LeaderWorkerSet."""
     lws = groups(replicas=replicas, size=size, **spec)
     return lws | {"metadata": lws["metadata"] | {"labels": {QUEUE: "team"}}}
 
@@ -51,7 +51,7 @@ def pods_of(pods: list[JSONObject], *indexes: int) -> list[JSONObject]:
 
 
 def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
-    """Return whether these groups run, and all others wait with their gates."""
+    """Return whether these groups run, and the gates of all other groups are closed."""
     running = [pod for pod in pods if meta.is_condition_true(pod, "Ready")]
     waiting = [pod for pod in pods if meta.spec(pod).get("schedulingGates")]
     whole = len(pods_of(pods, *indexes)) == len(indexes) * size
@@ -60,7 +60,7 @@ def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
 
 @asynccontextmanager
 async def kueue(world: SimulatedCluster, quota: int) -> AsyncIterator[Kueue]:
-    """Run Kueue in the body, and check its invariants at the end."""
+    """Run Kueue for the duration of the `with` block, and check its invariants at the end."""
     decisions = {spec.path: spec.decide for spec in WEBHOOKS}
     world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
     for resource, obj in build_configurations(configurations.at_url(f"https://{WEBHOOK_HOST}", b"")):
@@ -73,7 +73,7 @@ async def kueue(world: SimulatedCluster, quota: int) -> AsyncIterator[Kueue]:
 
 
 def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[..., None]]:
-    """Make a coroutine a test in a cluster with a quota of the given number of groups."""
+    """Convert a coroutine to a test in a cluster with a quota for the given number of groups."""
 
     def decorate(test: Scenario) -> Callable[..., None]:
         @wraps(test)
@@ -92,7 +92,7 @@ def under_kueue(quota: int, *, nodes: int = 1) -> Callable[[Scenario], Callable[
 
 @under_kueue(1)
 async def test_pods_have_all_fields_that_kueue_reads(world: SimulatedCluster, one: Kueue) -> None:
-    """Kueue reads owners and their labels, indexes, the role of a pod, and marked templates (R-KQ-41 to R-KQ-48)."""
+    """Kueue reads owners, their labels, indexes, pod roles and marked templates (R-KQ-41 to R-KQ-48)."""
     await world.bring_up(queued(replicas=1))
     sets = {meta.name(one): one for one in await world.objects(STATEFULSETS)}
     for pod in await world.objects(PODS):
@@ -112,7 +112,10 @@ async def test_pods_have_all_fields_that_kueue_reads(world: SimulatedCluster, on
 
 @under_kueue(2)
 async def test_evicted_group_waits_and_the_status_reports_it(world: SimulatedCluster, one: Kueue) -> None:
-    """The group is not recreated, and has the two conditions that Kueue's tests read (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)."""
+    """The group is not recreated, and has the two conditions that Kueue's tests check.
+
+    (R-KQ-49, R-KQ-63, R-KQ-64, R-KQ-71)
+    """
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
@@ -167,7 +170,7 @@ async def test_leaders_and_workers_have_different_roles(world: SimulatedCluster,
 
 @under_kueue(1)
 async def test_nothing_is_recreated_while_kueue_is_down(world: SimulatedCluster, one: Kueue) -> None:
-    """The webhooks of Kueue refuse all requests meanwhile (R-KQ-72)."""
+    """In the meantime, Kueue's webhooks reject all requests (R-KQ-72)."""
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
     world.webhooks.refuse(KUEUE_PATHS)
@@ -187,14 +190,17 @@ async def test_nothing_is_recreated_while_kueue_is_down(world: SimulatedCluster,
 async def test_admitted_groups_start_under_both_startup_policies(
     world: SimulatedCluster, one: Kueue, startup: str
 ) -> None:
-    """An admission never waits for pods (R-KQ-21)."""
+    """Admission never waits for pods (R-KQ-21)."""
     await world.create(queued(replicas=2, startupPolicy=startup))
     await world.until(PODS, lambda pods: run(pods, 0, 1))
 
 
 @under_kueue(2, nodes=4)
 async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: SimulatedCluster, one: Kueue) -> None:
-    """Templates keep the annotation, ranks are labels, and we add no node selector (R-KQ-50 to R-KQ-53, R-KQ-56)."""
+    """Templates keep the annotation, and ranks are labels.
+
+    No node selector is added (R-KQ-50 to R-KQ-53, R-KQ-56).
+    """
     one.domains = [["node-0", "node-1"], ["node-2", "node-3"]]
     lws = queued(replicas=2, size=4)
     worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
@@ -208,7 +214,7 @@ async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: Simulate
 
 @under_kueue(0)
 async def test_pods_have_no_fields_that_kueue_adds(world: SimulatedCluster, one: Kueue) -> None:
-    """A conflicting value would end the admission permanently (R-KQ-32, R-KQ-161)."""
+    """A conflicting value would permanently prevent admission (R-KQ-32, R-KQ-161)."""
     await world.create(queued(replicas=1))
     pods = await world.until(PODS, lambda pods: len(pods) == 3)
     for pod in pods:
@@ -220,7 +226,7 @@ async def test_pods_have_no_fields_that_kueue_adds(world: SimulatedCluster, one:
 
 @under_kueue(2, nodes=2)
 async def test_exclusive_placement_works_with_admission(world: SimulatedCluster, one: Kueue) -> None:
-    """The leader starts alone, and its workers follow when they exist (R-KQ-69)."""
+    """The leader starts alone, and its workers start when they exist (R-KQ-69)."""
     lws = queued(replicas=2, size=2)
     lws["metadata"]["annotations"] = {labels.EXCLUSIVE_TOPOLOGY: HOSTNAME}
     await world.bring_up(lws)
@@ -230,7 +236,7 @@ async def test_exclusive_placement_works_with_admission(world: SimulatedCluster,
 
 @under_kueue(1)
 async def test_change_that_kueue_rejects_changes_nothing(world: SimulatedCluster, one: Kueue) -> None:
-    """The rejection is the answer to a user; our controllers never write a rejected change (R-KQ-5, R-KQ-16 to R-KQ-18)."""
+    """The user receives the rejection. The controllers never write a rejected change (R-KQ-5, R-KQ-16 to R-KQ-18)."""
     await world.bring_up(queued(replicas=1))
     key = ObjectKey(NAMESPACE, "web")
     before = await world.uids()
@@ -250,7 +256,7 @@ async def test_change_that_kueue_rejects_changes_nothing(world: SimulatedCluster
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 @under_kueue(1)
 async def test_deleted_set_removes_waiting_pods(world: SimulatedCluster, one: Kueue, propagation: Propagation) -> None:
-    """Pods that wait for quota are deleted as well, as we add no finalizer to them (R-KQ-65, R-KQ-66)."""
+    """Pods that wait for quota are also deleted, because no finalizer is added to them (R-KQ-65, R-KQ-66)."""
     await world.create(queued(replicas=2))
     await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
     assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))
@@ -261,7 +267,7 @@ async def test_deleted_set_removes_waiting_pods(world: SimulatedCluster, one: Ku
 
 @under_kueue(2)
 async def test_fields_that_kueue_reads_never_change(world: SimulatedCluster, one: Kueue) -> None:
-    """Kueue reads the UID, and keys of metadata and templates (R-KQ-11 to R-KQ-13, R-KQ-40)."""
+    """Kueue reads the UID and keys of metadata and templates (R-KQ-11 to R-KQ-13, R-KQ-40)."""
     created = await world.create(queued(replicas=2))
     await world.ready()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -276,5 +282,5 @@ async def test_fields_that_kueue_reads_never_change(world: SimulatedCluster, one
 
 
 def test_webhooks_run_after_those_of_kueue() -> None:
-    """Kueue leaves an empty type of the strategy, and only our webhook fills it in (R-KQ-10)."""
+    """Kueue does not set the type of the strategy. Only the webhook of this project sets it (R-KQ-10)."""
     assert CONFIGURATION < MUTATING_NAME

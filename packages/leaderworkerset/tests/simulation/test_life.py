@@ -1,4 +1,4 @@
-"""The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is repaired, scales and is deleted."""
+"""Tests the lifecycle of a LeaderWorkerSet: creation, rollout, repair, scaling and deletion."""
 
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.states import differences
@@ -15,7 +15,7 @@ def settings(seed: int = 1) -> Settings:
 
 
 async def life(world: SimulatedCluster) -> None:
-    """Run the whole life except the end."""
+    """Run the complete lifecycle except for the deletion."""
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
     await world.ready()
@@ -26,7 +26,7 @@ async def life(world: SimulatedCluster) -> None:
 
 
 async def fail(world: SimulatedCluster, pod: str) -> None:
-    """End the process of a pod with an error."""
+    """Make a pod exit with an error."""
     uid = (await world.uids())[pod]
     (container,) = [key for key, process in world.runner.processes.items() if process.spec.sandbox_id == uid]
     world.runner.end(container, Exit(1))

@@ -1,4 +1,4 @@
-"""A month of maintenance: pods are taken from nodes one after another, and each disturbed group is recreated at once.
+"""Simulates a month of maintenance, in which nodes are disrupted and their groups are recreated.
 
 A group is whole while its leader and the workers that were first made for it are ready. The tests measure how long not
 all groups are whole, and the sum over groups. A disturbed group needs the time in which its pods end twice: workers end
@@ -28,36 +28,36 @@ GROUPS: Final = 4
 SIZE: Final = 4
 NODE_COUNT: Final = 8
 TERM: Final = 1.0
-"""Seconds in which a pod ends."""
+"""The time in seconds in which a pod terminates."""
 SLACK: Final = 0.6
 ABSENCE: Final = 2.0
-"""Seconds between the death of a manager and the start of the next one."""
+"""The time in seconds between the crash of a manager and the start of the next one."""
 MANAGER: Final = "manager-0"
 
 
 @dataclass
 class Whole:
-    """Counts the groups that are whole, and for how long some were not."""
+    """Counts the complete groups, and measures how long groups are incomplete."""
 
     world: SimulatedCluster
     pods: dict[str, JSONObject] = field(default_factory=dict)
     first: dict[tuple[str, str], str] = field(default_factory=dict)
-    """The UIDs of the first workers, by the UID of their StatefulSet and their name."""
+    """The UIDs of the first workers, by StatefulSet UID and pod name."""
     leaders: set[str] = field(default_factory=set)
-    """The UIDs of all leaders of the groups that are measured."""
+    """The UIDs of all leaders of the measured groups."""
     missing: int = 0
     since: float = 0.0
     seconds: float = 0.0
     group_seconds: float = 0.0
 
     def begin(self) -> None:
-        """Measure from now on."""
+        """Start the measurement."""
         self.seconds = self.group_seconds = 0.0
         self.since = self.world.clock.monotonic()
         self.leaders = {meta.uid(pod) for pod in self.pods.values() if groupname.is_leader(pod)}
 
     def changed(self, change: Change) -> None:
-        """Add the time since the last change, and count again."""
+        """Add the time since the last change, and recount the groups."""
         pod, now = change.object, self.world.clock.monotonic()
         self.seconds += (now - self.since) * bool(self.missing)
         self.group_seconds += (now - self.since) * self.missing
@@ -84,7 +84,7 @@ class Whole:
 
 
 async def pods_on(world: SimulatedCluster, node: str) -> list[JSONObject]:
-    """Return the pods of a node."""
+    """Return the pods on a node."""
     return [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
 
 
@@ -95,7 +95,7 @@ async def drain(world: SimulatedCluster, node: str) -> None:
 
 
 async def taint(world: SimulatedCluster, node: str) -> None:
-    """Evict the pods of a node by a taint."""
+    """Evict the pods of a node with a taint."""
     before = {meta.uid(pod) for pod in await pods_on(world, node)}
     change = {"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}}
     await world.client.patch(NODES, ObjectKey("", node), change, kind="merge")
@@ -103,17 +103,20 @@ async def taint(world: SimulatedCluster, node: str) -> None:
 
 
 async def preempt(world: SimulatedCluster, node: str) -> None:
-    """Delete the pods of a node as the scheduler does for pods of a higher priority."""
+    """Delete the pods of a node as the scheduler does when it preempts them."""
     await _delete_explained(world, node, "PreemptionByScheduler", grace_period=None)
 
 
 async def lose(world: SimulatedCluster, node: str) -> None:
-    """Delete the pods of a node without grace, as the garbage collector of pods does after their node."""
+    """Delete the pods of a node without a grace period, as the pod garbage collector does for a deleted node."""
     await _delete_explained(world, node, "DeletionByPodGC", grace_period=0)
 
 
 async def take_out_of_service(world: SimulatedCluster, node: str) -> None:
-    """Let the pods of a node hang while they are evicted, and delete them without grace later, as that taint does."""
+    """Prevent the termination of a node's pods during the eviction.
+
+    Force their deletion later, as the out-of-service taint does.
+    """
     pods = await pods_on(world, node)
     world.runner.hung |= {meta.uid(pod) for pod in pods}
     await taint(world, node)
@@ -133,7 +136,7 @@ async def _delete_explained(world: SimulatedCluster, node: str, reason: str, gra
 
 
 async def reopen(world: SimulatedCluster, node: str) -> None:
-    """Admit pods to a node again."""
+    """Uncordon a node."""
     change = {"spec": {"unschedulable": False, "taints": None}}
     await world.client.patch(NODES, ObjectKey("", node), change, kind="merge")
 
@@ -142,7 +145,7 @@ Step = Callable[[SimulatedCluster, str], Awaitable[None]]
 
 
 async def complete(world: SimulatedCluster, whole: Whole) -> None:
-    """Wait until all groups are whole, and the status says so."""
+    """Wait until all groups are complete, and the status reports it."""
 
     def is_complete(found: list[JSONObject]) -> bool:
         return meta.is_condition_true(found[0], "Available")
@@ -152,14 +155,14 @@ async def complete(world: SimulatedCluster, whole: Whole) -> None:
 
 
 async def replace_manager(world: SimulatedCluster) -> None:
-    """Kill the manager, and start another one later."""
+    """Kill the manager, and restart it later."""
     await world.kill_manager(MANAGER)
     await asyncio.sleep(ABSENCE)
     world.start_manager(MANAGER, SLOW)
 
 
 async def roll(world: SimulatedCluster) -> None:
-    """Change the image, with one surge group."""
+    """Change the image, with a surge of one group."""
     rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     await world.edit(rolloutStrategy=strategy, leaderWorkerTemplate={"workerTemplate": template("app:2")})
@@ -168,7 +171,7 @@ async def roll(world: SimulatedCluster) -> None:
 async def month(
     world: SimulatedCluster, step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = False
 ) -> tuple[Whole, int]:
-    """Disturb all nodes one after another; return the measured times, and the number of recreations."""
+    """Disrupt all nodes one after another. Return the measured times and the number of recreations."""
     whole = Whole(world)
     world.observe(PODS, whole.changed)
     lws = groups(replicas=GROUPS, size=SIZE)
@@ -191,14 +194,16 @@ async def month(
 
 
 async def assert_uncounted(world: SimulatedCluster) -> None:
-    """Assert that no recreation was counted as a failure, or delayed."""
+    """Assert that no recreation was counted as a failure or delayed."""
     counts = {meta.annotations(record).get(labels.RECREATIONS) for record in await world.objects(CONTROLLER_REVISIONS)}
     assert counts <= {None, "0"}
     assert not [event for event in await world.objects(EVENTS) if "BackOff" in event.get("reason", "")]
 
 
 def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = False, start: float = 0.0) -> None:
-    """Play a month, and compare its times with what its recreations need; a program takes `start` seconds to start.
+    """Simulate a month, and compare its times with the duration of the recreations.
+
+    A process needs `start` seconds to start.
 
     The rollout recreates each group once more, one after the other.
     """
@@ -227,7 +232,7 @@ def test_disturbed_groups_are_recreated_at_once(step: Step) -> None:
 
 
 def test_month_with_two_deaths_of_the_manager() -> None:
-    """Times have seconds, so a program that starts within one leaves no trace of its order (ADR 14)."""
+    """Timestamps have a resolution of one second, so the order of faster starts is not visible (ADR 14)."""
     play(drain, kills=2, start=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Moves in a simulated cluster: nodes are closed, some of them briefly, while managers die and requests fail (ADR 23).
+"""Tests moves in a simulated cluster. Nodes are closed while managers crash and requests fail (ADR 23).
 
 In a second schedule groups also roll, fail, are scaled, and are requested to move.
 """
@@ -35,11 +35,11 @@ SIZE = 2
 STEPS = 8
 SEEDS = range(int(os.environ.get("SEEDS", "1")))
 LONG = 600.0
-"""Virtual seconds in which every node is emptied."""
+"""The virtual time in seconds in which every node must be drained."""
 
 
 def moving(identity: str, limit: int) -> JSONObject:
-    """Return a LeaderWorkerSet whose groups move, the given number at once."""
+    """Return a LeaderWorkerSet whose groups can be moved, up to the given number at once."""
     rolling = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": limit, "maxSurge": 0}}
     lws = groups(replicas=REPLICAS, size=SIZE, groupIdentity=identity, rolloutStrategy=rolling)
     lws["metadata"]["annotations"] = {labels.MOVE_OFF_CLOSED_NODES: "on"}
@@ -47,7 +47,7 @@ def moving(identity: str, limit: int) -> JSONObject:
 
 
 async def begin(world: LeanCluster, spec: JSONObject) -> None:
-    """Start a manager, and create the LeaderWorkerSet."""
+    """Start a manager and create the LeaderWorkerSet."""
     if meta.spec(spec)["groupIdentity"] == "Hash":
         await world.start_deployments()
     world.start_manager("manager-0", world.settings.managers[0])
@@ -62,7 +62,7 @@ async def close_in_passing(world: LeanCluster, node: str, random: Random) -> Non
 
 
 async def kill(world: LeanCluster, random: Random) -> None:
-    """Kill or pause the manager now and then."""
+    """Occasionally kill or pause the manager."""
     for _ in range(random.choice((0, 1, 4))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
         if random.random() < 0.5:
@@ -101,7 +101,7 @@ async def live(world: LeanCluster, random: Random, found: Moves, spec: JSONObjec
 
 
 def play(seed: int, identity: str, limit: int) -> Moves:
-    """Play one schedule; return the counts."""
+    """Play one schedule, and return the counts."""
     random = Random(f"{seed} {identity} {limit}")
     found = Moves(REPLICAS, SIZE, limit)
     faulty = Schedule(latency=(0.001, 0.02), rate=0.02)
@@ -110,7 +110,7 @@ def play(seed: int, identity: str, limit: int) -> Moves:
 
 
 def settings(seed: int, manager: Schedule) -> Settings:
-    """Return the settings: one manager with maintenance enabled."""
+    """Return settings with one manager whose maintenance feature is enabled."""
     return Settings(
         seed=seed,
         managers=(manager,),
@@ -123,18 +123,18 @@ def settings(seed: int, manager: Schedule) -> Settings:
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_moves_keep_the_budget_and_each_group_moves_once(seed: int, limit: int, identity: str) -> None:
-    """The actors close and open nodes, and die (ADR 23)."""
+    """The actors close and open nodes, and crash (ADR 23)."""
     assert play(seed, identity, limit).broken == []
 
 
 async def end_a_process(world: LeanCluster, random: Random, found: MovesAmongOthers) -> None:
-    """Make a container of any pod end with an error."""
+    """Make a container of a random pod exit with an error."""
     found.disturbed()
     world.kubelet.restart(random.choice(sorted(await world.uids())))
 
 
 async def mark_a_leader(world: LeanCluster, random: Random) -> str:
-    """Request the move of any group; return the UID of its leader."""
+    """Request the move of a random group, and return the UID of its leader."""
     leader = random.choice([pod for pod in await world.objects(PODS) if groupname.is_leader(pod)])
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
     try:
@@ -145,7 +145,7 @@ async def mark_a_leader(world: LeanCluster, random: Random) -> str:
 
 
 async def live_among_others(world: LeanCluster, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
-    """Close and open nodes, roll, fail, scale and mark.
+    """Close and open nodes, start rollouts, fail pods, scale and request moves.
 
     At the end closed nodes are empty, and marked leaders are deleted.
     """
@@ -181,7 +181,7 @@ async def live_among_others(world: LeanCluster, random: Random, found: MovesAmon
 
 
 def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
-    """Play one schedule of both; return the counts."""
+    """Play one schedule of moves among other events, and return the counts."""
     random = Random(f"among {seed} {identity} {limit}")
     seen: list[MovesAmongOthers] = []
 
@@ -199,7 +199,7 @@ def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
 @pytest.mark.parametrize("limit", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_moves_rollouts_and_failures_share_one_budget(seed: int, limit: int, identity: str) -> None:
-    """There is one count, and every request is fulfilled at the end (ADR 23)."""
+    """All moves share one limit, and every request is fulfilled at the end (ADR 23)."""
     assert play_among_others(seed, identity, limit).broken == []
 
 

@@ -1,4 +1,4 @@
-"""Remains of an earlier incarnation: a slow garbage collector, reverted updates, and reused names."""
+"""Tests leftovers of earlier incarnations: slow garbage collection, reverted updates, and reused names."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ async def hold(world: SimulatedCluster, finalizers: list[str]) -> None:
 
 @played()
 async def test_replaced_leader_gets_its_own_service(world: SimulatedCluster) -> None:
-    """The service of the previous leader, which ends late, still exists when the new leader is ready (R-SVC-2)."""
+    """The service of the previous, late leader still exists when the new leader is ready (R-SVC-2)."""
     await world.bring_up(groups(replicas=1, size=2, **OWN_SERVICES))
     await hold(world, ["tests/late"])
     await world.delete("web-0", PODS)
@@ -45,7 +45,7 @@ async def test_replaced_leader_gets_its_own_service(world: SimulatedCluster) -> 
 
 @played()
 async def test_deleted_service_of_a_group_is_recreated(world: SimulatedCluster) -> None:
-    """The Go controller creates it at the next change of the group only (R-SVC-5)."""
+    """The Go controller recreates the service only when the group changes (R-SVC-5)."""
     await world.bring_up(groups(replicas=2, size=2, **OWN_SERVICES))
     before = await world.uids(SERVICES)
     await world.delete("web-1", SERVICES)
@@ -63,7 +63,7 @@ def slow_to_start(spec: ContainerSpec) -> Program:
 @pytest.mark.parametrize("seed", seeds(2))
 @played(script=slow_to_start)
 async def test_reverted_update_keeps_the_surge_group(world: SimulatedCluster, seed: int) -> None:
-    """If the new template were applied immediately, the surge group would be deleted while it starts (R-ROLL-10)."""
+    """If the new template were applied immediately, the starting surge group would be deleted (R-ROLL-10)."""
     await world.bring_up(groups(replicas=2, size=1, **SURGING))
     leaders = watch(world, ready=2)
     await roll(world, "app:2")
@@ -83,7 +83,7 @@ def half_broken(spec: ContainerSpec) -> Program:
 
 @played(script=half_broken)
 async def test_reverted_update_does_not_wait_for_broken_groups(world: SimulatedCluster) -> None:
-    """R-ROLL-7 counts such a group as unavailable for ever, so the Go controller stops there."""
+    """R-ROLL-7 counts such a group as permanently unavailable, so the Go controller stops the rollout."""
     lws = groups(replicas=3, size=1)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "None"
     await world.bring_up(lws)

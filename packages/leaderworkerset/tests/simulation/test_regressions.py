@@ -1,4 +1,4 @@
-"""Races and storms in which controllers of groups have failed, one scenario each.
+"""Tests races and write storms in which group controllers have failed, with one scenario for each.
 
 A seed decides the order. Pods are counted when the API server commits them, regardless of who created them.
 """
@@ -27,7 +27,7 @@ from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.kubelet.processes.simulatedrunner import Program
 
 LAGGING: Final = Schedule(latency=(0.5, 1.5))
-"""A manager that sees and writes everything late."""
+"""A manager with delayed watch events and delayed writes."""
 
 
 def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
@@ -37,7 +37,7 @@ def is_successor(pod: JSONObject, before: dict[str, str]) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
 async def test_group_is_recreated_when_its_worker_was_replaced_first(world: SimulatedCluster, seed: int) -> None:
-    """The manager observes the deletion when the new worker already exists (R-POD-11)."""
+    """The manager observes the deletion after the new worker was created (R-POD-11)."""
     await world.bring_up(groups(replicas=1, size=3))
     before = await world.uids()
     leaders = watch(world)
@@ -51,7 +51,7 @@ async def test_group_is_recreated_when_its_worker_was_replaced_first(world: Simu
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_recreated_set_of_the_same_name_adopts_nothing(world: SimulatedCluster, seed: int) -> None:
-    """The new set adopts no object of the old set, and all of them are deleted."""
+    """The new set does not adopt objects of the old set. All of them are deleted."""
     old = await world.bring_up(groups(replicas=2, size=2))
     before = set((await world.uids()).values())
     await world.delete()
@@ -88,7 +88,7 @@ async def test_scaling_down_a_failing_set_leaves_no_worker(world: SimulatedClust
 
 @played()
 async def test_workers_without_start_ordinals_lead_no_groups(world: SimulatedCluster) -> None:
-    """An API server that knows no start ordinals numbers workers from 0 (R-POD-6)."""
+    """An API server without support for start ordinals numbers workers from 0 (R-POD-6)."""
     await world.bring_up(groups(replicas=1, size=3))
     unnumbered = {"spec": {"ordinals": {"start": 0}}}
     await world.patch(unnumbered, "web-0", resource=STATEFULSETS)
@@ -129,7 +129,7 @@ async def test_new_size_and_a_failure_result_in_complete_groups(world: Simulated
 @pytest.mark.parametrize("seed", SEEDS)
 @played(manager=LAGGING)
 async def test_leaders_without_workers_are_counted_as_ready(world: SimulatedCluster, seed: int) -> None:
-    """A group of one is ready when its leader is, however late the caches are (R-STAT-6)."""
+    """A group of one pod is ready when its leader is ready, even if the caches are delayed (R-STAT-6)."""
     leaders = watch(world)
     status = meta.status(await world.bring_up(groups(replicas=3, size=1)))
     assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
@@ -140,7 +140,7 @@ async def test_leaders_without_workers_are_counted_as_ready(world: SimulatedClus
 
 
 def crash_at_once(spec: ContainerSpec) -> Program:
-    """Return a model of a program whose worker exits with an error after a second."""
+    """Return a simulated process. A worker exits with an error after one second."""
     is_worker = spec.env[labels.ENV_WORKER_INDEX] == "1"
     return Program(exits=(1.0, Exit(1)) if is_worker else None)
 
@@ -160,7 +160,7 @@ def crash_at_once(spec: ContainerSpec) -> Program:
 async def test_crashing_program_is_restarted_with_backoff(
     world: SimulatedCluster, annotations: dict[str, str], restarts: RestartSettings, least: int, most: int
 ) -> None:
-    """The number of restarts in 90 seconds is bounded, unless backoff is off, as in the Go controller."""
+    """The number of restarts in 90 seconds is limited unless backoff is disabled, as in the Go controller."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = annotations
     leaders = watch(world)
@@ -179,7 +179,7 @@ def given_up(lws: JSONObject) -> bool:
 async def test_group_that_exhausts_its_budget_stays_exhausted(
     world: SimulatedCluster, kills: tuple[float, ...]
 ) -> None:
-    """Every manager keeps the budget. Then nothing is written, and a new value resumes the group."""
+    """Every manager enforces the budget. Then there are no writes, and a new value restarts the group."""
     lws = groups(replicas=1, size=2)
     lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
     leaders = watch(world)
@@ -202,7 +202,10 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(
 
 @played()
 async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: SimulatedCluster) -> None:
-    """A user deletes all pods 22 times in a minute, and the manager waits seconds only, since it recreated the group rarely."""
+    """A user deletes all pods 22 times in a minute.
+
+    The manager waits only a few seconds, because it rarely recreated the group.
+    """
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
         for pod in sorted(await world.uids(), reverse=True):
@@ -219,7 +222,7 @@ async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: Simulat
 
 
 def test_long_image_download_survives_leader_restarts() -> None:
-    """With RecreateGroupAfterStart failures do not count while the group has pending pods (R-POD-5.2)."""
+    """With RecreateGroupAfterStart, failures are not counted while the group has pending pods (R-POD-5.2)."""
     starts: Counter[str] = Counter()
 
     def downloading(spec: ContainerSpec) -> Program:

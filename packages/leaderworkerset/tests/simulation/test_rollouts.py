@@ -1,4 +1,4 @@
-"""Rollouts and changes of sizes in which controllers of groups have failed, one scenario each."""
+"""Tests rollouts and size changes in which group controllers have failed, with one scenario for each."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from localkube.kubelet.processes.simulatedrunner import Program
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_update_creates_every_leader_once(world: SimulatedCluster, seed: int) -> None:
-    """The old workers end after their leader, and must not delete the new one (R-POD-10)."""
+    """The old workers terminate after their leader, and must not cause deletion of the new leader (R-POD-10)."""
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
     await roll(world, "app:2")
@@ -29,7 +29,7 @@ async def test_update_creates_every_leader_once(world: SimulatedCluster, seed: i
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_surge_groups_stay_until_their_groups_are_ready(world: SimulatedCluster, seed: int) -> None:
-    """With maxUnavailable 0 there are never fewer ready groups than wanted (R-ROLL-3)."""
+    """With maxUnavailable 0, the number of ready groups is never less than `replicas` (R-ROLL-3)."""
     lws = groups(replicas=2, size=2)
     rolling = lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = rolling | {"maxSurge": 1, "maxUnavailable": 0}
@@ -59,7 +59,7 @@ async def test_update_during_an_update_reaches_the_newest_revision(world: Simula
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_rapid_replica_changes_keep_the_remaining_pods(world: SimulatedCluster, seed: int) -> None:
-    """Groups that every number includes are not changed."""
+    """Groups that are included in all requested sizes are not changed."""
     await world.bring_up(groups(replicas=2, size=2))
     before = await world.uids()
     for replicas in (4, 2, 3, 5, 2, 4, 3):
@@ -73,7 +73,7 @@ async def test_rapid_replica_changes_keep_the_remaining_pods(world: SimulatedClu
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: SimulatedCluster, seed: int) -> None:
-    """An autoscaler writes the scale without validation: 30 % of 2 is 0 (R-ROLL-1)."""
+    """An autoscaler writes the scale without validation, and 30 % of 2 is 0 (R-ROLL-1)."""
     lws = groups(replicas=4, size=2)
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"] = "30%"
     await world.bring_up(lws)
@@ -90,7 +90,7 @@ async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: Simulat
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_groups_of_one_that_grow_are_all_replaced(world: SimulatedCluster, seed: int) -> None:
-    """The returning leader has the previous size, and no group may be replaced without a surge (Q-12)."""
+    """The recreated leader has the previous size, and no group may be replaced without a surge group (Q-12)."""
     limits = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     await world.bring_up(groups(replicas=2, size=1, rolloutStrategy=limits))
     await world.edit(leaderWorkerTemplate={"size": 3})
@@ -100,7 +100,10 @@ async def test_groups_of_one_that_grow_are_all_replaced(world: SimulatedCluster,
 
 
 def is_live(revision: JSONObject) -> bool:
-    """Return whether groups may use a revision of the LeaderWorkerSet: revisions of the history lack the label."""
+    """Return whether groups may use a revision of the LeaderWorkerSet.
+
+    Revisions of the history do not have the label.
+    """
     owner = meta.controller_of(revision)
     is_own = owner is not None and owner["kind"] == "LeaderWorkerSet"
     return is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision)
@@ -109,7 +112,7 @@ def is_live(revision: JSONObject) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 @played()
 async def test_reverted_update_leaves_no_revision(world: SimulatedCluster, seed: int) -> None:
-    """Groups that the update has not reached are not changed."""
+    """Groups that the rollout has not reached are not changed."""
     await world.bring_up(groups(replicas=3, size=2))
     before = await world.uids()
     await roll(world, "app:2")
@@ -125,7 +128,7 @@ async def test_reverted_update_leaves_no_revision(world: SimulatedCluster, seed:
 @pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
 @played(script=lambda _: Program(term=5.0))
 async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: SimulatedCluster, pause: float) -> None:
-    """The StatefulSet controller does not notice that there are no groups for a moment (R-REV-14).
+    """The StatefulSet controller does not observe that there are briefly no groups (R-REV-14).
 
     The partition then makes it create two groups of the previous template: their revision must still exist, or the next
     update waits forever.
@@ -144,7 +147,7 @@ async def test_rollout_completes_when_groups_were_absent_for_a_moment(world: Sim
 @pytest.mark.parametrize("seed", SEEDS)
 @played(script=lambda spec: Program(start_error="no such file" if spec.argv == ("broken",) else ""))
 async def test_broken_groups_are_replaced_once_after_a_scale_up(world: SimulatedCluster, seed: int) -> None:
-    """Broken groups are not recreated with the older revision first (docs/adr/0030)."""
+    """Broken groups are not first recreated with the older revision (docs/adr/0030)."""
     await world.bring_up(groups(replicas=3, size=1))
     broken = template("app:2")
     broken["spec"]["containers"][0]["command"] = ["broken"]

@@ -1,4 +1,4 @@
-"""A busy namespace next to a rolling set: the work before its end, counted, as machines differ in speed."""
+"""Tests a busy namespace next to a rollout by counting operations, because machines differ in speed."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -19,29 +19,32 @@ from leaderworkerset.controllers.instruments import Instruments
 
 BUSY: Final = "busy"
 SETS: Final = 400
-"""LeaderWorkerSets of the busy namespace: two thousand writes, 400 keys due in one controller at once."""
+"""The number of LeaderWorkerSets in the busy namespace.
+
+They cause two thousand writes and 400 queued keys in one controller.
+"""
 
 RATE: Final = 10.0
-"""Requests a second, in sequence, so that everybody waits for the quota."""
+"""The number of sequential requests per second, so that all callers wait for the quota."""
 
 
 class Counted(Instruments):
-    """Observes all queues: decisions of the `own` namespace, and those of others while its keys waited."""
+    """Counts decisions of the `own` namespace, and of others while keys of `own` were queued."""
 
     def __init__(self) -> None:
         super().__init__()
         self.own = self.before = self._waiting = 0
 
     def controller(self, name: str) -> Observer:
-        """Return the observer."""
+        """Return the queue observer."""
         return self
 
     def queued(self, key: Hashable) -> None:
-        """Record a waiting key."""
+        """Record a queued key."""
         self._waiting += _is_own(key)
 
     def taken(self, key: Hashable) -> None:
-        """Record a key that a worker takes."""
+        """Record a key that a worker processes."""
         self._waiting -= _is_own(key)
         self.own += _is_own(key)
         self.before += not _is_own(key) and self._waiting > 0
@@ -58,7 +61,7 @@ def _is_own(key: Hashable) -> bool:
 
 
 async def roll(world: SimulatedCluster, image: str) -> float:
-    """Give the set another image; return how many seconds it takes until all groups have it."""
+    """Change the image of the set. Return the time in seconds until all groups use it."""
     begun = world.clock.monotonic()
     await world.edit(leaderWorkerTemplate={"workerTemplate": template(image)})
     (lws,) = await world.objects(LEADERWORKERSETS)
@@ -75,7 +78,7 @@ async def roll(world: SimulatedCluster, image: str) -> float:
 
 
 async def make_busy(world: SimulatedCluster) -> None:
-    """Give the other namespace sets that need a revision, a StatefulSet, a Service and a status each."""
+    """Create sets in the other namespace. Each needs a revision, a StatefulSet, a Service and a status."""
     await world.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": BUSY}})
     made = builders.leaderworkerset_object(replicas=0)
     for number in range(SETS):
@@ -84,7 +87,7 @@ async def make_busy(world: SimulatedCluster) -> None:
 
 @simulated(Settings(managers=()))
 async def test_busy_namespace_at_most_doubles_the_work_of_a_rollout(world: SimulatedCluster) -> None:
-    """At most twice as many requests and decisions are made before the last one of the rollout."""
+    """At most twice as many requests and decisions are made until the rollout completes."""
     wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
     counted = Counted()
     async with product.controllers(Client(wire), world.clock, counted):

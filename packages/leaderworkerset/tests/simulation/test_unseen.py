@@ -1,4 +1,4 @@
-"""Workers that are deleted while no manager runs: their groups are recreated later, and no others."""
+"""Tests that only groups that lost a worker while no manager was running are recreated."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,7 +21,10 @@ from localkube.kubelet.processes.simulatedrunner import Program
 SIZE = 3
 MANAGER = "manager-0"
 SOON = missingworkers.DRIFT.total_seconds() + 1.0
-"""Seconds after the last status from which a loss is noticed; times have whole seconds."""
+"""The time in seconds after the last status from which a loss is detected.
+
+Timestamps have a resolution of one second.
+"""
 
 NO_EDIT: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -36,7 +39,7 @@ def play(
     age: float = missingworkers.SKEW.total_seconds(),
     backoff: str = "on",
 ) -> set[str]:
-    """Make groups ready, edit them if requested, and run `absence` while no manager runs; return the replaced pods.
+    """Make groups ready, optionally edit them, run `absence` without a manager, and return the replaced pods.
 
     With `annotation` the counts of restarts have this value meanwhile, and until the next manager has run for a while.
     """
@@ -72,13 +75,13 @@ def play(
 
 
 async def annotate(world: SimulatedCluster, counts: str | None) -> None:
-    """Write the counts of restarts."""
+    """Write the restart counts."""
     change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: counts}}}
     await world.patch(change)
 
 
 async def lose_a_worker(world: SimulatedCluster) -> None:
-    """Delete a worker, and wait until its successor exists."""
+    """Delete a worker, and wait until its replacement exists."""
     old = (await world.uids())["web-1-2"]
     await world.delete("web-1-2", PODS)
     await world.until(
@@ -87,7 +90,7 @@ async def lose_a_worker(world: SimulatedCluster) -> None:
 
 
 async def lose_a_worker_at_the_end(world: SimulatedCluster) -> None:
-    """Delete a worker, whose successor does not exist when the manager starts."""
+    """Delete a worker whose replacement does not exist when the manager starts."""
     await world.delete("web-1-2", PODS)
 
 
@@ -104,7 +107,7 @@ def test_worker_deleted_while_no_manager_runs_recreates_group(
 def test_worker_deleted_while_the_set_is_refused_recreates_group(
     absence: Callable[[SimulatedCluster], Awaitable[None]],
 ) -> None:
-    """No manager runs when it is deleted, and the next one cannot read the set at first."""
+    """The worker is deleted while no manager is running. At first, the next manager cannot read the set."""
     assert play(absence, annotation="unreadable", seed=1) == {"web-1", "web-1-1", "web-1-2"}
 
 
@@ -118,7 +121,7 @@ def test_refused_set_loses_no_complete_group() -> None:
 def test_worker_lost_soon_after_all_were_ready_recreates_group(
     absence: Callable[[SimulatedCluster], Awaitable[None]], backoff: str, seed: int
 ) -> None:
-    """The time of the last status is the API server's, so the clocks of managers do not matter."""
+    """The timestamp of the last status is from the API server, so the managers' clocks have no effect."""
     assert play(absence, seed=seed, age=SOON, backoff=backoff) == {"web-1", "web-1-1", "web-1-2"}
 
 
@@ -128,7 +131,7 @@ def test_worker_lost_soon_after_all_were_ready_recreates_group(
 def test_worker_lost_while_another_group_starts_recreates_group(
     absence: Callable[[SimulatedCluster], Awaitable[None]], backoff: str, seed: int
 ) -> None:
-    """The status counts two of three ready groups, and one of them is unchanged."""
+    """The status reports two of three groups as ready, and one of these groups is unchanged."""
 
     async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=3, size=SIZE)
@@ -157,7 +160,7 @@ def test_worker_lost_while_another_group_starts_recreates_group(
 @pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("delay", [0.0, 0.018, 0.024, 0.03, 0.1])
 def test_manager_that_dies_at_two_losses_recreates_both_groups(delay: float, seed: int) -> None:
-    """The status does not count a group as lost before its leader is being deleted."""
+    """The status reports a group as lost only after the deletion of its leader has started."""
 
     async def scenario(world: SimulatedCluster) -> None:
         lws = groups(replicas=3, size=SIZE)
@@ -180,7 +183,7 @@ def test_manager_that_dies_at_two_losses_recreates_both_groups(delay: float, see
 
 
 async def nothing(world: SimulatedCluster) -> None:
-    """Let time pass."""
+    """Advance the virtual time."""
     await world.at_rest()
 
 

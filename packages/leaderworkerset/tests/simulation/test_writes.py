@@ -1,4 +1,4 @@
-"""The writes of the manager for many groups: few statuses and events, and the last status comes in time."""
+"""Tests that the manager writes few statuses and events for many groups, and the last status in time."""
 
 from collections import Counter
 from typing import Final
@@ -22,7 +22,7 @@ from localkube.apiserver.storage.store import Change
 GROUPS: Final = 20
 SETS: Final = 20
 TRAVEL: Final = 0.3
-"""Seconds that a change takes to the manager, and a write from it, including writes in between."""
+"""The time in seconds until the manager observes a change and writes, including intermediate writes."""
 
 
 @simulated(Settings(managers=(SLOW,), others=SLOW))
@@ -52,7 +52,10 @@ async def test_many_groups_need_few_statuses_and_events(world: SimulatedCluster)
 
 @pytest.mark.parametrize("latency", [(0.001, 0.02), (0.02, 0.05)])
 def test_small_set_needs_two_statuses_until_available(latency: tuple[float, float]) -> None:
-    """The first names the generation, the second the ready group; the counts in between are not worth a write."""
+    """The first status contains the generation, the second one the ready group.
+
+    The counts in between are not written.
+    """
 
     @simulated(Settings(managers=(SLOW,), others=Schedule(latency=latency)))
     async def create_many(world: SimulatedCluster) -> None:
@@ -71,7 +74,10 @@ def test_small_set_needs_two_statuses_until_available(latency: tuple[float, floa
 
 @pytest.mark.long
 def test_write_counts_stay_below_those_of_the_last_release() -> None:
-    """A gate of counts, which are the same on every machine: `python -m bench.writes --renew` records them on purpose."""
+    """The recorded numbers of writes, which are the same on every machine.
+
+    `python -m bench.writes --renew` updates them.
+    """
     baseline = msgspec.json.decode(writes.BASELINE.read_bytes(), type=writes.Baseline)
     found = writes.gate()
     assert found.keys() == baseline.phases.keys()
@@ -89,7 +95,7 @@ def test_excessive_write_count_is_reported() -> None:
 
 
 def _rich() -> JSONObject:
-    """Return a pod template with values that the API server completes, and lists that it merges by their keys."""
+    """Return a pod template with values that the API server sets by default, and lists that it merges by key."""
     container = {
         "name": "main",
         "image": "app:1",
@@ -116,7 +122,7 @@ SHAPES: Final[dict[str, JSONObject]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @simulated(Settings(managers=(SLOW,), others=SLOW))
 async def test_new_leader_writes_nothing_when_nothing_differs(world: SimulatedCluster, shape: str) -> None:
-    """A new leader compares the leader StatefulSet, and applies it only if it differs."""
+    """A new leader compares the leader StatefulSet, and only applies it if it differs."""
     await world.create(SHAPES[shape])
     await world.at_rest()
     await world.stop_manager("manager-0")

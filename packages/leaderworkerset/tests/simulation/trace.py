@@ -1,4 +1,4 @@
-"""The trace of a simulation: every write, its actor, its time, and its answer."""
+"""Records each write of a simulation with its actor, its time, and its response."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from leaderworkerset.api import labels
 LEASE: Final = "/leases"
 EVENT: Final = "/events"
 SHOWN: Final = 200
-"""Entries that are printed when a scenario fails: the last ones."""
+"""The number of last entries that are printed when a scenario fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One write.
+    """A write in the trace.
 
     `answer` is the status, or the reason why there was none. `digest` stands for both bodies; `body` belongs to the
     answer.
@@ -37,7 +37,7 @@ class Entry:
         return f"{self.at:10.3f}  {self.actor:<12} {self.verb:<6} {self.object}  {self.answer}{self._details()}"
 
     def _details(self) -> str:
-        """Return details besides the path: the name of a created object, and the fields that control a rollout."""
+        """Return additional details: the name of a created object, and the fields that control a rollout."""
         if not self.body or self.is_background:
             return ""
         answered = msgspec.json.decode(self.body)
@@ -55,12 +55,12 @@ class Entry:
 
     @property
     def is_background(self) -> bool:
-        """Return whether this write belongs to leader election, or is an event."""
+        """Return whether this write is an event or belongs to leader election."""
         return LEASE in self.object or EVENT in self.object
 
 
 class Trace:
-    """All writes in the order in which they were answered."""
+    """All writes, in the order of their responses."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -76,13 +76,13 @@ class Trace:
         return "\n".join([*head, *map(str, shown[-SHOWN:])])
 
     def record(self, at: float, actor: str, request: Request, answer: Response | str) -> None:
-        """Add one write."""
+        """Add a write."""
         body, text = (b"", answer) if isinstance(answer, str) else (answer.body, str(answer.status))
         digest = blake2b(request.body + body, digest_size=8).hexdigest()
         self.entries.append(Entry(at, actor, request.method, request.path, text, digest, body))
 
     def note(self, at: float, actor: str, what: str, about: str = "") -> None:
-        """Add an entry that is not a write: an action of people or machines, or a violation."""
+        """Add an entry that is not a write, such as an action of a user or machine, or a violation."""
         self.entries.append(Entry(at, actor, what, about, ""))
 
     def of(self, actor: str) -> list[Entry]:
@@ -90,5 +90,5 @@ class Trace:
         return [entry for entry in self.entries if entry.actor == actor and not entry.is_background]
 
     def settled_at(self) -> float:
-        """Return the time of the last write that is neither an event nor of leader election."""
+        """Return the time of the last write that is neither an event nor part of leader election."""
         return max((entry.at for entry in self.entries if not entry.is_background), default=0.0)

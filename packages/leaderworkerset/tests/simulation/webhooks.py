@@ -1,4 +1,4 @@
-"""Webhooks in the thread of the API server: reviews are encoded and decoded as over HTTPS, without a connection."""
+"""Runs webhooks in the thread of the API server. Reviews are encoded as over HTTPS, but without a connection."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -9,7 +9,7 @@ from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
 
 Answer: TypeAlias = Callable[[str, bytes], bytes]
-"""Answer the review that was sent to a path."""
+"""Respond to the review that was sent to a path."""
 
 HEADERS: Final = {"content-type": "application/json"}
 
@@ -29,19 +29,19 @@ class InProcessWebhooks:
         self._refused: Collection[str] = ()
 
     def serve(self, paths: Collection[str], answer: Answer) -> None:
-        """Answer for another server as well."""
+        """Also respond to requests for another server."""
         self._answers |= dict.fromkeys(paths, answer)
 
     def refuse(self, paths: Collection[str]) -> None:
-        """Refuse requests on these paths, as if their server were down."""
+        """Reject requests to these paths, as if their server were down."""
         self._refused = paths
 
     def accept(self) -> None:
-        """Answer on all paths again."""
+        """Respond on all paths."""
         self._refused = ()
 
     async def request(self, request: WebhookRequest) -> Response:
-        """Answer one review."""
+        """Respond to one admission review."""
         url = urlsplit(request.url)
         if self.is_down or url.hostname != self._host or url.path in self._refused:
             raise WebhookConnectionError(f"dial tcp {url.netloc}: connect: connection refused")
@@ -54,4 +54,4 @@ class InProcessWebhooks:
         return Response(200, HEADERS, answer(url.path, request.body))
 
     async def close(self) -> None:
-        """Release nothing."""
+        """Do not release anything."""

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets whose containers can run on the modelled machine."""
+"""Provides LeaderWorkerSets whose containers can run on the simulated machine."""
 
 from typing import Any, Final
 
@@ -8,11 +8,11 @@ from tests.simulation.faults import Schedule
 from kuberuntime.objects.meta import JSONObject
 
 SLOW: Final = Schedule(latency=(0.001, 0.02))
-"""A network with delays, so that the seed decides who comes first."""
+"""A network with delays, so that the seed determines the order of messages."""
 
 
 def template(image: str = "app:1") -> JSONObject:
-    """Return a pod template whose container runs until it is stopped."""
+    """Return a pod template with a container that runs until it is stopped."""
     return {"spec": {"containers": [{"name": "main", "image": image, "command": ["sleep", "infinity"]}]}}
 
 

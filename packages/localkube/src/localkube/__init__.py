@@ -1,3 +1,3 @@
-"""Kubernetes on one machine, whose kubelet runs pods as local processes."""
+"""Runs Kubernetes on one machine. The kubelet runs pods as local processes."""
 
 __version__ = "0.2.0"

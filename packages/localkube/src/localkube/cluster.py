@@ -1,4 +1,4 @@
-"""The public interface of the package, which runs a cluster from settings, in one process and without root.
+"""Defines the public interface of the package, which runs a cluster in one process, without root.
 
 `start` runs all components. `serve` runs only the API server, to which `RunningCluster.work` later adds controllers and
 pods, so that webhooks can be added before the first pod is created. Importing this module is cheap, because the API
@@ -55,7 +55,7 @@ class RunningCluster:
         self._settings = settings
         self._cluster = cluster
         self.notes: tuple[str, ...] = ()
-        """The missing isolation features of pods on this machine, one per line. Set when `work` has started."""
+        """The isolation features that pods on this machine do not have, one per line. Set when `work` has started."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -81,7 +81,7 @@ class RunningCluster:
         return []
 
     def waits(self, uid: str) -> tuple[str, str]:
-        """Return what the processes of a running pod wait for, and the address of the peer.
+        """Return what the processes in a running pod wait for, and the address of the peer.
 
         Both are empty if unknown.
 
@@ -107,7 +107,7 @@ class RunningCluster:
 
     @asynccontextmanager
     async def managed(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
-        """Run a product's manager inside the context.
+        """Run the manager of a product until the context exits.
 
         Each call of `manager` returns a new run, for example after a fault.
         """

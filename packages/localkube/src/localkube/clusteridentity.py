@@ -20,7 +20,7 @@ class IdentityError(LocalkubeError):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """The bearer token, the certificate and its key (PEM), and the last port of the API server (0 if unset)."""
+    """The bearer token, the certificate and its key (PEM), and the last API server port, or 0 if it is unset."""
 
     token: str
     certificate: str

@@ -1,4 +1,4 @@
-"""The settings of a cluster in the form that users specify. Importing this module is fast."""
+"""Defines the settings of a cluster in the form that users specify. Importing this module is fast."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

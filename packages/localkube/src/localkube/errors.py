@@ -1,4 +1,4 @@
-"""The base classes of errors that prevent the start of a cluster. This module does not import other modules."""
+"""Defines the base classes of errors that prevent the start of a cluster. This module has no imports."""
 
 
 class LocalkubeError(Exception):

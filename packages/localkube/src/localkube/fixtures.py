@@ -1,4 +1,4 @@
-"""Pytest fixtures, enabled with `pytest_plugins = ["localkube.fixtures"]` in a conftest.py.
+"""Provides pytest fixtures. A conftest.py enables them with `pytest_plugins = ["localkube.fixtures"]`.
 
 Both fixtures yield the kubeconfig of a cluster that runs in a thread for the whole session. Use a namespace per test.
 """

@@ -1,4 +1,4 @@
-"""The real devices of this machine, for the public interface of the package. Importing this module is fast."""
+"""Describes the real devices of this machine in the public interface. Importing this module is fast."""
 
 from dataclasses import dataclass
 

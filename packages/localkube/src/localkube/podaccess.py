@@ -1,4 +1,7 @@
-"""The interface between the API server and the kubelet for `/log`, `/attach`, `/exec`, `/portforward` and metrics."""
+"""Defines the interface between the API server and the kubelet for pod subresources and metrics.
+
+The subresources are `/log`, `/attach`, `/exec` and `/portforward`.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -13,7 +16,7 @@ Stream: TypeAlias = Literal["stdout", "stderr"]
 
 
 class LogOptions(Struct, frozen=True, kw_only=True):
-    """The query of `/log`, as kubectl sends it."""
+    """The query parameters of `/log` in the form that kubectl sends."""
 
     container: str
     follow: bool = False

@@ -1,4 +1,4 @@
-"""A temporary cluster for tests, in memory and in this process. `fixtures.py` provides the same for pytest.
+"""Runs a temporary cluster for tests, in memory and in this process. `fixtures.py` provides it for pytest.
 
 In a coroutine: `async with temporary() as server`. Elsewhere: `with in_thread(temporary) as kubeconfig`, which any client
 may use. CRDs and webhooks work as on a cluster. Its limitations are documented with the embedded cluster.
@@ -16,14 +16,14 @@ from typing import Any, Literal, TypeAlias
 from localkube.cluster import Nodes, RunningCluster, Settings, serve
 
 Work: TypeAlias = Literal["none", "controllers", "modelled pods", "pods"]
-"""The components besides the API server: none, controllers and nodes, or also pods (simulated or processes)."""
+"""The components besides the API server: none, controllers and nodes, or also simulated or real pods."""
 
 ONE_NODE = Nodes()
 
 
 @asynccontextmanager
 async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIterator[RunningCluster]:
-    """Run a cluster that releases all resources at the end.
+    """Run a cluster that releases all resources when the context exits.
 
     A modelled pod is scheduled, gets an address, becomes ready at once and runs until it is deleted, without a process.
     """

@@ -28,7 +28,7 @@ GRACE_AT_END: Final = timedelta(seconds=3)
 """The time between SIGTERM and SIGKILL when the cluster stops. It is shorter for pods with a shorter grace period."""
 
 NO_PODS: Final = Capabilities(namespaces=False, network="shared")
-"""The capabilities of a cluster without pods."""
+"""The capabilities of a cluster that does not run pods."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Runs the two API servers that must agree: the embedded server in this process, and kube-apiserver with only etcd.
+"""Runs the two compared API servers: the embedded server in this process, and kube-apiserver with etcd.
 
 No controller runs next to them, so that each change was made by the request itself.
 """
@@ -24,7 +24,7 @@ ADMINISTRATOR = "admin"
 
 @dataclass(frozen=True)
 class Token:
-    """A bearer token that does not change."""
+    """A constant bearer token."""
 
     value: str
 
@@ -50,7 +50,7 @@ async def embedded() -> AsyncIterator[Transport]:
 
 @dataclass(frozen=True)
 class Servers:
-    """The embedded server, the kube-apiserver if it runs, and the event loop of both."""
+    """The embedded server, kube-apiserver if it runs, and the event loop of both servers."""
 
     runner: asyncio.Runner
     embedded: Transport

@@ -37,7 +37,7 @@ async def play(transport: Transport, namespace: str, sequence: Sequence) -> list
 
 
 def compare(embedded: Iterable[Entry], real: Iterable[Entry]) -> Iterator[Difference]:
-    """Yield the differences between two transcripts. A repeated difference is reported once."""
+    """Yield the differences between two transcripts. A repeated difference is yielded once."""
     told: set[str] = set()
     for ours, theirs in zip_longest(embedded, real):
         if ours is None or theirs is None or ours.request != theirs.request:

@@ -26,7 +26,7 @@ from kuberuntime.client.transport import Request, Transport
 from kuberuntime.objects.meta import JSON
 
 TRIALS = 3
-"""The number of times that a sequence is repeated if the clock reached the next second during the run.
+"""The number of times that a sequence is repeated if the clock advances to the next second during a run.
 
 Entries of `managedFields` have times in whole seconds, and are sorted by them; where an apply with a status in it changes
 nothing else, the Kubernetes API server writes a new version in the next second, and none in the same one.
@@ -38,18 +38,18 @@ CheckSame = Callable[[Sequence], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make conformance` record the responses of the real servers."""
+    """Add the option with which `make conformance` records the responses of the real servers."""
     parser.addoption("--renew", action="store_true", help="record the answers of the real control plane again")
 
 
 def is_live(config: pytest.Config) -> bool:
-    """Return whether the responses come from a running control plane, and not from a recording."""
+    """Return whether the responses come from a running control plane instead of a recording."""
     return bool(config.getoption("renew", default=False)) or config.getoption("tier") == "kubernetes"
 
 
 @pytest.fixture(scope="session")
 def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
-    """Read the recorded responses. With `--renew`, write new responses at the end."""
+    """Read the recorded responses. With `--renew`, write the new responses after the last test."""
     recordings = Recordings()
     yield recordings
     if request.config.getoption("renew", default=False):
@@ -58,7 +58,7 @@ def recordings(request: pytest.FixtureRequest) -> Iterator[Recordings]:
 
 @pytest.fixture(scope="package")
 def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Run both API servers with the LeaderWorkerSet CRD. Without a control plane, use its recording."""
+    """Run both API servers with the LeaderWorkerSet CRD. Without a control plane, use the recorded responses."""
     with ExitStack() as stack:
         real: Transport | None = None
         if is_live(request.config):
@@ -77,7 +77,7 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def renamed(entries: list[Entry], name: str, first: str) -> list[Entry]:
-    """Return the entries of a repeated run with the namespace name of the first run, which the recording contains."""
+    """Return the entries of a repeated run with the namespace name of the first run, which is recorded."""
     if name == first:
         return entries
     text = msgspec.json.encode(packed(entries)).decode().replace(name, first)
@@ -85,7 +85,7 @@ def renamed(entries: list[Entry], name: str, first: str) -> list[Entry]:
 
 
 def steady(value: JSON) -> str:
-    """Return a value as a string without generated parts. These are Service addresses, and versions in messages.
+    """Return a value as a string without generated Service addresses, and without versions in messages.
 
     >>> steady("10.0.3.255 of 10.0.0.0/16")
     "'<address> of 10.0.0.0/16'"
@@ -106,14 +106,14 @@ async def _define(transport: Transport) -> None:
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Record that only a part of these tests is selected."""
+    """Record that only some of these tests are selected."""
     for item in comparing(items):
         item.config.stash[NARROWED] = True
 
 
 @pytest.fixture(scope="package")
 def witness(request: pytest.FixtureRequest) -> Iterator[Witness]:
-    """Record the differences that occur. After a complete run, fail if an accepted difference did not occur."""
+    """Record accepted differences that occur. After a complete run, fail if an accepted difference did not occur."""
     one = Witness()
     yield one
     if one.saw_everything(request.session):

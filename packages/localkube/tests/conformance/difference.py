@@ -19,7 +19,7 @@ class Difference:
 
     @property
     def may_come_from_time(self) -> bool:
-        """Return whether the difference may depend on the time: the order of owners, or the resource version."""
+        """Return whether the difference may depend on timing, as for the owner order or the resource version."""
         return self.path.endswith(".resourceVersion") or ".managedFields" in self.path
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Generates `docs/reference/conformance.md` from the table of differences: `python -m tests.conformance.document`."""
+"""Generates `docs/reference/conformance.md` from the table of differences.
+
+Run it with `python -m tests.conformance.document`.
+"""
 
 from testkit.repository import ROOT
 from tests.conformance.refused import TABLE
@@ -55,7 +58,7 @@ TAIL = """
 
 
 def build() -> str:
-    """Return the page."""
+    """Return the content of the page."""
     rows = [f"| {one.what} | {one.why} |" for one in TABLE]
     return HEAD + "\n".join(rows) + "\n" + TAIL
 

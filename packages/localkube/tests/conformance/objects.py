@@ -1,4 +1,4 @@
-"""Builds small objects of many kinds, and pods that use every group of fields."""
+"""Builds small objects of many kinds, and pods that use each group of fields."""
 
 from typing import Any, Final
 
@@ -73,7 +73,7 @@ def claim(name: str, **spec: Any) -> JSONObject:
 
 
 def event(name: str, namespace: str, **fields: Any) -> JSONObject:
-    """Return a core Event about a pod."""
+    """Return a core/v1 Event about a pod."""
     involved = {"kind": "Pod", "namespace": namespace, "name": "web-0", "apiVersion": "v1"}
     first: JSONObject = {"metadata": {"name": name, "namespace": namespace}, "involvedObject": involved}
     return (

@@ -20,12 +20,12 @@ RENEW: Final = "make conformance"
 
 
 class Unrecorded(AssertionError):
-    """A test does not have a recorded response. The message contains the command that records it."""
+    """A test has no recorded response. The message contains the command that records it."""
 
 
 @dataclass
 class Recordings:
-    """The recorded responses by module and test, which are read on demand, and the responses of this run."""
+    """The recorded responses by module and test, which are read on demand, and the new responses of this run."""
 
     folder: Path = FOLDER
     kept: dict[str, dict[str, JSON]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Recordings:
         self.heard.setdefault(module, {})[test] = answers
 
     def write(self) -> None:
-        """Write the responses of this run, and replace the recorded responses of the same tests."""
+        """Write the responses of this run. They replace the recorded responses of the same tests."""
         self.folder.mkdir(exist_ok=True)
         for module, heard in self.heard.items():
             path = self._path(module)

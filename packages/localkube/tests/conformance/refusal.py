@@ -1,4 +1,4 @@
-"""Defines a row of the tables of accepted differences (`refused.py`, `refusedwords.py`)."""
+"""Defines a row in the tables of accepted differences (`refused.py`, `refusedwords.py`)."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSON
 
 @dataclass(frozen=True)
 class RefusedError:
-    """An accepted difference. It has its paths in responses, the values of both servers, and the reason.
+    """An accepted difference, with its paths in responses, the values of both servers, and the reason.
 
     `rest`, if given, is the remainder of each side without the difference: both must be equal.
     """
@@ -26,7 +26,7 @@ class RefusedError:
     rest: Callable[[Any], JSON] | None = None
 
     def covers(self, found: Difference) -> bool:
-        """Return whether this row accepts a difference."""
+        """Return whether this row matches a difference."""
         pairs = (
             (self.request, found.request),
             (self.path, found.path),

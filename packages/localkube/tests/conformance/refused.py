@@ -1,4 +1,4 @@
-"""Lists the accepted differences with their reasons. Differences only in messages are in `refusedwords.py`.
+"""Lists accepted differences with their reasons. `refusedwords.py` lists differences between messages.
 
 `docs/reference/conformance.md` is made from them. A whole run fails if one of them no longer occurs (`witness.py`).
 """
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 def without_scale(entries: list[JSONObject]) -> JSON:
-    """Return the entries of `managedFields` without those of the `scale` subresource, in any order."""
+    """Return the `managedFields` entries of all subresources except `scale`, in any order."""
     return sorted(str(sorted(entry.items())) for entry in entries if entry.get("subresource") != "scale")
 
 
@@ -236,5 +236,5 @@ TABLE: tuple[RefusedError, ...] = (
 
 
 def covering(found: Difference) -> Sequence[RefusedError]:
-    """Return the rows of the table that accept a difference."""
+    """Return the table rows that match a difference."""
     return [one for one in TABLE if one.covers(found)]

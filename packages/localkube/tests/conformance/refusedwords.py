@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSON
 
 
 def with_sorted_values(message: str) -> JSON:
-    """Return a message in parts that do not depend on the order of the values in it."""
+    """Split a message into parts that do not depend on the order of the values in it."""
     return sorted(re.split(r"[ ,]+", message))
 
 

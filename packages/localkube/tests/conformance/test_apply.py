@@ -1,4 +1,4 @@
-"""Tests server-side apply: owners, conflicts, force, removed fields, lists, and subresources."""
+"""Tests server-side apply with owners, conflicts, forced changes, removed fields, lists, and subresources."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests HorizontalPodAutoscalers: defaults, errors, status, and tables."""
+"""Tests the defaults, errors, status and tables of HorizontalPodAutoscalers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
 
 def autoscaler(**spec: Any) -> JSONObject:
-    """Return an autoscaler. A value of None omits the field."""
+    """Return a HorizontalPodAutoscaler. A value of None omits the field."""
     given = {"scaleTargetRef": TARGET, "maxReplicas": 4} | spec
     return named("web", spec={name: value for name, value in given.items() if value is not None})
 

@@ -1,4 +1,4 @@
-"""Tests custom resources with the LeaderWorkerSet CRD: pruning, defaults, and validation errors."""
+"""Tests pruning, defaults and validation errors of custom resources with the LeaderWorkerSet CRD."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

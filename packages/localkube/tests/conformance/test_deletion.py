@@ -1,4 +1,4 @@
-"""Tests deletion: options, preconditions, finalizers, grace periods, collections, and dry runs."""
+"""Tests deletion with options, preconditions, finalizers, grace periods, collections, and dry runs."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

@@ -1,4 +1,4 @@
-"""Tests PodDisruptionBudgets: rejected budgets, and changes that increment the generation."""
+"""Tests which PodDisruptionBudgets are rejected, and which changes increment the generation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests the page that lists the differences."""
+"""Tests the documentation page that lists the differences."""
 
 from tests.conformance import document
 

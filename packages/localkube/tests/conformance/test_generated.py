@@ -1,4 +1,4 @@
-"""Tests random sequences of writes by two managers to a few objects, which must have the same result each time."""
+"""Tests random sequences of writes by two managers to a few objects. Both servers must return the same results."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ operations = st.sampled_from(
 
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[Resource, JSONObject]:
-    """Return a kind, and the content for an object of that kind."""
+    """Return a kind and the content of an object of that kind."""
     resource = draw(st.sampled_from([CONFIG_MAPS, STATEFULSETS, LEADERWORKERSETS]))
     content: JSONObject
     if resource is CONFIG_MAPS:
@@ -62,7 +62,7 @@ steps = st.tuples(operations, changes(), managers, booleans)
 async def perform(
     session: Session, operation: str, change: tuple[Resource, JSONObject], manager: str, *, force: bool
 ) -> None:
-    """Send one write request, and read the result."""
+    """Send one write request, and read the resulting object."""
     resource, content = change
     match operation:
         case "create":

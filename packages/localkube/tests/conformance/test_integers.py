@@ -1,4 +1,4 @@
-"""Tests that integer fields report values outside 32 bits as type errors and not as invalid values."""
+"""Tests that integer fields report values outside 32 bits as type errors instead of invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

@@ -1,4 +1,4 @@
-"""Tests lists: selectors, pages, versions, and rejected options."""
+"""Tests list requests with selectors, pages, resource versions, and rejected options."""
 
 import pytest
 from testkit.customkind import LEADERWORKERSETS

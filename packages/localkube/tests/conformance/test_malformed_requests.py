@@ -1,4 +1,6 @@
-"""Tests that both servers respond alike to malformed bodies, formats, options and patches. See also `test_misuse.py`.
+"""Tests that both servers respond identically to malformed bodies, formats, options and patches.
+
+See also `test_misuse.py`.
 
 See also `test_misuse.py`.
 """
@@ -19,7 +21,7 @@ PACKED: Final = bytes.fromhex(
     "1f8b0800000000000203ab564a2cc80c4b2d2acecccf53b2522a3354d251cacecc4b01b29df3f3d232d37d130b8042b9a925"
     "89298925894a56d54a7989b9a940e9fcbc54a55a1d25982890503254aaad05001b503d0251000000"
 )
-"""The same object, compressed with gzip. It is a constant because the header depends on the Python version."""
+"""The same object, compressed with gzip. The value is constant because the header depends on the Python version."""
 
 BODIES: Final = (
     PACKED, b"\xff\xfe", WHOLE.replace(b'"1"', b'"\xff"'), WHOLE.replace(b'"a"', b'"a\xc3"'), WHOLE + b"x", WHOLE + WHOLE, b"\xef\xbb\xbf" + WHOLE,

@@ -38,7 +38,7 @@ HUGE: Final[tuple[JSON, ...]] = (
 
 
 async def outcome(session: Session, method: str, path: str, body: object = None, **options: Any) -> None:
-    """Send a request. Record only the code, reason and fields of the error."""
+    """Send a request. Record only the code, the reason and the fields of the error."""
     answer = await session.send(method, path, body, **options)
     entry = session.entries.pop()
     sent = body.decode(errors="replace") if isinstance(body, bytes) else json.dumps(body)

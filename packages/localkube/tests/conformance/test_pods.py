@@ -1,4 +1,4 @@
-"""Tests pods: the defaults of each group of fields, and the errors for invalid values."""
+"""Tests the defaults of each group of pod fields, and the errors for invalid values."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -14,7 +14,7 @@ NODE_TERM: JSONObject = {"matchExpressions": [{"key": "a", "operator": "In", "va
 
 
 def with_container(**fields: object) -> JSONObject:
-    """Return a spec of one container with these fields."""
+    """Return a pod spec with one container that has these fields."""
     return {"containers": [container(**fields)]}
 
 

@@ -106,7 +106,7 @@ def test_kinds_are_discovered(same: CheckSame, path: str) -> None:
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.parametrize("resource", [LEADERWORKERSETS, STATEFULSETS], ids=["LeaderWorkerSet", "StatefulSet"])
 def test_objects_above_the_etcd_limit_are_refused(same: CheckSame, resource: Resource) -> None:
-    """From 2 MiB on, the etcd client rejects requests with another message and the same code."""
+    """For 2 MiB or more, the etcd client rejects requests with a different message and the same code."""
 
     async def sequence(session: Session) -> None:
         for name, length in (("little", 10), ("much", 1_400_000), ("more", 1_600_000)):
@@ -125,7 +125,7 @@ def test_objects_above_the_etcd_limit_are_refused(same: CheckSame, resource: Res
 
 
 def with_argument(resource: Resource, name: str, length: int) -> JSONObject:
-    """Return an object with a container whose argument has this length."""
+    """Return an object with a container argument of this length."""
     pod_template = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"containers": [{"name": "main", "image": "app:1", "args": ["x" * length]}]},

@@ -1,4 +1,4 @@
-"""Tests `pods/resize`: fields that are written, dropped, and rejected."""
+"""Tests which fields `pods/resize` writes, ignores, and rejects."""
 
 import pytest
 from tests.conformance.conftest import CheckSame

@@ -1,4 +1,4 @@
-"""Tests the replacement of objects: versions, UIDs, server-managed fields, generations, and subresources."""
+"""Tests object updates: versions, UIDs, server-managed fields, generations, and subresources."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ IDS = [resource.plural for resource, _ in OBJECTS]
 
 
 def with_metadata(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Return the object with these changes to its metadata. None removes a field."""
+    """Return the object with these metadata changes. A value of None removes a field."""
     metadata = {name: value for name, value in (obj["metadata"] | fields).items() if value is not None}
     return {**obj, "metadata": metadata}
 

@@ -1,4 +1,4 @@
-"""Tests the verbs for each kind: create, get, list, update, patch and delete. Also tests the table format."""
+"""Tests the create, get, list, update, patch and delete verbs for each kind, and the table format."""
 
 import pytest
 from tests.conformance.conftest import CheckSame
@@ -19,7 +19,7 @@ ANY_KIND = (*SIMPLE, *CLUSTER_WIDE)
 
 
 def words(value: object) -> str:
-    """Return the parameter name."""
+    """Return the name of the parameter."""
     return value.plural if isinstance(value, Resource) else ""
 
 

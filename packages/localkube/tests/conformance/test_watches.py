@@ -1,4 +1,4 @@
-"""Tests the order and the start version of watch events."""
+"""Tests the order of watch events and the initial resource version."""
 
 from testkit.customkind import LEADERWORKERSETS
 from tests.conformance.conftest import CheckSame

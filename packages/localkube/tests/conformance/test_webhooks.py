@@ -1,4 +1,4 @@
-"""Tests admission webhooks: their requests, their patches, and their rejections."""
+"""Tests the requests, patches and rejections of admission webhooks."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ async def answering(seen: list[JSONObject]) -> AsyncIterator[tuple[str, str]]:
 
 
 def webhook(how: str, address: str, bundle: str, namespace: str, **fields: Any) -> JSONObject:
-    """Return a webhook for the ConfigMaps in one namespace."""
+    """Return a webhook for ConfigMaps in one namespace."""
     return {
         "name": f"{how}.conformance.example.com",
         "clientConfig": {"url": f"{address}/{how}", "caBundle": bundle},
@@ -92,7 +92,7 @@ def probing(how: str) -> JSONObject:
 
 
 def shapes(questions: list[JSONObject]) -> JSON:
-    """Return the shapes of requests, each once. kube-apiserver repeats a request if its cache was out of date."""
+    """Return the distinct shapes of requests. kube-apiserver repeats a request if its cache was out of date."""
     found = [[one["operation"], one.get("name"), sorted(one), sorted(one.get("options") or {})] for one in questions]
     return [shape for shape, _ in groupby(found)]
 

@@ -1,4 +1,4 @@
-"""Sends requests to one API server, and records the responses in a form that does not depend on the server.
+"""Sends requests to one API server, and records the responses in a server-independent form.
 
 Values that always differ are replaced: UIDs by `uid-1`, `uid-2` in their order, and resourceVersions by their
 rank. Times, continue tokens and generated suffixes are replaced by a word.
@@ -38,7 +38,7 @@ USER_AGENT: Final = "conformance/1"
 
 @dataclass(frozen=True)
 class Entry:
-    """A description of a request, and its response."""
+    """The description of a request, and its response."""
 
     request: str
     status: int
@@ -77,7 +77,7 @@ class Session:
         return decoded
 
     def path(self, resource: Resource, name: str = "", subresource: str = "") -> str:
-        """Return the path of a collection, or of an object in the session's namespace."""
+        """Return the path of a collection or an object in the session's namespace."""
         return resource.path(self.namespace, name, subresource)
 
     async def create(self, resource: Resource, obj: JSONObject, **query: Any) -> Any:
@@ -85,7 +85,7 @@ class Session:
         return await self.send("POST", self.path(resource), identified(resource, obj), **query)
 
     async def await_known(self, resource: Resource, obj: JSONObject, shows: Callable[[Any], bool]) -> None:
-        """Wait until the caches of admission contain the written object.
+        """Wait until the admission caches contain the written object.
 
         To check this, send dry runs that are not recorded.
 
@@ -132,7 +132,7 @@ class Session:
         return await self.send("DELETE", self.path(resource, name), options, **query)
 
     async def watch(self, resource: Resource, count: int, **query: Any) -> list[Any]:
-        """Read the first `count` events of a watch and record them."""
+        """Read and record the first `count` watch events."""
         asked = {"watch": "true", "timeoutSeconds": str(WATCH_SECONDS)} | {
             name: str(value) for name, value in query.items()
         }
@@ -152,7 +152,7 @@ class Session:
 
 
 def _distinct(causes: list[JSONObject]) -> list[JSONObject]:
-    """Sort causes, because kube-apiserver returns them in any order, and removes duplicates."""
+    """Sort causes, because kube-apiserver returns them in an arbitrary order. Remove duplicates."""
     ordered = sorted(causes, key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
     return [one for index, one in enumerate(ordered) if one not in ordered[:index]]
 
@@ -169,7 +169,7 @@ def identified(resource: Resource, obj: JSONObject) -> JSONObject:
 
 
 def bytes_of(content: bytes, name: str) -> str:
-    """Return the bytes of a field as a string, from an object or from the first object in a list."""
+    """Return the bytes of a field as a string. Read it from an object or from the first object in a list."""
     fields = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
     if "items" in fields:
         fields = msgspec.json.decode(fields["items"], type=list[dict[str, msgspec.Raw]])[0]
@@ -177,7 +177,7 @@ def bytes_of(content: bytes, name: str) -> str:
 
 
 def decode(content: bytes) -> Any:
-    """Decode JSON. Return other bodies as strings."""
+    """Decode a JSON body. Return other bodies as strings."""
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
@@ -185,7 +185,7 @@ def decode(content: bytes) -> Any:
 
 
 def normalized(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries with placeholders for the values that depend on the server."""
+    """Return the entries with placeholders for server-specific values."""
     found = list(entries)
     names = Names.of(found)
     return [Entry(names.request(one.request), one.status, one.warnings, names.value(one.body)) for one in found]
@@ -193,19 +193,19 @@ def normalized(entries: Iterable[Entry]) -> list[Entry]:
 
 @dataclass
 class Names:
-    """Placeholders for the generated values of one server."""
+    """Replaces the generated values of one server with placeholders."""
 
     versions: Mapping[str, str]
     uids: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Names":
-        """Replace the resourceVersions of objects with their ranks."""
+        """Replace the resourceVersions of objects with their positions in ascending order."""
         seen = sorted({int(version) for entry in entries for version in _versions(entry.body)})
         return cls({str(version): f"version-{rank}" for rank, version in enumerate(seen)})
 
     def value(self, value: JSON) -> JSON:
-        """Return a value with placeholders for names."""
+        """Return a value in which placeholders replace names."""
         if isinstance(value, dict):
             return self._object(value)
         if isinstance(value, list):
@@ -213,12 +213,12 @@ class Names:
         return self.text(value) if isinstance(value, str) else value
 
     def request(self, text: str) -> str:
-        """Return the description of a request with placeholders for names."""
+        """Return a request description in which placeholders replace names."""
         text = TOKEN.sub(r"\1<token>", text)
         return self.text(VERSION.sub(lambda match: match[1] + self.versions.get(match[2], match[2]), text))
 
     def text(self, text: str) -> str:
-        """Return a string with placeholders for names."""
+        """Return a string in which placeholders replace names."""
         text = UID.sub(lambda match: self.uids.setdefault(match[0], f"uid-{len(self.uids) + 1}"), text)
         return RECORD.sub("<version>", MOMENT.sub("<time>", text))
 

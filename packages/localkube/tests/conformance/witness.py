@@ -1,4 +1,4 @@
-"""Records the accepted differences that occurred, and checks that each row of the table occurred."""
+"""Records accepted differences that occurred, and checks that the tests observed each row of the table."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from tests.conformance.difference import Difference
 
 HERE = Path(__file__).parent
 NARROWED = pytest.StashKey[bool]()
-"""Whether a part of these tests was deselected."""
+"""Whether some of these tests were deselected."""
 
 
 @dataclass
 class Witness:
-    """Records the completed tests, and their accepted differences."""
+    """Records completed tests and their accepted differences."""
 
     ran: set[str] = field(default_factory=set)
     met: set[str] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Witness:
         return [one.what for one in refused.TABLE if one.what not in self.met]
 
     def saw_everything(self, session: pytest.Session) -> bool:
-        """Return whether all tests ran in this process, without selection and without distribution."""
+        """Return whether all tests ran in this process, without selection or distribution."""
         config = session.config
         if config.stash.get(NARROWED, False) or any("::" in one for one in config.args):
             return False

@@ -1,4 +1,4 @@
-"""Malformed values and objects: of the wrong type, at the edge of a type, or changed in one place."""
+"""Generates malformed values and objects with invalid types, limits of types, or a single change."""
 
 from collections.abc import Iterator
 from random import Random
@@ -21,7 +21,7 @@ NUMBERS: Final = (
 
 
 def value(random: Random, depth: int = 2) -> JSON:
-    """Return any value."""
+    """Return an arbitrary value."""
     match random.randrange(8 if depth else 6):
         case 0:
             return None
@@ -37,7 +37,7 @@ def value(random: Random, depth: int = 2) -> JSON:
 
 
 def fitting(random: Random, schema: Schema, depth: int = 4) -> JSON:
-    """Return a value of a schema: mostly of its type, not always sensible."""
+    """Return a value for a schema, which usually has the correct type but is not always valid."""
     if random.random() < 0.03:
         return value(random)
     match schema.type:
@@ -73,7 +73,7 @@ def _object(random: Random, schema: Schema, depth: int) -> JSONObject:
 
 
 def places(document: JSON, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the paths of all values in a document but its own."""
+    """Yield the paths of all values in a document except the root."""
     children: Iterator[tuple[Any, JSON]] = iter(())
     if isinstance(document, dict):
         children = iter(document.items())
@@ -94,7 +94,7 @@ def schema_at(schema: Schema | None, path: tuple[Any, ...]) -> Schema | None:
 
 
 def replaced(document: JSON, path: tuple[Any, ...], wanted: JSON) -> JSON:
-    """Return the document with another value at a path."""
+    """Return the document with a different value at a path."""
     if not path:
         return wanted
     key, rest = path[0], path[1:]
@@ -122,7 +122,7 @@ def without(document: JSON, path: tuple[Any, ...]) -> JSON:
 
 
 def bent(random: Random, document: JSON, schema: Schema | None = None) -> JSON:
-    """Return the document with one to three changed places: unexpected types, or invalid values."""
+    """Return the document with one to three changes, which insert unexpected types or invalid values."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         found = list(places(document))
         if not found:

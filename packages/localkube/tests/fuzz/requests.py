@@ -88,25 +88,25 @@ PATHS: Final = (
 
 
 def served() -> list[Kind]:
-    """Return the kinds of the requests: the built-in kinds, and one kind from a CRD."""
+    """Return the requested kinds, which are the built-in kinds and one custom kind."""
     return [*specimens.kinds(), kind_from_crd(specimens.CRD)]
 
 
 class Requests:
-    """Makes requests from a seed."""
+    """Generates requests from a seed."""
 
     def __init__(self, seed: int, kinds: Sequence[Kind]) -> None:
         self._random = Random(seed)
         self._kinds = kinds
 
     def sequence(self, length: int) -> list[Request]:
-        """Return requests with a few kinds and names, so that requests use the same objects."""
+        """Return requests for a few kinds and names, so that multiple requests use the same objects."""
         chosen = self._random.sample(list(self._kinds), 3)
         first = [self._valid(kind) for kind in chosen]
         return first + [self._one(self._random.choice(chosen)) for _ in range(length - len(first))]
 
     def _valid(self, kind: Kind) -> Request:
-        """Return a request that creates an object for the other requests."""
+        """Return a request that creates an object for later requests."""
         obj = {
             "apiVersion": kind.resource.api_version,
             "kind": kind.resource.kind,
@@ -147,7 +147,7 @@ class Requests:
         return junk.damaged(random, found.encode()).decode(errors="replace") if random.random() < 0.01 else found
 
     def _name(self, kind: Kind, chosen: str) -> str:
-        """Return a name, which exists in most cases."""
+        """Return a name that exists in most cases."""
         if not chosen or (chosen != "one" and self._random.random() < 0.15):
             return chosen
         return "things.fuzz.example.com" if kind.resource.kind == "CustomResourceDefinition" else "one"
@@ -213,7 +213,7 @@ class Requests:
         return {**obj, "metadata": metadata}
 
     def _fragment(self, kind: Kind, document: JSONObject) -> JSONObject:
-        """Return a part of an object for a patch, sometimes with the directives of strategic merge patches."""
+        """Return a part of an object for a patch, sometimes with strategic merge patch directives."""
         random = self._random
         fields = kind.schema.fields or {}
         name = random.choice(sorted(fields)) if fields else "spec"
@@ -281,7 +281,7 @@ class Requests:
 
 
 def protobuf(random: Random, document: JSON) -> bytes:
-    """Return a body with the prefix of Kubernetes protobuf."""
+    """Return a body with the prefix of Kubernetes protobuf messages."""
     kind = document.get("kind", "") if isinstance(document, dict) else ""
     version = document.get("apiVersion", "") if isinstance(document, dict) else ""
     if random.random() < 0.5:
@@ -328,7 +328,7 @@ def _varint(value: int) -> bytes:
 
 
 def compressed(random: Random, content: bytes) -> tuple[str, bytes]:
-    """Return a content coding and the encoded content, which is sometimes truncated or damaged."""
+    """Return a content encoding and the encoded content, which is sometimes truncated or corrupted."""
     coding = random.choice(("gzip", "deflate"))
     packed = gzip.compress(content) if coding == "gzip" else zlib.compress(content)
     match random.randrange(4):

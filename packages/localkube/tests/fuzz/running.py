@@ -26,19 +26,19 @@ AS_UPSTREAM: Final = (
     "resourceVersion should not be set on objects to be created",
     "failed to create typed patch object",
 )
-"""Starts of messages with which kube-apiserver itself answers 500; the conformance tests compare them."""
+"""Prefixes of messages that kube-apiserver returns with status 500. The conformance tests compare them."""
 
 
 @dataclass(frozen=True)
 class Defect:
-    """An unacceptable behavior of a server, with the request and the result."""
+    """Incorrect server behavior, with the request and the result."""
 
     request: Request
     what: str
 
     @property
     def place(self) -> str:
-        """Return the location in the code, which identifies a defect."""
+        """Return the code location, which identifies a defect."""
         lines = [line.strip() for line in self.what.splitlines()]
         files = [line for line in lines if line.startswith("File") and "/leaderworkerset/" in line]
         return f"{lines[-1][:60]} {files[-1] if files else ''}"
@@ -46,7 +46,7 @@ class Defect:
 
 @dataclass
 class Tracebacks:
-    """Collects the exceptions that were logged."""
+    """Collects logged exceptions."""
 
     found: list[str] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Tracebacks:
 
 @contextmanager
 def tracebacks() -> Iterator[list[str]]:
-    """Collect the exceptions that are logged."""
+    """Collect exceptions that are logged while the context is active."""
     collector = Tracebacks()
     before = structlog.get_config()["processors"]
     processors = structlog.get_config()["processors"]
@@ -73,7 +73,7 @@ def tracebacks() -> Iterator[list[str]]:
 
 
 async def start(seed: int) -> ApiServer:
-    """Start a server whose names repeat, with a custom kind."""
+    """Start a server that generates reproducible names and has a custom kind."""
     server = ApiServer(Store(MEMORY), builtin.kinds(), SystemClock(), ServerOptions(random=Random(seed)))
     await server.start()
     body = msgspec.json.encode(
@@ -86,7 +86,7 @@ async def start(seed: int) -> ApiServer:
 
 
 async def play(requests: Sequence[Request], seed: int = 0) -> Defect | None:
-    """Send requests one after the other to a new server. Return the first defect."""
+    """Send requests one after the other to a new server. Return the first defect, or None if there is none."""
     server = await start(seed)
     before = len(asyncio.all_tasks())
     unhandled: list[str] = []
@@ -130,7 +130,7 @@ async def _ask(server: ApiServer, request: Request) -> str:
 
 
 async def _read(answer: StreamResponse) -> str:
-    """Read the beginning of a stream, and disconnect."""
+    """Read the start of a stream, and disconnect."""
     chunks = cast("Any", answer.chunks)
     reading = asyncio.ensure_future(anext(chunks, None))
     for _ in range(3):
@@ -182,7 +182,7 @@ def smallest(requests: Sequence[Request], defect: Defect, seed: int) -> tuple[li
 
 
 def _smaller(request: Request) -> Iterator[Request]:
-    """Yield smaller candidates: without a query, without headers, or with a smaller body."""
+    """Yield smaller requests, which have no query, no headers, or a smaller body."""
     yield replace(request, query=())
     yield replace(request, headers={name: value for name, value in request.headers.items() if name == "content-type"})
     try:

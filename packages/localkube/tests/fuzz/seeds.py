@@ -9,7 +9,7 @@ import os
 
 
 def seeds(usual: int) -> range:
-    """Return the seeds: the first `usual` ones, or those in SEEDS.
+    """Return the first `usual` seeds, or the seeds in SEEDS if it is set.
 
     >>> os.environ.get("SEEDS") or seeds(3)
     range(0, 3)

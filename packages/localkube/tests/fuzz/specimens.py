@@ -1,4 +1,4 @@
-"""Builds valid objects of each kind of the embedded API server, for mutation."""
+"""Builds valid objects of each kind of the embedded API server, which are then mutated."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Tests that the API server responds to any request, and never with an internal error."""
+"""Tests that the API server responds to each request without an internal error."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from tests.fuzz import requests, running
 from tests.fuzz.seeds import seeds
 
 LENGTH = 40
-"""The requests of one seed, which are sent to one server."""
+"""The number of requests that are generated from one seed and sent to one server."""
 
 
 def test_every_request_is_served_or_refused() -> None:

@@ -1,4 +1,4 @@
-"""Tests that no bytes on a connection leak a task or a descriptor, or cause a traceback."""
+"""Tests that no bytes on a connection cause a task leak, a descriptor leak, or a traceback."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from tests.fuzz.seeds import seeds
 from tests.fuzz.wire import POD, Wire
 
 LENGTH = 60
-"""The connections of one seed."""
+"""The number of connections that are generated from one seed."""
 
 PROTOCOLS = ("v4.channel.k8s.io", "v5.channel.k8s.io", "SPDY/3.1+portforward.k8s.io", "odd", "")
 PATHS = (
@@ -23,14 +23,14 @@ Send = Callable[[Wire, Random], Awaitable[tuple[bytes, bytes]]]
 
 
 async def ask(server: Wire, random: Random) -> tuple[bytes, bytes]:
-    """Send a request. Return it and the response."""
+    """Send a request. Return the request and the response."""
     made = requests.Requests(random.randrange(2**32), KINDS).sequence(4)[-1]
     content = wire.raw_request(random, server.port, made)
     return content, await server.exchange(content)
 
 
 async def upgrade(server: Wire, random: Random) -> tuple[bytes, bytes]:
-    """Request a WebSocket and send frames. Return them and the response."""
+    """Request a WebSocket and send frames. Return the sent bytes and the response."""
     protocol, path = random.choice(PROTOCOLS), random.choice(PATHS)
     opening = wire.upgrade(server.port, path, protocol)
     frames = wire.spdy_frames(random) if "portforward" in path else wire.channel_frames(random)

@@ -1,4 +1,4 @@
-"""Runs a server with a socket, and generates bytes to send: HTTP/1.1, WebSockets, and SPDY inside WebSockets."""
+"""Runs a server with a socket, and generates HTTP/1.1, WebSocket frames, and SPDY inside WebSockets."""
 
 import asyncio
 import logging
@@ -24,10 +24,10 @@ from localkube.podaccess import ExecSession
 
 TOKEN: Final = "the-token"
 PATIENCE: Final = 60.0
-"""The timeout for a response, in seconds, for a busy machine."""
+"""The response timeout in seconds, which is sufficient on a busy machine."""
 
 QUIET: Final = 0.05
-"""The idle timeout in seconds, after which a client disconnects.
+"""The idle time in seconds after which a client disconnects.
 
 The server may be waiting for the rest of a damaged request.
 """
@@ -49,7 +49,7 @@ class Records(logging.Handler):
 
 
 class Session(EchoSession):
-    """A command that repeats its input, and does not accept data after the end of the input."""
+    """A command that writes its input to the output, and does not accept data after the end of the input."""
 
     async def write(self, data: bytes) -> None:
         if not self.stdout.at_eof() and not self.killed.is_set() and not self._ended.is_set():
@@ -61,7 +61,7 @@ class Session(EchoSession):
 
 
 class Node(FakeNode):
-    """A node with a separate session for each command."""
+    """A node that creates a separate session for each command."""
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
@@ -85,7 +85,7 @@ def errors() -> Iterator[list[str]]:
 
 @dataclass
 class Wire:
-    """A listening server."""
+    """A server that listens on a socket."""
 
     port: int
 
@@ -101,7 +101,7 @@ class Wire:
             writer.close()
 
     async def plain(self) -> bytes:
-        """Return the response to a request without an upgrade."""
+        """Return the response to a request that does not upgrade the connection."""
         return await self.exchange(head(self.port, "GET", POD, {"connection": "close"}), patience=PATIENCE)
 
 
@@ -120,7 +120,7 @@ async def _everything(reader: asyncio.StreamReader, patience: float) -> bytes:
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[Wire]:
-    """Run a server with one pod behind a socket."""
+    """Run a server with one pod on a socket."""
     api = await running.start(0)
     api.attach_node(Node())
     created = await api.handle(
@@ -136,7 +136,7 @@ async def listening() -> AsyncIterator[Wire]:
 
 
 def head(port: int, method: str, target: str, headers: dict[str, str], body: bytes = b"") -> bytes:
-    """Return the bytes of a request."""
+    """Return the encoded request."""
     whole = {
         "Host": f"127.0.0.1:{port}",
         "Authorization": f"Bearer {TOKEN}",
@@ -148,7 +148,7 @@ def head(port: int, method: str, target: str, headers: dict[str, str], body: byt
 
 
 def raw_request(random: Random, port: int, made: Request) -> bytes:
-    """Return the bytes of a request, either as a client sends it or damaged."""
+    """Return the bytes of a request, which are either valid or corrupted."""
     query = [(name, value) for name, value in made.query if name not in {"watch", "follow"}]
     target = quote(made.path, safe="/%") + (f"?{urlencode(query)}" if query else "")
     headers = {name: value for name, value in made.headers.items() if "\xff" not in value or random.random() < 0.5}
@@ -195,7 +195,7 @@ def upgrade(port: int, path: str, protocol: str) -> bytes:
 
 
 def frame(random: Random, payload: bytes, opcode: int = 2) -> bytes:
-    """Return a client frame, which is complete in most cases."""
+    """Return a client frame that is complete in most cases."""
     mask = random.randbytes(4)
     masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
     first = 0x80 | opcode
@@ -225,7 +225,7 @@ def channel_frames(random: Random) -> list[bytes]:
 
 
 def spdy_frames(random: Random) -> list[bytes]:
-    """Return the client frames for a tunnel, which contain SPDY."""
+    """Return the client frames of a tunnel, which contain SPDY."""
     writer = FrameWriter()
     pieces: list[bytes] = []
     for _ in range(random.randrange(8)):

@@ -1,3 +1,3 @@
-"""The command `lws`, the dashboard, the diagnosis and the Python client of LeaderWorkerSets."""
+"""Contains the `lws` command, the dashboard, the diagnosis and the Python client for LeaderWorkerSets."""
 
 __version__ = "0.2.0"

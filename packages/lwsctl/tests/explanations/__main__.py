@@ -1,4 +1,7 @@
-"""Writes the messages of all causes to packages/lwsctl/tests/golden/explain: `python -m tests.explanations`."""
+"""Writes the messages of all causes to packages/lwsctl/tests/golden/explain.
+
+Run it with `python -m tests.explanations`.
+"""
 
 from tests.explanations.golden import FOLDER, texts
 

@@ -1,4 +1,4 @@
-"""Situations as `lws explain` observes them: a LeaderWorkerSet `web` of one group of two ranks, and a problem of it."""
+"""Builds situations that `lws explain` observes: a LeaderWorkerSet `web` with one group, and a problem."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -139,7 +139,7 @@ def observed(
     running: Sequence[JSONObject] | None = None,
     leader_deployment: JSONObject | None = None,
 ) -> Observed:
-    """Return the observation as `lws get` reads it, with the reasons of events and records."""
+    """Return the observation in the form that `lws get` reads, with the reasons in events and records."""
     found = dict(objects or {})
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
     (shown,) = explained([view(lws() if of is None else of, pods)], evidence, NOW)
@@ -147,7 +147,7 @@ def observed(
 
 
 def keyed(number: int = 0, **fields: Any) -> JSONObject:
-    """Return the ready leader of a group with one pod and a random key."""
+    """Return the ready leader of a one-pod group with a random key."""
     key = f"{number}f3c9a1e" * 5
     name = f"web-7d9f8b6c4-{number}x2kk"
     return ready(number, metadata={"name": name, "labels": {labels.GROUP_INDEX: key}}, **fields)
@@ -156,7 +156,7 @@ def keyed(number: int = 0, **fields: Any) -> JSONObject:
 def of_keys(
     pods: Iterable[JSONObject], told: Mapping[str, Any], *, key: str = KEY, replicas: int = 2, updating: bool = False
 ) -> Observed:
-    """Return groups of one pod with random keys.
+    """Return one-pod groups with random keys.
 
     `told` is the status of their Deployment, which has the revision `key`.
     """
@@ -218,7 +218,7 @@ def of_set(
     status: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Observed:
-    """Return the observation of a DisaggregatedSet `web`. Its role decode has the scaling mode External."""
+    """Return the observation of a DisaggregatedSet `web`. The role decode has the scaling mode External."""
     roles = [
         {"name": "prefill", "spec": {"replicas": 2}},
         {"name": "decode", "spec": {}, "scaling": {"mode": "External"}},
@@ -254,21 +254,21 @@ def refused(message: str) -> Observed:
 
 
 def pending(message: str, *, of: JSONObject | None = None, **given: Any) -> Observed:
-    """Return a group whose leader is unschedulable with this message. `given` is passed to `observed` and the pod."""
+    """Return a group with an unschedulable leader and this message. `given` is passed to `observed` and the pod."""
     told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
     objects, running = given.pop("objects", None), given.pop("running", None)
     return observed([pod(status={"conditions": [told]}, **given)], objects, of=of, running=running)
 
 
 def waiting(reason: str, message: str = "", events: Iterable[tuple[str, str]] = ()) -> Observed:
-    """Return a group whose leader's container is waiting. `events` contains reasons and messages for its pod."""
+    """Return a group whose leader container is waiting. `events` contains reasons and messages for its pod."""
     told = [event("Pod", "web-0", kind, text) for kind, text in events]
     leader = placed(status={"containerStatuses": [container(waiting={"reason": reason, "message": message})]})
     return observed([leader, ready(0, 1)], {CORE_EVENTS: told})
 
 
 def running(*statuses: JSONObject, events: Iterable[tuple[str, str]] = (), **fields: Any) -> Observed:
-    """Return a group whose leader has these container statuses, while its worker does not exist yet."""
+    """Return a group whose leader has these container statuses and whose worker does not exist yet."""
     told = [event("Pod", "web-0", kind, text) for kind, text in events]
     leader = placed(status={"containerStatuses": list(statuses)} | fields.pop("status", {}), **fields)
     return observed([leader], {CORE_EVENTS: told})

@@ -41,7 +41,7 @@ def creating(*events: JSONObject, made: float = 600, **fields: Any) -> Observed:
 
 
 def refused_by_kubelet(reason: str, message: str, count: int = 1) -> Observed:
-    """Return a leader that waits again after a kubelet rejected `count` pods with its name."""
+    """Return a leader that is waiting because a kubelet rejected `count` pods with its name."""
     refusals = [
         event("Pod", "web-0", reason, message, uid=f"former-{number}", seconds=10 * number + 5)
         | {"source": {"component": "kubelet", "host": "node-7"}}
@@ -61,7 +61,7 @@ MULTI_ATTACH: Final = 'Multi-Attach error for volume "pvc-1b2c" Volume is alread
 
 
 def shared_claim(*others: JSONObject) -> Observed:
-    """Return a leader whose ReadWriteOnce claim is attached to another node. `others` contains further pods."""
+    """Return a leader whose ReadWriteOnce claim is attached to a different node. `others` contains more pods."""
     claim = {
         "metadata": {"name": CLAIM},
         "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "pvc-1b2c"},

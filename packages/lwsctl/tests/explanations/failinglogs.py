@@ -1,4 +1,4 @@
-"""Thirty failing programs with whole logs: the lines of a long normal start or run, then the failure from `failinglogs.txt`."""
+"""Defines thirty failing programs with full logs: normal output, then the failure from `failinglogs.txt`."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,14 +57,14 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "shell": ("+ cp /models/part-{0:02} /cache", "downloading part {0} of 60", "retry {0}: 0 errors"),
 }
-"""Lines of normal operation in the format of each program. Some report errors that the program tolerates."""
+"""Lines of normal operation in the format of each program. Some of them report errors that are tolerated."""
 
 ROUNDS: Final = 60
-"""The number of repetitions of such lines. Each log has more lines than `lws explain` shows."""
+"""The number of repetitions of such lines. Each log has more lines than `lws explain` displays."""
 
 
 class FailingLog(NamedTuple):
-    """A program with its log and exit code, and the expected error, cause and next step."""
+    """A program with its log and its exit code, and the expected error, cause and next step."""
 
     name: str
     lines: tuple[str, ...]
@@ -92,7 +92,7 @@ def _before(kind: str) -> Iterator[str]:
 
 
 def _links(row: str) -> Iterator[str]:
-    """Yield a row. For `%chain N`, yield N exceptions that are each the direct cause of the next one."""
+    """Yield a row. For `%chain N`, yield N exceptions, each of which is the direct cause of the next exception."""
     if not row.startswith("%chain "):
         yield row
         return

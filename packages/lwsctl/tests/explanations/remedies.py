@@ -1,4 +1,4 @@
-"""Lists remedies that tests apply: broken templates by cause, and the marks `@remedy(CODE)` of tests."""
+"""Lists remedies that tests apply: broken templates by cause, and the `@remedy(CODE)` marks of tests."""
 
 import re
 from typing import Any, Final
@@ -20,7 +20,7 @@ PROBE: Final = {**HTTP, "periodSeconds": 1}
 """A probe of a port without a listener."""
 
 CLAIMS: Final = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]}
-"""Device claims whose template does not exist in Kubernetes, and whose kind the embedded cluster does not serve."""
+"""Device claims whose template does not exist on Kubernetes. The embedded cluster does not serve their kind."""
 MOUNTED: Final = {"name": "data", "mountPath": "/data"}
 
 TEMPLATES: Final[dict[str, dict[str, Any]]] = {
@@ -69,7 +69,7 @@ OF_KUBELETS: Final = frozenset(
     f"LWS-E{number}"
     for number in ("057", "062", "065", "067", "068", "070", "071", "072", "073", "075", "112", "114", "115", "117")
 )
-"""The causes that a kubelet detects. The control plane for tests only simulates nodes."""
+"""The causes that a kubelet detects. The test control plane only simulates nodes."""
 
 FOLDERS: Final = ("packages/lwsctl/tests/integration/lwsctl", "tests/kubernetes/shipped")
 

@@ -1,4 +1,4 @@
-"""Defines the situations by cause, with the fault as the API shows it, and the messages of Kubernetes components."""
+"""Defines the situations by cause, with the fault as the API reports it, and messages of components."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Builds situations that do not fit into a line of the scenario table, and strings that several situations share."""
+"""Builds situations that do not fit into a row of the scenario table, and strings that they share."""
 
 from datetime import datetime
 from typing import Final
@@ -44,7 +44,7 @@ OWN_WEBHOOK: Final = (
     TRANSLATED
     + 'Post "https://lws-webhook-service.lws-system.svc:443/mutate--v1-pod?timeout=10s": context deadline exceeded'
 )
-"""The error of the API server if the manager's webhook does not answer."""
+"""The API server's error if the manager's webhook does not respond."""
 
 CLAIMED: Final = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
 GPUS: Final = {"containers": [{"name": "main", "resources": {"requests": {"nvidia.com/gpu": "8"}}}]}
@@ -70,7 +70,7 @@ HELD: Final = "example.com/held"
 
 
 def pod_policy(why: str, mode: str, *stored: JSONObject | None) -> Observed:
-    """Return a rejected leader next to the objects of the policy that are stored, and the configured mode."""
+    """Return a rejected leader with the stored objects of the policy, and the configured mode."""
     text = f"apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\npodAdmission: {mode}\n"
     configuration = {"metadata": {"name": "lws-manager-config"}, "data": {CONFIGURATION_KEY: text}}
     kinds = dict(zip(podpolicy.KINDS, ([obj] if obj else [] for obj in stored), strict=True))
@@ -115,7 +115,7 @@ def starting() -> Observed:
 
 
 def statefulset(name: str, replicas: int, made: float, pods: int = 0) -> JSONObject:
-    """Return an observed StatefulSet with this number of pods."""
+    """Return an observed StatefulSet that has this number of pods."""
     kind = "LeaderWorkerSet" if name == "web" else "Pod"
     owner = {"kind": kind, "name": name, "uid": "set" if name == "web" else f"uid-of-{name}", "controller": True}
     metadata = {"name": name, "namespace": NAMESPACE, "generation": 1, "creationTimestamp": ago(made)}
@@ -136,7 +136,7 @@ def missing_workers(seconds: float = 180) -> Observed:
 
 
 def old_workers() -> Observed:
-    """Return a group with a new leader, and a worker of its predecessor that has 20 seconds left to end."""
+    """Return a group with a new leader, and a worker of the previous leader that terminates within 20 seconds."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web-0", "uid": "old", "controller": True}
     going = {"deletionTimestamp": ago(-20), "deletionGracePeriodSeconds": 30, "ownerReferences": [owner]}
     pods = [placed(made=10), *(placed(0, rank, made=500, metadata=going) for rank in (1, 2))]
@@ -210,7 +210,7 @@ def without_api() -> JSONObject:
 
 
 def without_events() -> Observed:
-    """Return a rank that is not ready for an unknown reason, and whose events the user may not read."""
+    """Return a rank that is not ready for an unknown reason. The user may not read its events."""
     late = placed(0, 1, made=900, status={"containerStatuses": [container(running={"startedAt": ago(890)})]})
     return replace(observed([ready(), late]), unread=frozenset({CORE_EVENTS}))
 

@@ -1,4 +1,4 @@
-"""Defines twelve ways to break a workload, with the output of `lws run`, for the reference and for the test."""
+"""Defines twelve ways to break a workload, with the output of `lws run`, for the reference and the test."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -31,7 +31,7 @@ def _with_pod(obj: JSONObject, **fields: object) -> JSONObject:
 
 ASKS_LEADER: Final[JSONObject] = {"exec": {"command": ["false"]}, "periodSeconds": 1}
 AT_ONCE: Final[JSONObject] = {"periodSeconds": 1, "failureThreshold": 1}
-"""A probe that fails once. Otherwise the container would count as ready between two restarts."""
+"""A probe that fails once. Otherwise, the container would count as ready between two restarts."""
 
 WAYS: Final = (
     Way(

@@ -1,4 +1,4 @@
-"""Tests that clients other than the dashboard's browser cannot read data or trigger an action."""
+"""Tests that only the dashboard's browser can read data or trigger an action."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE
 from lwsctl.dashboard.staticfiles import folder
 
 MARK = "findme"
-"""The name of the LeaderWorkerSet that only the browser may see."""
+"""The name of the LeaderWorkerSet that only the browser may read."""
 
 REQUESTS = 1000
-"""The requests of one seed."""
+"""The number of requests that are generated from one seed."""
 
 HOSTS = (
     "evil.example",
@@ -74,7 +74,7 @@ def strange(random: Random, house: ServedDashboard) -> tuple[str, str, CIMultiDi
 
 
 async def ask(application: Any, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str]:
-    """Return the status and the body of a response, without a network."""
+    """Return the status and the body of a response, without using a network."""
     request = make_mocked_request(method, path.encode(errors="replace").decode(), headers=headers, app=application)
     response = await application._handle(request)
     return response.status, getattr(response, "text", "") or ""
@@ -104,7 +104,7 @@ def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
 
 @pytest.mark.slow
 def test_well_formed_requests_get_an_answer() -> None:
-    """Correct requests of the same form are answered, so strange requests are rejected because they are strange."""
+    """Correct requests of the same form are accepted, so invalid requests are rejected for their content."""
 
     async def scenario() -> None:
         async with open_house(actions=True) as house:

@@ -1,4 +1,4 @@
-"""Tests that each read command, the dashboard and the recorder promptly show any string from tenants and containers.
+"""Tests that read commands, the dashboard and the recorder promptly show all strings from tenants.
 
 A seed is a cluster in memory: a set whose pods, events, logs and annotations have generated texts, and hostile objects around it.
 `SEEDS=500 pytest packages/lwsctl/tests/fuzz/test_foreigntexts.py` tries the seeds 0 to 499.
@@ -47,7 +47,7 @@ LONGEST: Final = 2.0
 """The CPU time limit of a command or a page, in seconds."""
 
 FROZEN: Final = 60.0
-"""The timeout in seconds after which a command counts as hanging on a busy machine."""
+"""The timeout in seconds after which a command is considered hanging on a busy machine."""
 
 COMMANDS: Final = (
     "get", "get -A", "get -o wide", "get web", "get web/0/0", "get --not-ready", "get -o view", "get -o yaml", "get -o jsonpath={..message}",
@@ -66,7 +66,7 @@ METRICS: Final = [
     for name in ("web-0", "web-1-1")
 ]
 RAW: Final = ("logs", "-o yaml", "-o json", "jsonpath", "dashboard", "-o view")
-"""Command words with a document or a log as output, which is escaped by its format or unchanged."""
+"""Commands that print a document or a log, which its format escapes or which is unchanged."""
 
 PAGES: Final = (
     "", "?as=table", "?as=text", f"sets/{NAMESPACE}/web", f"sets/{NAMESPACE}/web?as=table", f"sets/{NAMESPACE}/web?by=node", f"sets/{NAMESPACE}/web/rollout",
@@ -77,7 +77,7 @@ KEPT_VISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class Bridge:
-    """A transport of one event loop that sends its requests in the event loop of the API server."""
+    """A transport in one event loop that sends its requests in the event loop of the API server."""
 
     def __init__(self, inner: Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
@@ -110,11 +110,11 @@ class Bridge:
             yield chunk
 
     async def close(self) -> None:
-        """Do nothing, because the other loop closes it."""
+        """Do nothing, because the other event loop closes the transport."""
 
 
 class ReadTarget(Target, frozen=True, kw_only=True):
-    """The in-memory cluster, as commands address a cluster."""
+    """The in-memory cluster as a target of commands."""
 
     transport: Any
     loop: Any
@@ -191,7 +191,7 @@ async def attempt(write: Coroutine[Any, Any, object]) -> None:
 
 
 def pod_status(random: Random) -> JSONObject:
-    """Return the status of a pod that crashed, waits, or is unschedulable."""
+    """Return the status of a pod that has crashed, is waiting, or is unschedulable."""
     text = hostiletexts.text
     ended = {
         "exitCode": random.choice([1, 2, 127, 137, 139]),
@@ -276,7 +276,7 @@ def disaggregated_set(random: Random) -> JSONObject:
 
 
 def command_fault(target: Target, words: Sequence[str]) -> str:
-    """Run a read command. Return its failure, or an empty string. Errors for users are expected."""
+    """Run a read command. Return its failure, or an empty string if it succeeds or reports a user error."""
     began = time.process_time()
     command = app.lws.get_command(click.Context(app.lws), words[0])
     assert command is not None
@@ -300,7 +300,7 @@ def command_fault(target: Target, words: Sequence[str]) -> str:
 
 
 def seeded(scenario: Callable[[Random, Path], Coroutine[Any, Any, None]], usual: int, tmp_path: Path) -> None:
-    """Run a scenario with each seed. An error contains the seed."""
+    """Run a scenario with each seed. Error messages contain the seed."""
     for seed in seeds(usual):
         directory = tmp_path / str(seed)
         directory.mkdir()

@@ -1,4 +1,4 @@
-"""Tests unusual kubeconfigs, environments and options from a seed. The command exits with a code and one message.
+"""Tests random kubeconfigs, environments and options. The command exits with a code and one message.
 
 Nothing leaves this machine: servers and proxies are local ports on which nobody listens. `SEEDS=10000 pytest
 packages/lwsctl/tests/fuzz` tries more than `make test` does. A failure names its seed, and `SEED=…` repeats
@@ -73,7 +73,7 @@ def seeds() -> Iterator[int]:
 
 
 def chosen(source: Random, usual: Any, odd: tuple[Any, ...], chance: float = 0.25) -> Any:
-    """Return the default in most cases."""
+    """Return the default value in most cases."""
     return source.choice(odd) if source.random() < chance else usual
 
 
@@ -108,7 +108,7 @@ def user(source: Random) -> dict[str, Any]:
 
 
 def config(source: Random) -> str:
-    """Write a kubeconfig with some unusual values."""
+    """Write a kubeconfig that contains some unusual values."""
     name = chosen(source, "dev", ODD, 0.1)
     document: dict[str, Any] = {
         "apiVersion": "v1",
@@ -145,7 +145,7 @@ def environment(source: Random, path: Path, state: Path) -> dict[str, str]:
 
 
 def words(source: Random, path: Path) -> list[str]:
-    """Return a read-only command line, which does not change a cluster that it reaches."""
+    """Return a read-only command line, which does not change the selected cluster."""
     name = chosen(source, "web", ODD)
     commands = (
         ["get"], ["get", name], ["get", "-o", chosen(source, "json", ODD)], ["get", "-l", chosen(source, "a=b", ODD)],
@@ -174,7 +174,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def complaint(code: int, out: str, err: str) -> str:
-    """Return the error in the output or the exit code of a command, or an empty string."""
+    """Return the error in the output or the exit code of a command, or an empty string if there is none."""
     if "Traceback" in err + out:
         return "a traceback"
     if SECRET in err + out:
@@ -188,7 +188,7 @@ def complaint(code: int, out: str, err: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
-    """Commands write logs to the stream of one test, and the next test has another stream."""
+    """Commands write logs to the stream of one test, and the next test has a different stream."""
     yield
     structlog.reset_defaults()
 

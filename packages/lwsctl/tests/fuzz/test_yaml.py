@@ -1,4 +1,4 @@
-"""Tests unusual manifests from a seed. They become documents or one clear error, in limited time and memory.
+"""Tests that random manifests result in documents or one clear error, in limited time and memory.
 
 `SEEDS=100000 pytest packages/lwsctl/tests/fuzz` tries more than `make test` does. A failure names its seed,
 and `SEED=…` repeats it.
@@ -124,7 +124,7 @@ def text_of(seed: int) -> str:
 
 
 def read(text: str) -> None:
-    """Process a manifest as commands do before they send it."""
+    """Process a manifest in the same way as commands before they send it."""
     content = text.encode(errors="surrogateescape")
     try:
         documents = manifests.parse(content, "fuzz.yaml")

@@ -1,4 +1,4 @@
-"""Tests that the cost of a page change does not depend on the unchanged parts."""
+"""Tests that the cost of a page change does not depend on unchanged parts."""
 
 import copy
 from collections.abc import Callable
@@ -23,7 +23,7 @@ ADDRESS = Address(kind=PageKind.SET, key=ObjectKey("default", "web"))
 
 
 class LargeSet:
-    """A LeaderWorkerSet with ready groups of 8 and its pods. `change` makes one rank not ready."""
+    """A LeaderWorkerSet with ready groups of 8 pods. `change` makes one rank not ready."""
 
     def __init__(self, groups: int) -> None:
         self.lws = builders.leaderworkerset_object(replicas=groups, size=SIZE)
@@ -34,7 +34,7 @@ class LargeSet:
             pod["metadata"]["uid"] = f"uid-{number}"
 
     def change(self) -> None:
-        """Replace a pod, as an informer does."""
+        """Replace a pod in the same way as an informer."""
         pod: JSONObject = copy.deepcopy(self.pods[-1])
         pod["status"] = {"phase": "Pending"}
         self.pods[-1] = pod
@@ -49,7 +49,7 @@ def picture(found: View) -> Picture:
 
 
 def changed(groups: int) -> tuple[Picture, Rendering]:
-    """Return the picture after a change, and the page before it."""
+    """Return the snapshot after a change, and the page before the change."""
     large, ranks = LargeSet(groups), KnownRanks()
     before = setpage.render(picture(large.view(ranks.next())), ADDRESS, PageFacts())
     large.change()

@@ -1,4 +1,4 @@
-"""Tests that the processing time of tenants' strings is linear in their length, without recursion.
+"""Tests that the time to process tenants' strings is linear in their length, without recursion.
 
 Hostile texts repeat a piece. Patterns run in C, where lines do not count: their time is limited, to a hundredth of what the
 square would take.
@@ -35,7 +35,7 @@ from lwsctl.model.groups import rank_of
 
 LENGTH = 32 * 1024
 LIMIT = 1.0
-"""The CPU time for one string in seconds, which is ten times what the slowest function needs."""
+"""The maximum CPU time per string, in seconds: ten times the time of the slowest function."""
 
 SECRETS = (
     "jwtid=", "tokenid: ", "token=", "password= ", 'password="', 'token=\\"', "--token ", "--a-token-", "name: token\n", "://", "://a:b",
@@ -74,7 +74,7 @@ def pod(message: str) -> JSONObject:
 
 
 def deep(text: str) -> str:
-    """Return a JSONPath template with the string on a deep value."""
+    """Return a JSONPath template that applies the string to a deeply nested value."""
     value: Any = {"a": text}
     for _ in range(len(text) // 16):
         value = {"a": value}
@@ -120,7 +120,7 @@ def test_hostile_text_is_read_in_linear_time(name: str) -> None:
 
 
 def tolerant(reader: Callable[[str], object], text: str) -> None:
-    """Read a string that may be rejected."""
+    """Parse a string that may be rejected."""
     try:
         reader(text)
     except ValueError:
@@ -133,14 +133,14 @@ OTHERS = (
     "lwsctl.cli.commands.inspect.cp",
     "kuberuntime.objects.duration",
 )
-"""Modules whose patterns only read the user's own manifests and arguments. `test_parsers.py` measures them."""
+"""Modules whose patterns only match the user's own manifests and arguments. `test_parsers.py` measures them."""
 
 SHORTER = {
     "kuberuntime.texts.masking.BEFORE": masking.LONGEST_NAME,
     "kuberuntime.objects.errorchains": errorchains.READ,
     "kuberuntime.objects.errorlines": errorchains.READ,
 }
-"""Patterns that read a limited number of characters."""
+"""Patterns that match a limited number of characters."""
 
 
 def test_patterns_are_found() -> None:
@@ -164,7 +164,7 @@ def test_every_pattern_reads_hostile_text_in_time() -> None:
 
 
 def patterns() -> Iterator[tuple[str, "re.Pattern[str]"]]:
-    """Yield the patterns that search tenants' strings, by module and name."""
+    """Yield the patterns that search in tenants' strings, by module and name."""
     for package in (kuberuntime.objects, kuberuntime.texts, leaderworkerset, lwsctl):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not info.name.endswith("__main__") and not info.name.startswith(OTHERS):

@@ -1,4 +1,4 @@
-"""Tests thirty failing programs with complete logs: status, cause, error and next step in each second of a minute."""
+"""Tests the diagnosis of thirty failing programs with full logs in each second of a minute."""
 
 import asyncio
 from collections import Counter
@@ -31,10 +31,10 @@ from lwsctl.model.verdict import CALM, NEEDS_USER, Verdict
 from lwsctl.observation.evidence import with_evidence
 
 SECONDS: Final = 60
-"""The seconds after the first failure at which each poll must be correct."""
+"""The seconds after the first failure at which each diagnosis must be correct."""
 
 RUNS: Final = 4.0
-"""The time until a program fails, in seconds. Until then it is ready."""
+"""The time in seconds until a program fails. The program is ready until then."""
 
 LINES: Final = 120
 """The number of printed lines."""
@@ -44,7 +44,7 @@ PROGRAMS: Final = {program.name: program for program in programs()}
 
 
 def prints(program: FailingLog) -> Script:
-    """Return the script of the leaders, which print the log and fail or exceed their memory. Workers keep running."""
+    """Return the script of leaders, which print the log and fail or exceed their memory. Workers continue to run."""
     exits = (RUNS, Exit(program.exit_code)) if program.cause != NO_MEMORY else None
     output = "\n".join([*program.lines[-LINES:], ""])
 
@@ -57,7 +57,7 @@ def prints(program: FailingLog) -> Script:
 
 @asynccontextmanager
 async def recorder(world: SimulatedCluster) -> AsyncIterator[None]:
-    """Record failures in ConfigMaps, as the manager on a cluster does."""
+    """Record failures in ConfigMaps, in the same way as the manager on a cluster."""
     store = ConfigMapStore(world.client, of_a_set=MEBIBYTE, in_all=MEBIBYTE, keeps=timedelta(hours=1))
     await store.open()
     pods = Informer(world.client, Selection(PODS, label_selector=labels.NAME))
@@ -87,7 +87,7 @@ def fault(program: FailingLog, diagnosis: Diagnosis) -> str:
 
 
 async def polls(world: SimulatedCluster) -> list[Diagnosis]:
-    """Explain in each second, as a separate process does."""
+    """Explain the LeaderWorkerSet in each second, in the same way as a separate process."""
     found = []
     for _ in range(SECONDS):
         found.append(await with_evidence(world.client, await explain(world)))
@@ -129,7 +129,7 @@ def test_failing_program_is_explained_at_every_second(name: str) -> None:
 
 @pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart"])
 def test_log_of_the_failed_pod_is_read_without_a_recorder(policy: str) -> None:
-    """After a recreation, its log is lost, and a step describes how to preserve it."""
+    """After a recreation, the log is lost, and a step describes how to preserve it."""
     program = PROGRAMS["torchrun-first"]
     crashing = [
         diagnosis for diagnosis in run(program, policy, "Ordinal", records=False) if diagnosis.code == "LWS-E071"
@@ -143,7 +143,7 @@ def test_log_of_the_failed_pod_is_read_without_a_recorder(policy: str) -> None:
 
 @pytest.mark.parametrize("name", ["vllm-oom", "torchrun-first"])
 def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
-    """They use the same logs and episodes as `lws explain`."""
+    """The commands use the same logs and episodes as `lws explain`."""
     program, cards = PROGRAMS[name], list[Diagnosis]()
 
     async def scenario(world: SimulatedCluster) -> None:
@@ -166,7 +166,7 @@ def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
 
 @pytest.mark.parametrize(("policy", "identity"), [("None", "Ordinal"), ("RecreateGroupOnPodRestart", "Hash")])
 def test_restart_policy_and_identity_keep_the_memory(policy: str, identity: str) -> None:
-    """Containers restart in place, or each recreated group has another random key."""
+    """Containers restart in place, or each recreated group has a different random key."""
     program = PROGRAMS["torchrun-first"]
     found = run(program, policy, identity)
     assert {diagnosis.verdict for diagnosis in found} <= {Verdict.CRASHING, Verdict.PROGRESSING}

@@ -1,4 +1,4 @@
-"""Tests the status over time. A failing program is never healthy, and a loading program never needs user action.
+"""Tests the status over time. Failing programs are never healthy, and loading programs require no action.
 
 Everything runs: the manager, the StatefulSets, the kubelet with modelled programs. A virtual poll is a separate
 `lws explain`: it knows only what the API server has.
@@ -32,7 +32,7 @@ POLLS: Final = 250
 
 
 async def explain(world: SimulatedCluster) -> Diagnosis:
-    """Diagnose the LeaderWorkerSet as a separate process does."""
+    """Diagnose the LeaderWorkerSet in the same way as a separate process."""
     lws = await world.get(LEADERWORKERSETS, "web")
     shown = view(lws, (await world.client.list(PODS, namespace=NAMESPACE)).items)
     return await diagnosisinput.diagnose_one(Lists(world.client), shown, Selection("web"), Commands(), world.clock)
@@ -48,7 +48,7 @@ async def polls(world: SimulatedCluster, seconds: float) -> list[Diagnosis]:
 
 
 def fails(after: float) -> Script:
-    """Return a script in which rank 0/1 fails after `seconds`, and the other ranks run."""
+    """Return a script in which rank 0/1 fails after `seconds`, and the other ranks continue to run."""
 
     def script(spec: ContainerSpec) -> Program:
         place = spec.env.get("LWS_GROUP_INDEX"), spec.env.get("LWS_WORKER_INDEX")

@@ -1,1 +1,1 @@
-"""Code that the tests of several packages share: virtual time, fakes, clusters, distribution and reports of runs."""
+"""Provides the code that tests of several packages share: virtual time, fakes, clusters and the plugin."""

@@ -1,4 +1,4 @@
-"""The parts of test clusters: an API server in memory, and the controllers of `localkube` on it."""
+"""Runs parts of test clusters: an in-memory API server and the controllers of `localkube`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -17,14 +17,14 @@ from localkube.apiserver.storage.store import Store
 from localkube.controllers.controllermanager import ControllerSettings, run_controllers
 
 START: Final = 60.0
-"""Seconds until controllers must be ready."""
+"""The time in seconds in which controllers must become ready."""
 
 
 @asynccontextmanager
 async def serving(
     clock: Clock, store: Store | None = None, *, random: Random | None = None, max_pods: int | None = None
 ) -> AsyncIterator[ApiServer]:
-    """Serve the built-in kinds in the body, from the given store or from one in memory."""
+    """Serve the built-in kinds within the `with` block, from the given store or an in-memory store."""
     server = ApiServer(store or Store(), builtin.kinds(), clock, ServerOptions(random=random, max_pods=max_pods))
     try:
         await server.start()
@@ -42,7 +42,7 @@ def unchanged(transport: Transport) -> Transport:
 async def controlled(
     server: ApiServer, settings: ControllerSettings, clock: Clock, through: Callable[[Transport], Transport] = unchanged
 ) -> AsyncIterator[None]:
-    """Run the controllers inside the context, which is entered once they are ready.
+    """Run the controllers for the duration of the `with` block, which starts when they are ready.
 
     Their requests go `through` another transport.
     """

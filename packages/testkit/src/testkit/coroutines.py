@@ -1,4 +1,4 @@
-"""Support for tests that are coroutines, and for fixtures that are asynchronous context managers."""
+"""Supports tests that are coroutines, and fixtures that are async context managers."""
 
 import asyncio
 import inspect
@@ -12,7 +12,7 @@ import pytest
 def run_test(
     pyfuncitem: pytest.Function, run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run
 ) -> bool | None:
-    """Run a test if it is a coroutine; it receives the values of fixtures that are asynchronous context managers."""
+    """Run a test if it is a coroutine. Its fixtures may be async context managers."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
 

@@ -1,4 +1,4 @@
-"""A custom kind with a large schema, as data: LeaderWorkerSets, which the lower packages do not know."""
+"""Provides the LeaderWorkerSet as a custom kind with a large schema, for packages that do not depend on it."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The number of examples and variants in tests: few in `make test`, more in long runs, by the environment.
+"""Defines the number of examples and variants in tests. The environment can increase the number for long runs.
 
 `EXAMPLES=20` multiplies the examples of every hypothesis property by 20. `THOROUGH=1`, which `make nightly` sets, adds
 tests that seldom fail.
@@ -12,11 +12,11 @@ import hypothesis
 IS_THOROUGH: Final = bool(os.environ.get("THOROUGH"))
 
 USUAL: Final = 50
-"""Examples of a property without its own number."""
+"""The number of examples of a property that does not set a number."""
 
 
 def examples(usual: int) -> int:
-    """Return how many examples to try: `usual`, multiplied by EXAMPLES.
+    """Return the number of examples, which is `usual` multiplied by EXAMPLES.
 
     >>> os.environ.get("EXAMPLES") or examples(30)
     30

@@ -1,10 +1,10 @@
-"""A clock that tests set."""
+"""Provides a clock that tests set."""
 
 from datetime import UTC, datetime
 
 
 class FakeClock:
-    """Shows `time` until a test changes it."""
+    """Returns `time` until a test changes it."""
 
     def __init__(self, time: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self.time = time

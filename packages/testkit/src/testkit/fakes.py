@@ -1,4 +1,4 @@
-"""Transports for tests: with scripted answers, and with a small API server."""
+"""Provides transports for tests, with scripted responses or with a small API server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ def failure(code: int, reason: str, message: str = "", **details: Any) -> Respon
 
 
 class ScriptedTransport:
-    """Records requests and answers them in order; an exception in the script is raised."""
+    """Records requests, and returns responses in order. Exceptions in the script are raised."""
 
     def __init__(self, *script: Response | Exception) -> None:
         self.requests: list[Request] = []
@@ -51,7 +51,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 
 class SmallServer:
-    """Objects of one kind by name, with versions, a log to watch, and errors on request.
+    """Stores objects of one kind by name, with resource versions, a watch log, and errors on request.
 
     It is a `Transport`. It has no schema and no namespaces, and the only patch is apply, which merges the top level.
     Streams carry a bookmark every `bookmarks` seconds (0: none), as those of kube-apiserver do.
@@ -65,9 +65,9 @@ class SmallServer:
         self.down = False
         self.refuse: Callable[[Request], Response | None] = lambda _: None
         self.withhold = False
-        """Whether new streams carry nothing, as behind a proxy that has lost its server."""
+        """Whether new streams send no data, as behind a proxy that has lost its server."""
         self.ends_watches = False
-        """Whether streams end at once, before the first change."""
+        """Whether streams are closed immediately, before the first change."""
         self._streaming_lists = streaming_lists
         self._bookmarks = bookmarks
         self._log: list[tuple[int, str, JSONObject]] = []
@@ -92,23 +92,23 @@ class SmallServer:
         self._publish("DELETED", obj | {"metadata": obj["metadata"] | {"resourceVersion": str(self.version)}})
 
     def cut(self) -> None:
-        """End all streams."""
+        """Close all streams."""
         for stream in self._streams:
             stream.put_nowait(None)
 
     def mute(self) -> None:
-        """Stop sending on all open streams."""
+        """Stop sending data on all open streams."""
         self._muted |= self._streams
 
     def expire(self) -> None:
-        """Forget the log: watches from older versions are refused."""
+        """Clear the log. Watches from older resource versions are rejected."""
         self.oldest = self.version
 
     def bookmark(self) -> None:
         self._send("BOOKMARK", self._here)
 
     def babble(self, line: bytes) -> None:
-        """Send an object that is not an event."""
+        """Send an object that is not a watch event."""
         for stream in self._streams:
             stream.put_nowait(line)
 
@@ -179,7 +179,7 @@ class SmallServer:
         return self.put(name, **{field: value for field, value in obj.items() if field != "metadata"})
 
     def _list(self, query: dict[str, str]) -> Response:
-        """Serve a page; the token is the version of the list and the next position."""
+        """Return a page. The continue token contains the resource version of the list and the next position."""
         version, _, start = query.get("continue", f"{self.version}:0").partition(":")
         if int(version) < self.oldest:
             return failure(410, "Expired", "The provided continue parameter is too old")
@@ -190,7 +190,7 @@ class SmallServer:
         return answer(200, {"kind": "PodList", "metadata": head, "items": items})
 
     def _first(self, query: dict[str, str]) -> list[bytes | None]:
-        """Return the lines of a stream before the next change; None ends it."""
+        """Return the lines of a stream before the next change, or None if the stream ends."""
         initial = "sendInitialEvents" in query
         if self.ends_watches:
             return [*(self._initial() if initial else ()), None]

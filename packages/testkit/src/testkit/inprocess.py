@@ -1,4 +1,4 @@
-"""An API server of the embedded cluster without a network, for tests that need only an API server."""
+"""Runs an API server of the embedded cluster without a network, for tests that need no other components."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,12 +13,12 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
 LIMIT: Final = 30.0
-"""The time limit in seconds for a test that uses it."""
+"""The timeout in seconds for a test that uses this API server."""
 
 
 @asynccontextmanager
 async def api() -> AsyncIterator[Client]:
-    """Serve the kinds of Kubernetes inside the context; yield a client."""
+    """Serve the Kubernetes kinds for the duration of the `with` block, and yield a client."""
     server = ApiServer(Store(), builtin.kinds(), SystemClock())
     await server.start()
     try:

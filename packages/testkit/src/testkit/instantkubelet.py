@@ -1,4 +1,4 @@
-"""A kubelet without processes: bound pods become ready immediately, deleted pods end immediately."""
+"""Provides a kubelet without processes. Bound pods become ready, and deleted pods terminate, immediately."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ class InstantKubelet:
         self._informer = Informer(client, PODS)
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Run until cancelled."""
         self._informer.subscribe(self._changed)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informer.run())

@@ -1,4 +1,4 @@
-"""Pods as the API server serves them: tests name the fields that matter to them, and the rest has a default value."""
+"""Builds pods as the API server returns them. Tests set the relevant fields, and other fields have defaults."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 def merge(base: JSONObject, change: Mapping[str, Any]) -> JSONObject:
-    """Return `base` with `change` merged into it, object by object."""
+    """Return `base` with `change` merged into it recursively."""
     merged = dict(base)
     for field, value in change.items():
         before = merged.get(field)
@@ -29,7 +29,10 @@ def pod(
     spec: Mapping[str, Any] | None = None,
     **status: Any,
 ) -> JSONObject:
-    """Return a pod of one container; `metadata` and `spec` are merged into the defaults, other fields into the status."""
+    """Return a pod with one container.
+
+    `metadata` and `spec` are merged into the defaults, other fields into the status.
+    """
     base: JSONObject = {
         "apiVersion": "v1",
         "kind": "Pod",

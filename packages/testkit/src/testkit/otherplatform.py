@@ -1,4 +1,4 @@
-"""Run `lws` in this process as on macOS or Windows: without the modules and names of Python that are absent there.
+"""Runs `lws` in this process as on macOS or Windows, without the Python modules missing on that platform.
 
 python -m testkit.otherplatform darwin|win32 WORD...
 
@@ -26,7 +26,7 @@ LINUX_SIGNALS: Final = ("SIGRTMIN", "SIGRTMAX", "SIGPWR", "SIGPOLL", "SIGCLD", "
 UNIX_SIGNALS: Final = ("SIGHUP", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGWINCH", "SIGURG", "SIGIO", "SIGSYS", "setitimer", "pthread_sigmask", "sigwait", "alarm")  # fmt: skip
 
 LWS: Final = (sys.executable, "-m", "testkit.otherplatform")
-"""The words before the platform and the words of `lws`."""
+"""The command-line arguments before the platform, and before the arguments of `lws`."""
 
 ABSENT: Final[Mapping[str, Mapping[ModuleType, tuple[str, ...]]]] = {
     "darwin": {
@@ -49,7 +49,7 @@ ABSENT: Final[Mapping[str, Mapping[ModuleType, tuple[str, ...]]]] = {
         ),
     },
 }
-"""Names of modules that a platform lacks, as the documentation of Python lists their availability."""
+"""The modules that a platform does not provide, according to the Python documentation."""
 
 ABSENT_MODULES: Final = {
     "darwin": frozenset[str](),
@@ -58,7 +58,7 @@ ABSENT_MODULES: Final = {
 
 
 class Absent(MetaPathFinder):
-    """Refuses modules that a platform lacks, and the embedded cluster."""
+    """Rejects imports of modules that a platform does not provide, and of the embedded cluster."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -71,7 +71,7 @@ class Absent(MetaPathFinder):
 
 
 def load_dependencies() -> None:
-    """Import what the product imports from the standard library and from its dependencies."""
+    """Import the modules of the standard library and of dependencies that the product uses."""
     import importlib.resources
 
     for name in ("aiohttp.web", "click.shell_completion", "cryptography.x509", "msgspec", "yaml", "structlog", "rich.live", "prometheus_client"):  # fmt: skip
@@ -79,7 +79,7 @@ def load_dependencies() -> None:
 
 
 def simulate(platform: str) -> None:
-    """Make the rest of this process see another platform."""
+    """Simulate a different platform in the rest of this process."""
     load_dependencies()
     sys.platform = platform
     for module, names in ABSENT[platform].items():

@@ -1,4 +1,4 @@
-"""The paths of the repository, and of the sources and tests of each package."""
+"""Defines the paths of the repository, and of the sources and tests of each package."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ TESTS: Final = (
     *(ROOT / "packages" / package / "tests" for package in PACKAGES),
     ROOT / "packages/testkit/src",
 )
-"""The folders of tests: of several packages, of each package, and the shared harness."""
+"""The test directories of several packages, of each package, and of the shared test code."""
 
 PATHS: Final = (
     *(ROOT / "packages" / package / "src" for package in (*PACKAGES, "testkit")),
@@ -22,19 +22,22 @@ PATHS: Final = (
 
 
 def sources(package: str) -> Path:
-    """Return the source folder of a package."""
+    """Return the source directory of a package."""
     return ROOT / "packages" / package / "src"
 
 
 def modules(*packages: str) -> Iterator[tuple[str, Path]]:
-    """Yield the modules of packages (without names: of all), each with its name as `localkube/kubelet/nodeloop.py`."""
+    """Yield the modules of packages, or of all packages by default.
+
+    Each has a name such as `localkube/kubelet/nodeloop.py`.
+    """
     for package in packages or PACKAGES:
         for path in sorted((sources(package) / package).rglob("*.py")):
             yield path.relative_to(sources(package)).as_posix(), path
 
 
 def files_of_tests() -> Iterator[tuple[str, Path]]:
-    """Yield the Python files of all folders of tests, each with its name below its folder, as `e2e/harness.py`."""
+    """Yield the Python files of all test directories. Each has a name such as `e2e/harness.py`."""
     for folder in TESTS:
         for path in sorted(folder.rglob("*.py")):
             yield path.relative_to(folder).as_posix(), path

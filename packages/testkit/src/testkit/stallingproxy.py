@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback whose open connections can lose their server without a notice, as behind a load balancer."""
+"""Provides a TCP proxy whose connections can silently lose their server, as behind a load balancer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class StallingProxy:
-    """Forwards connections to `target`, a port of this machine."""
+    """Forwards connections to `target`, a port on this machine."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -15,7 +15,7 @@ class StallingProxy:
         self.port = 0
 
     def stall(self) -> None:
-        """Deliver nothing more on the open connections, and keep them open; new ones work."""
+        """Stop forwarding on the open connections without closing them. New connections work."""
         self._stalled.set()
         self._stalled = asyncio.Event()
 
@@ -28,7 +28,7 @@ class StallingProxy:
             pump.add_done_callback(self._pumps.discard)
 
     async def end(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for pump in self._pumps:
             pump.cancel()
         await asyncio.gather(*self._pumps, return_exceptions=True)
@@ -47,7 +47,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stal
 
 @asynccontextmanager
 async def stalling_proxy(target: int) -> AsyncIterator[StallingProxy]:
-    """Run a proxy to a port in the body."""
+    """Run a proxy to a port for the duration of the `with` block."""
     proxy = StallingProxy(target)
     server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Clients that do not send the whole body, and event loops whose clock stands still until a test moves it.
+"""Provides clients that do not send the complete body, and event loops with a clock that tests control.
 
 Sockets and threads continue, so a test can check a time limit on any machine: the operation ends once the clock is
 moved by the limit, and never with a longer limit.
@@ -11,15 +11,15 @@ from contextlib import suppress
 from typing import Final, Self
 
 LIMIT: Final = 20.0
-"""Real seconds until any awaited condition must be true."""
+"""The real time in seconds until an awaited condition must be met."""
 
 POLL: Final = 0.01
 TURNS: Final = 20
-"""Turns of a loop after which an answered request waits for the rest of its body."""
+"""The number of loop iterations after which a completed request waits for the rest of its body."""
 
 
 class StoppedLoop:
-    """Stops the clock of a loop, which may run in another thread, inside the context."""
+    """Stops the clock of a loop, which may run in another thread, for the duration of the `with` block."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -35,7 +35,7 @@ class StoppedLoop:
         self._wake()
 
     async def move(self, seconds: float) -> None:
-        """Move the clock when all other work waits for time, and run due timers."""
+        """Advance the clock when all other work waits for time, and run due timers."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_turn(), self._loop))
         self._now += seconds
         self._wake()
@@ -45,7 +45,7 @@ class StoppedLoop:
 
 
 class UnfinishedRequest:
-    """A connection that sends only the first byte of its request's body; blocking, for a separate thread."""
+    """A blocking connection that sends only the first byte of the request body. It needs a separate thread."""
 
     def __init__(self, port: int, head: str, context: ssl.SSLContext | None = None) -> None:
         plain = socket.create_connection(("127.0.0.1", port), LIMIT)
@@ -54,7 +54,7 @@ class UnfinishedRequest:
         self.status = int(self._socket.recv(4096).split()[1])
 
     def read_to_end(self) -> bool:
-        """Return whether the server closes the connection, possibly by a reset."""
+        """Return whether the server closes the connection. It may reset the connection."""
         try:
             with suppress(ConnectionResetError, ssl.SSLEOFError):
                 while self._socket.recv(4096):
@@ -69,7 +69,7 @@ class UnfinishedRequest:
 
 
 async def tasks_end(loop: asyncio.AbstractEventLoop, count: int) -> bool:
-    """Wait until a loop has at most so many tasks; return whether this happened."""
+    """Wait until a loop has at most `count` tasks, and return whether this happened."""
     for _ in range(int(LIMIT / POLL)):
         if len(asyncio.all_tasks(loop)) <= count:
             return True

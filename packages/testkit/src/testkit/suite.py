@@ -1,4 +1,4 @@
-"""The pytest plugin of all tests: it selects, prepares, distributes and counts them.
+"""Implements the pytest plugin that selects, prepares, distributes and counts all tests.
 
 Each test that is a coroutine runs in its own event loop, in virtual time if it has the mark.
 """
@@ -39,47 +39,50 @@ SHARED: Final = (
     *(f"tests/kubernetes/{name}" for name in ("gang", "install", "kubectl", "lwsoperator", "manager", "shipped")),
     "tests/node",
 )
-"""Folders whose tests share a cluster, which is started once."""
+"""The directories whose tests share a cluster that is started once."""
 
 GENERATED: Final = "packages/localkube/tests/conformance/test_generated.py"
-"""The file with generated sequences, which have no recorded answers."""
+"""The file with generated sequences, which have no recorded responses."""
 
 LIVE: Final = ("tests/kubernetes/", GENERATED)
-"""Folders and files whose tests need the programs of Kubernetes, with any parameters."""
+"""The directories and files whose tests need the Kubernetes executables, with any parameters."""
 
 BOTH: Final = ("packages/localkube/tests/conformance/",)
-"""Folders whose tests compare with recorded answers of Kubernetes or, with `--tier kubernetes`, with a running one."""
+"""The directories whose tests compare responses with recorded ones.
+
+With `--tier kubernetes`, they compare them with running Kubernetes components.
+"""
 
 NODE: Final = "tests/node/"
-"""The folder whose tests need a real node."""
+"""The directory whose tests need a real node."""
 
 BROWSER: Final = "tests/browser/"
-"""The folder whose tests only `make browser` runs."""
+"""The directory whose tests only `make browser` runs."""
 
 PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
-"""Tests that must not run at the same time: some of their commands use port 8080."""
+"""The tests that must not run concurrently, because some of their commands use port 8080."""
 
 Tier: TypeAlias = Literal["fast", "kubernetes", "node"]
-"""The tests of `make test`, tests that need a control plane or are long, and tests that need a real node."""
+"""The test tiers: `make test`, tests that are long or need a control plane, and tests that need a node."""
 
 COMMANDS: Final = "tests/e2e/"
-"""The folder whose tests start real processes for each step. Most are in the second tier."""
+"""The directory whose tests start real processes for each step. Most of them are in the second tier."""
 
 SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py")
-"""Tests of this folder in the first tier: every command of the pages, one example, a newcomer's first hour."""
+"""The tests of this directory in the first tier: every documented command, one example, and the tutorial."""
 
 MOST_UNSTABLE: Final = 3
-"""The maximum number of tests in a run that pass only at the second try."""
+"""The maximum number of tests in a run that pass only on the second attempt."""
 
 AT_ONCE: Final = 5
-"""The number of concurrent tests of `make test`."""
+"""The number of concurrent tests in `make test`."""
 
 COLLECT_AFTER: Final = 10_000
 """The number of new objects after which the garbage collector runs."""
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C end the tests even in the background, where shells make programs and their children ignore it."""
+    """Make Ctrl-C stop the tests in the background. Shells make background processes and their children ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     examples.load_profile()
@@ -88,7 +91,7 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options for the second try of `make test` (with `--last-failed`), and for recorded counts."""
+    """Add the options for the second attempt of `make test` (with `--last-failed`), and for recorded counts."""
     parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
     parser.addoption(
         "--tier",
@@ -99,7 +102,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers, and put the groups of several files first: they take longest."""
+    """Deselect the tests of other tiers. Start the groups with several files first, because they take longest."""
     if tier := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
@@ -110,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
-    """Return the tiers of a test: a long one is always for the second tier."""
+    """Return the tiers of a test. A long test is always in the second tier."""
     is_long = item.get_closest_marker("long") is not None and not item.nodeid.startswith(NODE)
     return ("kubernetes",) if is_long else tiers_of(item.nodeid)
 
@@ -134,7 +137,7 @@ def tiers_of(node: str) -> tuple[Tier, ...]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin a unit test with the default structlog: tests of other folders leave filters behind.
+    """Reset structlog before each unit test, because tests in other directories change its configuration.
 
     A fixture would do the same, but take longer for thousands of tests.
     """
@@ -144,13 +147,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine, in virtual time if it or its module has the mark."""
+    """Run a coroutine test, in virtual time if the test or its module has the mark."""
     is_virtual = pyfuncitem.get_closest_marker("virtual_time")
     return coroutines.run_test(pyfuncitem, virtualtime.run if is_virtual else asyncio.run)
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the thousands of collected tests from garbage collection: they live until the end.
+    """Exclude the thousands of collected tests from garbage collection, because they exist until the end.
 
     Tests create many objects and keep few: with Python's threshold of 700 objects, a tenth of the time is spent on
     collections.
@@ -169,20 +172,25 @@ class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no
         return group_of(nodeid)
 
     def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
-        """Forget completed groups before pending tests are counted, which happens after each test."""
+        """Remove completed groups before pending tests are counted, which happens after each test."""
         for scope in [scope for scope, tests in workload.items() if all(tests.values())]:
             del workload[scope]
         return int(super()._pending_of(workload))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Return a scheduler that runs tests of a shared cluster in one process, if several processes run tests (`-n`)."""
+    """Return a scheduler that runs tests of a shared cluster in one process.
+
+    It is used if several processes run tests (`-n`).
+    """
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run more tests at once than there are cores: most wait for processes, and three leave a third of two cores idle.
+    """Run more concurrent tests than there are cores, because most tests wait for processes.
+
+    Three tests use only two thirds of two cores.
 
     The fast tests (`-n logical`) do not wait: a further process would only collect them once more. Without `tryfirst`,
     pytest-xdist itself answers first.
@@ -192,7 +200,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print how many tests of each part passed, failed or were skipped, and the unstable tests."""
+    """Print the numbers of passed, failed and skipped tests of each part, and the flaky tests."""
     counts: dict[str, Counter[str]] = {}
     for outcome in OUTCOMES:
         for report in terminalreporter.stats.get(outcome, []):
@@ -218,7 +226,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a second attempt in which too many tests passed."""
+    """Fail the second attempt if too many tests pass only then."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     is_passed = session.exitstatus == pytest.ExitCode.OK
     if reporter and is_passed and len(unstable_tests(reporter, session.config)) > MOST_UNSTABLE:
@@ -226,13 +234,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def unstable_tests(reporter: pytest.TerminalReporter, config: pytest.Config) -> list[str]:
-    """Return the tests that passed at the second attempt, after they failed at the first."""
+    """Return the tests that passed on the second attempt after they failed on the first one."""
     reports = reporter.stats.get("passed", []) if config.getoption("second_try") else []
     return sorted(report.nodeid for report in reports)
 
 
 def group_of(node: str) -> str:
-    """Return the group of tests that must not run concurrently with this one: its file, or its cluster.
+    """Return the file or the cluster of a test. Tests in the same group must not run concurrently.
 
     >>> group_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'packages/leaderworkerset/tests/integration/lws on Kubernetes'
@@ -249,12 +257,12 @@ def group_of(node: str) -> str:
 
 
 def is_in_large_group(node: str) -> bool:
-    """Return whether tests of several files are in the group of this test."""
+    """Return whether the group of this test contains tests of several files."""
     return node.partition("::")[0] in PAGES or any(node.startswith(f"{folder}/") for folder in SHARED)
 
 
 def clusters_of(node: str) -> list[str]:
-    """Return the clusters in a test's parameters; none for fast tests, whose parameters may be any text.
+    """Return the clusters in a test's parameters. Fast tests have none, and their parameters may be any strings.
 
     >>> clusters_of("packages/localkube/tests/unit/localkube/test_it.py::test_it[x-kubernetes-list-type]")
     []
@@ -265,7 +273,7 @@ def clusters_of(node: str) -> list[str]:
 
 
 def part_of(node: str) -> str:
-    """Return the part of the suite that a test belongs to, with its cluster if that is a parameter.
+    """Return the part of the test suite that contains a test, with its cluster if that is a parameter.
 
     >>> part_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'integration on Kubernetes'

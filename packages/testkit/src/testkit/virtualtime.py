@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer, so that a test of hours takes milliseconds.
+"""Provides an event loop whose clock advances to the next timer, so that hours take milliseconds.
 
 `run(scenario())` runs a coroutine on it. There must be no slow real I/O: while the loop waits for a socket or a thread,
 timers would fire as if it took forever. If no event can happen any more, the loop raises an error instead of hanging.
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 PATIENCE: Final = 5.0
-"""Real seconds to wait for a thread or a socket when no timer is set."""
+"""The real time in seconds to wait for a thread or a socket when no timer is set."""
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """A selector that moves the clock instead of waiting."""
+    """A selector that advances the clock instead of waiting."""
 
     def __init__(self, tick: float) -> None:
         super().__init__()
@@ -36,10 +36,10 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop whose `time()` starts at 0 and moves only when all tasks wait."""
+    """An event loop whose `time()` starts at 0 and advances only when all tasks wait."""
 
     tick = 0.0
-    """The seconds that one iteration of the loop takes."""
+    """The duration of one loop iteration in seconds."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector(self.tick)
@@ -49,12 +49,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Wait for the threads without the time-out of Python 3.12 and later, which would expire in virtual time."""
+        """Wait for the threads without the timeout of Python 3.12, which would expire in virtual time."""
         await super().shutdown_default_executor()
 
 
 class SingleThreadLoop(VirtualTimeLoop):
-    """A virtual loop without threads: work for a thread is done at once, so every run has the same order.
+    """A virtual loop without threads. Work for a thread is run immediately, so every run has the same order.
 
     Its iterations take a little time, so that no timer waits forever for a time closer than the precision of floats.
     """
@@ -72,7 +72,7 @@ class SingleThreadLoop(VirtualTimeLoop):
 
 
 class VirtualClock:
-    """The `Clock` for the loop: wall time starts at `START`, and is off by `jump` seconds."""
+    """The `Clock` for the loop. Wall time starts at `START`, and is shifted by `jump` seconds."""
 
     def __init__(self) -> None:
         self.jump = 0.0
@@ -85,7 +85,7 @@ class VirtualClock:
 
 
 class SkewedClock:
-    """The clock of one machine: its wall time is off by `skew` seconds."""
+    """The clock of one machine. Its wall time is shifted by `skew` seconds."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.skew = 0.0
@@ -99,6 +99,6 @@ class SkewedClock:
 
 
 def run(scenario: Coroutine[Any, Any, T], loop: type[VirtualTimeLoop] = VirtualTimeLoop) -> T:
-    """Run a coroutine to its end in virtual time."""
+    """Run a coroutine until it completes, in virtual time."""
     with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(scenario)

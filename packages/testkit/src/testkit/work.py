@@ -1,4 +1,4 @@
-"""The work of a call: executed lines, which do not depend on the machine, and processor time, which includes C code."""
+"""Measures executed lines, which do not depend on the machine, and CPU time, which includes C code."""
 
 import gc
 import signal
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def lines(call: Callable[[], object]) -> int:
-    """Return the number of Python lines that the call executes; lines of the garbage collector are not counted."""
+    """Return the number of Python lines that the call executes. Lines of the garbage collector are not counted."""
     executed = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -31,7 +31,7 @@ def lines(call: Callable[[], object]) -> int:
 
 
 def seconds(call: Callable[[], object], runs: int = 3) -> float:
-    """Return the processor time of the fastest of some runs."""
+    """Return the CPU time of the fastest of several runs."""
     return min(_run(call) for _ in range(runs))
 
 
@@ -46,7 +46,10 @@ def _run(call: Callable[[], object]) -> float:
 
 
 def ends_within(seconds: float, parse: Callable[[], object]) -> bool:
-    """Return whether a text is read, or refused with a ValueError, within a limit of processor time; a longer run is interrupted."""
+    """Return whether a string is parsed, or rejected with a ValueError, within a CPU time limit.
+
+    A longer run is interrupted.
+    """
     before = signal.signal(signal.SIGPROF, _end)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:

@@ -1,4 +1,4 @@
-"""The settings to connect to an API server, read from a kubeconfig or from a pod's service account."""
+"""Represents the settings for connecting to an API server, from a kubeconfig or a pod's service account."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,9 @@ from kuberuntime.access.credentials import CredentialSource, read_file
 
 
 class TLS(Struct, frozen=True):
-    """TLS verification with the CA `authority` (PEM, or empty for the system CAs) and the host name `server_name`.
+    """The settings for TLS verification.
+
+    `authority` is the CA in PEM format (empty for the system CAs). `server_name` is the expected host name.
 
     `file` is the CA file, because a cluster may replace it while this process runs.
     """

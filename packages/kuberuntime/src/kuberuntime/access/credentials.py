@@ -16,7 +16,7 @@ import msgspec
 from kuberuntime.errors import ConfigError
 
 REREAD: Final = 60.0
-"""The interval in seconds for rereading files, because the kubelet renews tokens and tools renew certificates."""
+"""The interval in seconds for rereading files. The kubelet renews tokens, and tools renew certificates."""
 
 LARGEST_FILE: Final = 16 * 2**20
 """The maximum size of a kubeconfig, or of a file that it references, in bytes."""
@@ -86,7 +86,7 @@ class SecretEntry:
 
 
 class StoredCredentials:
-    """Credentials from a kubeconfig. Credential files are reread every minute and after a 401 response."""
+    """Provides credentials from a kubeconfig. Credential files are reread every minute and after a 401 response."""
 
     def __init__(self, *, token: SecretEntry, certificate: SecretEntry, key: SecretEntry) -> None:
         self._token = token
@@ -124,7 +124,7 @@ class StoredCredentials:
 
 
 class RedactedStruct(msgspec.Struct, frozen=True):
-    """A struct that contains secrets. Its string representation shows only which fields are set."""
+    """A struct that contains secrets. Its string representation shows only the names of the fields that are set."""
 
     def __repr__(self) -> str:
         fields = [name for name in self.__struct_fields__ if getattr(self, name)]
@@ -132,14 +132,14 @@ class RedactedStruct(msgspec.Struct, frozen=True):
 
 
 class EnvironmentVariable(RedactedStruct, frozen=True):
-    """One entry of `exec.env`."""
+    """An entry of the `exec.env` field."""
 
     name: str
     value: str
 
 
 class ExecConfig(RedactedStruct, frozen=True, rename="camel"):
-    """`users[].user.exec` of a kubeconfig."""
+    """The `users[].user.exec` field of a kubeconfig."""
 
     command: str
     api_version: str = ""

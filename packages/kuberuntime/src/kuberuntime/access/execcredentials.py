@@ -1,4 +1,4 @@
-"""Credentials that an exec plugin prints (`users[].user.exec` in a kubeconfig)."""
+"""Reads credentials from the output of exec plugins (`users[].user.exec` in a kubeconfig)."""
 
 import asyncio
 import os
@@ -17,7 +17,10 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.objects.meta import JSONObject
 
 LEEWAY: Final = timedelta(seconds=10)
-"""The time before its expiry at which a credential counts as expired, to allow for the duration of a request."""
+"""The time before the expiration at which a credential is treated as expired.
+
+It allows for the duration of a request.
+"""
 
 EXEC_TIMEOUT: Final = 300.0
 """The timeout of an exec plugin in seconds. It includes the time that a user needs to log in."""
@@ -44,7 +47,10 @@ class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExecCredentials:
-    """Credentials that an exec plugin prints (`aws`, `gke-gcloud-auth-plugin`, ...), cached until they expire."""
+    """Provides credentials that an exec plugin prints (`aws`, `gke-gcloud-auth-plugin`, ...).
+
+    They are cached until they expire.
+    """
 
     def __init__(
         self, config: ExecConfig, *, entry: str, directory: Path, cluster: JSONObject, clock: Clock | None = None
@@ -72,7 +78,7 @@ class ExecCredentials:
             return self._current
 
     async def renew(self, refused: Credentials) -> bool:
-        """Rerun the plugin, unless a different task has already done so."""
+        """Rerun the plugin, unless a different task has already rerun it."""
         if self._current == refused:
             self._current = None
         return await self.get() != refused
@@ -170,13 +176,13 @@ class _Output(asyncio.SubprocessProtocol):
         self.has_exited: asyncio.Future[None] = loop.create_future()
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:  # noqa: ARG002 - asyncio's signature
-        """Append the data. The output is complete if it exceeds the limit."""
+        """Append the data. The output is complete if its size exceeds the limit."""
         self.printed += data if isinstance(data, bytes) else data.encode()
         if len(self.printed) > LARGEST_OUTPUT:
             self._complete()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - likewise
-        """Complete the output when the plugin closes it."""
+        """Mark the output as complete when the plugin closes it."""
         self._complete()
 
     def process_exited(self) -> None:

@@ -40,7 +40,7 @@ EXEC_CLUSTER_FIELDS: Final = (
 
 
 EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
-"""The extension of a cluster entry whose content an exec plugin receives as `spec.cluster.config`."""
+"""The cluster extension whose content an exec plugin receives as `spec.cluster.config`."""
 
 
 class Extension(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Extension(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
-    """`clusters[].cluster`."""
+    """The `clusters[].cluster` field of a kubeconfig."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -64,7 +64,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class User(RedactedStruct, frozen=True, rename="kebab"):
-    """`users[].user`."""
+    """The `users[].user` field of a kubeconfig."""
 
     token: str = ""
     token_file: str = msgspec.field(default="", name="tokenFile")
@@ -88,7 +88,7 @@ class User(RedactedStruct, frozen=True, rename="kebab"):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """`contexts[].context`."""
+    """The `contexts[].context` field of a kubeconfig."""
 
     cluster: str = ""
     user: str = ""
@@ -121,14 +121,14 @@ T = TypeVar("T")
 
 
 class Entry(msgspec.Struct, Generic[T], frozen=True):
-    """A value of a kubeconfig, with the file and the entry that contain it."""
+    """A kubeconfig value with the file and the entry that contain it."""
 
     value: T
     file: Path
     path: str
 
     def field(self, name: str) -> str:
-        """Return the location of a field in this entry, for error messages."""
+        """Return the location of a field in this entry, for use in error messages."""
         return f"{self.file}: {self.path}.{name}"
 
     def resolve(self, path: str) -> Path:
@@ -147,7 +147,7 @@ class KubeConfig(msgspec.Struct, frozen=True):
 
 
 def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str = "") -> Access:
-    """Return the access that the kubeconfig files or the service account of this pod specify."""
+    """Return the access that is specified by the kubeconfig files or by the service account of this pod."""
     config = read(find(environment, kubeconfig))
     is_empty = not config.contexts and not context
     if is_empty and not kubeconfig and incluster.is_available(environment):
@@ -187,7 +187,7 @@ def _exists(path: Path) -> bool:
 
 
 def read(files: Sequence[Path]) -> KubeConfig:
-    """Read and merge files. If several files contain the same entry, the first one takes precedence."""
+    """Read and merge files. If several files contain the same entry, the first file takes precedence."""
     contents = [(path.absolute(), parse(path)) for path in files]
     return KubeConfig(
         files=tuple(path for path, _ in contents),
@@ -211,7 +211,7 @@ def read(files: Sequence[Path]) -> KubeConfig:
 
 
 def parse(path: Path) -> _File:
-    """Read one file. A value with an invalid type is an error, but unknown fields are ignored."""
+    """Read one file. A value of an invalid type is an error, but unknown fields are ignored."""
     try:
         document = yamltext.load(read_file(path))
     except OSError as error:
@@ -227,7 +227,7 @@ def parse(path: Path) -> _File:
 
 
 def resolve(config: KubeConfig, context: str = "") -> Access:
-    """Return the access to the cluster of a context as its user. If `context` is empty, use the current context."""
+    """Return the access for a context (cluster and user). If `context` is empty, use the current context."""
     name = context or config.current_context
     if not name:
         raise _no_context(config)
@@ -338,7 +338,7 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     (lambda user: bool(user.impersonated_groups), "as-groups", NO_IMPERSONATION),
     (lambda user: bool(user.impersonated_extra), "as-user-extra", NO_IMPERSONATION),
 )
-"""Unsupported fields of a user entry, with alternatives. Ignoring them would change the user of requests."""
+"""The unsupported fields of a user entry, and their alternatives. Ignoring them would change the user of requests."""
 
 
 def _token(user: Entry[User]) -> SecretEntry:
@@ -366,7 +366,7 @@ def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Remove null members, which are equivalent to absent ones, except in extensions of other tools."""
+    """Remove null members, which are equivalent to absent members, except in extensions of other tools."""
     if isinstance(value, dict):
         return {
             name: member if name == "extension" else _without_nulls(member)

@@ -1,4 +1,4 @@
-"""An in-memory cache with indexes for selected objects of one kind. It has one writer and any number of readers.
+"""Caches selected objects of one kind in memory, with indexes. A cache has one writer and any number of readers.
 
 Input: the outputs of the watch (`watch.py`). Output: a `Change` per object, created after the store contains the new
 state. A new listing is collected separately, and then replaces the previous contents in one step. Objects that
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 class _Contents(Struct):
-    """The contents of a store: objects by key, and objects of each index by value and key."""
+    """The contents of a store, which consist of objects by key, and of objects by index value and key."""
 
     indexers: Mapping[str, Indexer]
     objects: dict[ObjectKey, JSONObject] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Contents(Struct):
 
 
 class Store:
-    """The read side of the cache. The returned objects are shared and must not be modified."""
+    """The read interface of the cache. The returned objects are shared and must not be modified."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         self._contents = _Contents(indexers)
@@ -85,7 +85,7 @@ class Store:
 
 
 class Writer(Store):
-    """The write side of the cache, which applies the watch outputs of its informer and returns the changes."""
+    """The write interface of the cache. It applies the watch outputs of its informer and returns the changes."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         super().__init__(indexers)
@@ -129,7 +129,7 @@ class Writer(Store):
 
 
 def differences(old: JSONObject | None, new: JSONObject) -> list[Change]:
-    """Return the changes between two states of a key. A recreated object is a deletion and an addition."""
+    """Return the changes between two states of a key. A recreated object results in a deletion and an addition."""
     if old is None:
         return [Change(None, new)]
     if meta.uid(old) != meta.uid(new):

@@ -1,4 +1,4 @@
-"""Decodes watch lines and list pages one object at a time, and stores only the required fields in memory.
+"""Decodes watch lines and list pages one object at a time, and stores only the required fields.
 
 Input: bytes of a response, and the functions that decode one object and reduce it. Output: inputs of the watch
 (`watch.py`). A page is decoded item by item, because 500 whole pods need twenty times the memory of their kept
@@ -21,10 +21,10 @@ from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
-"""Returns the fields of a newly decoded object to store. It can modify the object."""
+"""Returns the fields to store of a newly decoded object. It can modify the object."""
 
 Report: TypeAlias = Callable[[JSONObject, Exception], None]
-"""Receives an ignored object, which contains only its `metadata`."""
+"""Receives an ignored object. The object contains only its `metadata`."""
 
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
 """The event types that contain an object of the watched kind."""

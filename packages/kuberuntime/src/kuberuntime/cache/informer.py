@@ -73,7 +73,7 @@ class Informer:
 
     @property
     def store(self) -> Store:
-        """Return the read side of the cache."""
+        """Return the read interface of the cache."""
         return self._writer
 
     @property
@@ -83,7 +83,7 @@ class Informer:
 
     @property
     def last_received(self) -> float | None:
-        """Return the event loop time of the last data of this kind, or None if there was no data."""
+        """Return the event loop time at which data of this kind last arrived, or None if there was no data."""
         return self._watcher.last_received
 
     @property
@@ -107,7 +107,7 @@ class Informer:
         self._on_ignored.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
-        """Invoke the callback after each batch, when subscribers have received all changes up to `version`."""
+        """Invoke the callback after each batch, after subscribers have received all changes up to `version`."""
         self._observers.append(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
@@ -116,7 +116,10 @@ class Informer:
         self._watcher.relist()
 
     async def run(self, *, gives_up: bool = False) -> None:
-        """Watch the objects until cancelled. With `gives_up`, raise an error if the user may not watch them."""
+        """Watch the objects until cancelled.
+
+        With `gives_up`, raise an error if the user has no permission to watch them.
+        """
         await self._watcher.run(gives_up=gives_up)
 
     async def wait_synced(self) -> None:
@@ -142,7 +145,7 @@ class Informer:
             observer()
 
     def _publish(self, change: Change, subscribers: Sequence[Subscriber]) -> None:
-        """Notify subscribers. If one of them fails, the object is treated as absent."""
+        """Notify subscribers. If a subscriber fails, the object is treated as absent."""
         failure: Exception | None = None
         for callback in subscribers:
             try:

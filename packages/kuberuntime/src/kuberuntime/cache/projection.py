@@ -29,7 +29,7 @@ DEPTH: Final = 32
 
 LONGEST_STRING: Final = 256
 LONGEST_PART: Final = 1024
-"""The maximum characters of a shared string, and bytes of a shared part. Longer values rarely repeat."""
+"""The maximum number of characters of a shared string, and of bytes of a shared part. Longer values rarely repeat."""
 
 LARGE: Final = 64 * 1024
 """The size in bytes from which the strings of a part are not shared, because this would block the event loop."""
@@ -46,7 +46,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Generations(Generic[K, V]):
-    """A cache of recent values with two generations. A value that is used again moves to the new generation."""
+    """A cache of recent values with two generations. If a value is reused, it moves to the new generation."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -86,7 +86,10 @@ class Values:
         self._parts = Generations[bytes, JSON](parts)
 
     def share(self, text: str) -> str:
-        """Return the shared string that equals the string. If there is none, share and return this string."""
+        """Return the shared string that equals this string.
+
+        If there is no such string, share and return this string.
+        """
         shared_text = self._strings.young.get(text)
         if shared_text is not None or len(text) > LONGEST_STRING:
             return text if shared_text is None else shared_text
@@ -153,7 +156,10 @@ IDENTITY: Final = (
     "metadata.deletionTimestamp",
     "metadata.ownerReferences",
 )
-"""The fields of every object that the runtime reads: keys, preconditions, references, owners, deletion."""
+"""The fields of each object that the runtime reads.
+
+They contain keys, preconditions, references, owners and deletion.
+"""
 
 _STEP: Final = re.compile(r"\.?([A-Za-z0-9_]+)|(\[\])|\['([^']+)'\]")
 

@@ -37,10 +37,10 @@ TIMEOUT: Final = 290
 """The `timeoutSeconds` of a watch request, after which the server closes the stream."""
 
 GRACE: Final = 15
-"""Seconds after `TIMEOUT` at which the client closes a stream or a list."""
+"""The seconds after `TIMEOUT` at which the client closes a stream or a list."""
 
 SILENCE: Final = 75.0
-"""Seconds without an event or bookmark after which a stream is silent. Bookmarks arrive every 60 to 63 s."""
+"""The seconds without an event or bookmark after which a stream is silent. Bookmarks arrive every 60 to 63 s."""
 
 WITHOUT_BOOKMARKS: Final = frozenset({CORE_EVENTS, EVENTS})
 """The kinds for which kube-apiserver does not send regular bookmarks."""
@@ -89,7 +89,7 @@ class Reflector:
         return self._state
 
     async def run(self, *, gives_up: bool = False) -> None:
-        """Watch until cancelled.
+        """Watch until the task is cancelled.
 
         If `gives_up` is set, raise the ForbiddenError or UnauthorizedError of a user who may not watch. After the first
         stream was opened, such errors are retried like other errors, because a starting API server may deny requests
@@ -111,7 +111,7 @@ class Reflector:
             self._interrupted = False
 
     def relist(self) -> None:
-        """List all objects again, and discard responses to earlier requests."""
+        """Request a new list of all objects, and discard responses to earlier requests."""
         if self._scope is None or self._interrupted:
             return
         self._feed(watch.Relist())
@@ -119,7 +119,7 @@ class Reflector:
         self._end_at(_now())
 
     async def _round(self) -> None:
-        """Perform the request of the phase: read one page, or read one stream until it is closed."""
+        """Perform the request of the phase, which reads one page, or reads one stream until it is closed."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
         if state.absent and self._served is not None:

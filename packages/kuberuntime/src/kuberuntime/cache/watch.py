@@ -1,4 +1,4 @@
-"""A state machine for list and watch, which selects the next request and interprets the response.
+"""Implements a state machine for list and watch. It selects the next request and interprets the response.
 
 `step` makes all decisions about the watch of one kind. This module performs no I/O. The driver (`reflector.py`) reads
 the state, sends the request of the phase, and passes the response to `step`:
@@ -36,10 +36,10 @@ BACKOFF: Final = Backoff(base=0.2, limit=30.0)
 """The retry delay. It starts with 0.2 s, because a local API server restarts in less than a second."""
 
 LASTED: Final = 5.0
-"""The minimum duration of a watch in seconds. A shorter watch counts as a failure."""
+"""The minimum duration of a watch in seconds. A shorter watch is treated as a failure."""
 
 EMPTY_STREAMS: Final = 3
-"""The number of consecutive watches that may stop immediately without events before a new list request."""
+"""The number of consecutive watches that can close immediately without events before a new list request."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark that completes a streaming list."""
@@ -52,7 +52,7 @@ UNUSABLE: Final = "UNUSABLE"
 
 
 class Phase(StrEnum):
-    """The next action of the driver."""
+    """The next action that the driver performs."""
 
     EMPTY = "empty"
     """Request the first page or a streaming list."""
@@ -71,7 +71,7 @@ ABSENT_FAILURES: Final = 5
 
 
 class State(Struct, frozen=True):
-    """The state between two inputs.
+    """The state of the machine between two inputs.
 
     `failures` counts consecutive failures, which determine the delay before the next request. `streaming` is False
     after the server rejected a streaming list. `limit` is the page size, or 0 (no pages) after a page token expired.
@@ -174,7 +174,7 @@ class ObjectHidden(Struct, frozen=True):
 
 
 class Bookmark(Struct, frozen=True):
-    """There are no other changes up to `version`."""
+    """There are no further changes up to `version`."""
 
     version: ResourceVersion
 
@@ -225,7 +225,7 @@ def _restart(state: State, *, failures: int) -> State:
 
 
 def _silent(state: State) -> State:
-    """List all objects again if the server should have sent data. Otherwise, open a new watch.
+    """Request a new list if the server was expected to send data. Otherwise, open a new watch.
 
     A server sends bookmarks for a kind only after the first change since the server started. Before that, silence is
     normal. Later, silence means that the connection is broken or that a proxy withholds data, so events may be lost.

@@ -1,1 +1,1 @@
-"""A client for the verbs of the Kubernetes API."""
+"""Implements a client for the verbs of the Kubernetes API."""

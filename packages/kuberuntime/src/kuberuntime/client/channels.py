@@ -30,7 +30,7 @@ class Channels:
         self._socket = socket
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Send data on a stream. If the connection is closed, drop the data."""
+        """Send data on a stream. If the connection is closed, discard the data."""
         if not self._socket.closed:
             await self._socket.send_bytes(bytes([channel]) + data)
 

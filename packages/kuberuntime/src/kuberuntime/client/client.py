@@ -1,4 +1,4 @@
-"""A client for the verbs of the Kubernetes API over any `Transport`, with typed errors.
+"""Implements the verbs of the Kubernetes API over any `Transport`, with typed errors.
 
 Input: resources and plain objects. Output: plain objects as returned by the server, or an `errors.APIError`. Requests
 are built by `requests.py`. If the server responds with Retry-After (429 or 5xx), the client waits for a limited time,
@@ -85,7 +85,7 @@ class Client:
         field_selector: str = "",
         limit: int = PAGE,
     ) -> Listing:
-        """List all matching objects, `limit` per request. A page is decoded while the server prepares the next one.
+        """List all matching objects, `limit` per request. A page is decoded while the server prepares the next page.
 
         If a page token expires, all objects are listed again in one request.
         """
@@ -154,7 +154,7 @@ class Client:
         subresource: str = "",
         manager: str = "",
     ) -> JSONObject:
-        """Patch one object or a subresource. The default of `manager` is the user agent's name."""
+        """Patch one object or a subresource. The default of `manager` is the name in the user agent."""
         return await self._write(
             requests.patch(resource, key, patch, kind=kind, subresource=subresource, manager=manager)
         )
@@ -265,7 +265,7 @@ def _page(selection: Selection, response: Response) -> Page:
 
 
 class _Head(msgspec.Struct):
-    """The part of a page with the continue token."""
+    """The part of a page that contains the continue token."""
 
     metadata: JSONObject | None = None
 

@@ -1,4 +1,4 @@
-"""Fences the writes of a leader, so that no write is sent or in progress after the lease may have expired.
+"""Fences the writes of a leader. No write is sent or in progress after the lease might have expired.
 
 Input: the time for which this process may act (`LeaderElection`). Output: a transport, and sockets. A process can be
 suspended at any time, for example while it waits for the rate limiter, for a connection, or for a handshake. The time
@@ -36,7 +36,7 @@ class Fence(Protocol):
     """Limits the time during which this process may act as the leader."""
 
     def remaining(self) -> float:
-        """Return the seconds during which this process may still act, or 0 or less if it may not act."""
+        """Return the seconds during which this process may act, or at most 0 if it may not act."""
         ...
 
 
@@ -97,7 +97,7 @@ class FencedTransport:
             yield response
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         await self._inner.close()
 
 

@@ -1,4 +1,4 @@
-"""An HTTP transport, which implements `transport.py` with an aiohttp session.
+"""Implements the HTTP transport (`transport.py`) with an aiohttp session.
 
 In this package, only this module, `channels.py` and the servers below `serving/` import aiohttp.
 
@@ -51,10 +51,13 @@ LARGE: Final = 2**18
 """The chunk size of a request body, because aiohttp logs a warning about chunks above 1 MiB."""
 
 CLOSED: Final = -1
-"""The file descriptor number of a closed socket."""
+"""The file descriptor of a closed socket."""
 
 CLOSING_STEPS: Final = 20
-"""The maximum number of event loop iterations until a connection is closed. Two or three are usually sufficient."""
+"""The maximum number of event loop iterations until a connection is closed.
+
+Two or three iterations are usually sufficient.
+"""
 
 ANY_TYPE: Final[Mapping[str, str]] = {"accept": "*/*"}
 """The Accept header of an upgrade. A kubelet rejects other values, because it declares no stream media types."""
@@ -66,7 +69,7 @@ UPGRADE: Final[Mapping[str, str]] = {
     "sec-websocket-version": "13",
     "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }
-"""The headers of a WebSocket request, which is repeated to determine why it was rejected."""
+"""The headers of a WebSocket request. The request is repeated to determine why it was rejected."""
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -194,7 +197,7 @@ class HTTPTransport:
         )
 
     def _trusts_anew(self) -> bool:
-        """Reread the CA file, because a cluster may replace its CA. Return whether it changed."""
+        """Reread the CA file, because the CA of a cluster can be replaced. Return whether the file changed."""
         trust = self._trust.reread()
         if trust is self._trust:
             return False
@@ -281,7 +284,7 @@ class HTTPTransport:
 
 
 def explain(error: Exception) -> str:
-    """Return the reason for a failed connection in a form for users."""
+    """Return the reason for a failed connection as a message for users."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted: {error.certificate_error}"
@@ -316,7 +319,10 @@ def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.s
 
 
 def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
-    """Return the headers by lowercase name. Repeated headers are joined, because API servers send one per warning."""
+    """Return the headers by lowercase name.
+
+    Repeated headers are joined, because API servers send one header per warning.
+    """
     headers: dict[str, str] = {}
     for name, value in answer.headers.items():
         key = name.lower()

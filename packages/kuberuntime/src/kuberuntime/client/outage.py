@@ -11,7 +11,7 @@ from kuberuntime.errors import ConnectionFailedError
 
 
 class Log(Protocol):
-    """The outage log. It is a structlog logger, which commands that print a table do not import."""
+    """A logger for outages. Commands that print a table do not import structlog, which implements it."""
 
     def warning(self, event: str, **fields: Any) -> Any:
         """Report that the API server has stopped responding."""

@@ -78,7 +78,7 @@ class LimitedTransport:
             yield response
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         await self._inner.close()
 
     async def _wait(self, request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Builds requests for the verbs of the Kubernetes API without a connection.
+"""Builds requests for the verbs of the Kubernetes API. A connection is not required.
 
 Input: a resource, a key, an object, options. Output: a `transport.Request`. The client (`client.py`) sends them and
 the watch (`watch.py`) streams them. No other code contains verbs, queries or content types.
@@ -31,7 +31,7 @@ PATCH_TYPES: Final[dict[PatchKind, str]] = {
 }
 
 _NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""JSON characters that YAML prohibits or interprets as line breaks. API servers decode apply requests as YAML."""
+"""The JSON characters that YAML prohibits or interprets as line breaks. API servers decode apply requests as YAML."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -85,7 +85,10 @@ def list_page(selection: Selection, *, limit: int = 0, token: str = "") -> Reque
 
 
 def watch(selection: Selection, *, version: str, timeout: int, initial: bool = False) -> Request:
-    """Build a watch request for changes after `version`. If `initial` is set, existing objects are sent first."""
+    """Build a watch request for changes after `version`.
+
+    If `initial` is set, the server sends existing objects first.
+    """
     streaming: Query = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")) if initial else ()
     always: Query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(timeout)))
     return Request("GET", selection.path, selection.query + always + _present(resourceVersion=version) + streaming)

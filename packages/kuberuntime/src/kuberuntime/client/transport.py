@@ -1,4 +1,4 @@
-"""The interface between the client and an API server: requests and streams.
+"""Defines the interface between the client and an API server, which consists of requests and streams.
 
 One implementation uses HTTP (`http.py`). The other one calls an API server in the same process, so that a whole cluster
 can run in one thread with simulated time.
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request: the `path` without query, decoded `query` pairs in order, and the body."""
+    """An HTTP request, with the `path` without query, decoded `query` pairs in order, and the body."""
 
     method: str
     path: str
@@ -56,5 +56,5 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         ...

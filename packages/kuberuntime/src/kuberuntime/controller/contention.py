@@ -37,7 +37,7 @@ GUARDS: Final = frozenset(
 """The `metadata` fields in a write that identify the object or that API servers set."""
 
 Contestable: TypeAlias = Apply | Patch | Put
-"""Writes that can be delayed."""
+"""The writes that can be delayed."""
 
 
 class Target(NamedTuple):
@@ -68,7 +68,7 @@ class Contention:
         return len(self._writes)
 
     def wait(self, target: Target, content: int, now: float) -> float:
-        """Return the delay in seconds until this content may be written to the fields again."""
+        """Return the delay in seconds until this content can be rewritten to the fields."""
         self._forget(now)
         writes = self._writes.get(target)
         if writes is None or writes.content != content:
@@ -179,7 +179,7 @@ def contested(action: Contestable, stored: JSONObject) -> str:
 
 
 def _writers(entries: Sequence[JSONObject], path: tuple[str, ...], manager: str) -> str:
-    """Return the writers of a field, without the entry of `manager`. Others may use the same name."""
+    """Return the writers of a field, without the entry of `manager`. Other writers can have the same name."""
     owners = [(entry.get("manager"), entry.get("operation")) for entry in entries if _owns(entry, path)]
     others = [f"{name} ({operation})" for name, operation in owners if (name, operation) != (manager, "Apply")]
     return ", ".join(others) or (

@@ -1,4 +1,4 @@
-"""A controller, which converts changes to keys, keys to plans, and plans to writes, based on current caches only.
+"""Converts changes to keys, keys to plans, and plans to writes. Plans depend on current caches only.
 
 Changes in the watched informers are converted to keys (`Watch.keys`). Several workers process keys from a queue, but
 never the same key (`workqueue.py`). For each key, `plan` observes the objects and returns a plan, which the executor

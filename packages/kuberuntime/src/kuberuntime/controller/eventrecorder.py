@@ -1,4 +1,4 @@
-"""Records events without blocking or failing its callers (contract 8.3).
+"""Records events without blocking callers or raising errors (contract 8.3).
 
 Input: `plan.Event`s, which are recorded without waiting. Output: events.k8s.io/v1 objects, which `run` writes one at
 a time, serving namespaces in turn (`fairqueue.py`). If too many events are queued, the last event of the namespace
@@ -83,7 +83,7 @@ class SeriesMemory:
         return self._series.pop(key, None)
 
     def put(self, series: Series) -> None:
-        """Add a series whose event was just recorded. Remove the first series if there are too many."""
+        """Add a series whose event was just recorded. Remove the first series if there are too many series."""
         if len(self._series) >= self._most:
             del self._series[next(iter(self._series))]
         self._series[series.key] = series
@@ -96,10 +96,10 @@ RANGES: Final = 50
 """The maximum number of ranges in a note, because the length of a note is limited."""
 
 QUEUE: Final = 1000
-"""The maximum number of queued events. Additional events are dropped, and their number is logged."""
+"""The maximum number of queued events. Additional events are discarded, and their number is logged."""
 
 SERIES: Final = 1024
-"""The maximum number of recorded series. Each requires about 0.3 KiB.
+"""The maximum number of recorded series. Each series requires about 0.3 KiB.
 
 The least recent series is forgotten first.
 """
@@ -108,10 +108,10 @@ DIGEST: Final = 15
 """The size of a series key in bytes. The Python object requires 48 bytes. A longer key would require 64 bytes."""
 
 SERIES_SECONDS: Final = 360.0
-"""Seconds without a repetition after which the next occurrence is a new event, as in client-go."""
+"""The seconds without a repetition after which the next occurrence is a new event, as in client-go."""
 
 FOLD: Final = 5.0
-"""Seconds during which repetitions are collected before the series is patched."""
+"""The seconds during which repetitions are collected before the series is patched."""
 
 NAMES: Final = 10
 """The maximum number of names for one event. Names collide only within the same microsecond."""
@@ -125,7 +125,7 @@ PASSING: Final = (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-"""Errors of a restarting or overloaded API server. A write is attempted up to `ATTEMPTS` times in 15.5 s."""
+"""The errors of a restarting or overloaded API server. A write is attempted up to `ATTEMPTS` times in 15.5 s."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -138,7 +138,7 @@ class EventBatch(msgspec.Struct):
     numbers: set[int] = msgspec.field(default_factory=set)
 
     def together(self) -> Event:
-        """Return one event for the whole batch, or the original event if there is only one."""
+        """Return one event for the whole batch, or the original event if the batch contains only one event."""
         event, of_many = self.event, self.event.of_many
         if of_many is None or len(self.numbers) == 1:
             return event
@@ -156,7 +156,7 @@ class EventRecorder:
         self._clock = clock
         self._waiting = FairQueue[Series]()
         self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
-        """One entry per queued event. The entry does not contain the series."""
+        """The entries of queued events. An entry does not contain the series."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._dropped = 0
         self._last_nanos = 0

@@ -1,4 +1,4 @@
-"""Errors that stop the execution of a plan (`executor.py`)."""
+"""Defines the errors that stop the execution of a plan (`executor.py`)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from kuberuntime.errors import KubeError
 
 
 class ExecutionError(KubeError):
-    """A plan was not completed. `writes` contains the writes before the failure."""
+    """A plan was not completed. `writes` contains the writes that precede the failure."""
 
     def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class RequeueError(ExecutionError):
 
 
 class PostponedError(ExecutionError):
-    """A different writer repeatedly reverts a write, so the write is delayed for `seconds`."""
+    """A different writer repeatedly reverts a write. The write is therefore delayed for `seconds`."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)

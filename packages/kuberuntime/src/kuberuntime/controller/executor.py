@@ -65,16 +65,16 @@ T = TypeVar("T")
 
 
 AT_ONCE: Final = 8
-"""The maximum number of concurrent sequences of an action, so that other writes are not delayed by the API server."""
+"""The maximum number of concurrent sequences of an action. More sequences would delay other writes."""
 
 LOGGED: Final = 5
-"""The maximum number of additional failures that are logged besides the raised failure."""
+"""The maximum number of additional failures that are logged for each raised failure."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Outcome(Struct, frozen=True):
-    """The result of an action: the writes to wait for, and whether to record the events."""
+    """The result of an action, which contains the writes to wait for, and whether to record the events."""
 
     write: Write | None
     did_something: bool
@@ -92,10 +92,10 @@ class Recorder(Protocol):
 
 
 class NoEvents:
-    """A recorder that drops all events."""
+    """A recorder that discards all events."""
 
     def record(self, event: Event) -> None:
-        """Drop the event."""
+        """Discard the event."""
 
 
 class Executor:
@@ -254,7 +254,7 @@ class Executor:
         return bool(fields)
 
     async def _same_name(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
-        """Return the existing object with this name. It is read by a list request, as in a cache."""
+        """Return the existing object with this name. It is read by a list request, as for a cache."""
         name = f"metadata.name={key.name}"
         return (await self._client.list(resource, namespace=key.namespace, field_selector=name)).items
 
@@ -338,7 +338,7 @@ def _is_silent(action: WriteAction, error: APIError) -> bool:
 
 
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:
-    """Raise `RequeueError` if the existing own object does not match the object to create."""
+    """Raise `RequeueError` if the existing object does not match the object to create."""
     for path in action.equal:
         if at(existing, path) != at(action.object, path):
             raise RequeueError(f"{error}: its {'.'.join(path)} differs")
@@ -358,7 +358,7 @@ def _is_failure(error: ExecutionError) -> bool:
 
 
 def _raise_one(failures: Sequence[ExecutionError]) -> None:
-    """Raise the first failure and log the others. Conflicts and delayed writes are raised last."""
+    """Raise the first failure and log the other failures. Conflicts and delayed writes are raised last."""
     if not failures:
         return
     raised, *others = sorted(failures, key=lambda failure: not _is_failure(failure))

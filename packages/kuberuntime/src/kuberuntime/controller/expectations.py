@@ -34,13 +34,13 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 
 PATIENCE: Final = 10.0
-"""Seconds after which the informers of a blocked key list all objects again."""
+"""The seconds after which the informers of a blocked key list all objects again."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Hold(Struct, eq=False):
-    """A blocked key. `open` contains the number of writes that each informer has not yet observed."""
+    """A blocked key. `open` contains the number of writes that each informer has not observed."""
 
     key: ObjectKey
     open: Counter[Informer]
@@ -48,7 +48,7 @@ class _Hold(Struct, eq=False):
 
 
 class _Gate(Struct):
-    """The unobserved writes of an informer. Those with comparable versions are in ascending order."""
+    """The unobserved writes of an informer. Writes with comparable versions are in ascending order."""
 
     by_version: list[tuple[int, int, _Hold]] = field(default_factory=list)
     others: list[tuple[Write, _Hold]] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Expectations:
         hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
 
     def _overdue(self, hold: _Hold) -> None:
-        """Request a new list from late informers. Informers with a list in progress have more time."""
+        """Request a new list from informers that are late. Informers with a list in progress have more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning(
             "cache does not contain a write yet",

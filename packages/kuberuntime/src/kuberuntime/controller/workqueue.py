@@ -21,7 +21,7 @@ from kuberuntime.fairqueue import FairQueue
 
 
 class Result(StrEnum):
-    """The result of processing a key, with the names of controller-runtime."""
+    """The result of processing a key. The names are the same as in controller-runtime."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -50,7 +50,7 @@ class Observer(Protocol):
 
 
 class Silence:
-    """An observer without effect."""
+    """An observer that does nothing."""
 
     def queued(self, key: Hashable) -> None:
         """Do nothing."""
@@ -76,7 +76,7 @@ Process: TypeAlias = Callable[[K], Awaitable[float | None]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
-"""The default of client-go for controllers."""
+"""The back-off of retries. It is the default of client-go for controllers."""
 
 LASTING: Final = 1.0
 """The minimum back-off in seconds at which a conflict is logged, because retries did not resolve it."""
@@ -127,7 +127,7 @@ class WorkQueue(Generic[K]):
             self._enqueue(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Enqueue `key` in `delay` seconds. If `key` has several delays, the shortest one applies."""
+        """Enqueue `key` in `delay` seconds. If `key` has several delays, the shortest delay applies."""
         if delay <= 0:
             self.add(key)
             return
@@ -181,7 +181,7 @@ class WorkQueue(Generic[K]):
             self._idle.set()
 
     def shut_down(self) -> None:
-        """Stop accepting keys, and drop delayed keys. Workers receive the queued keys, and then None."""
+        """Stop accepting keys, and discard delayed keys. Workers receive the queued keys, and then None."""
         if self._closed:
             return
         self._closed = True
@@ -191,7 +191,7 @@ class WorkQueue(Generic[K]):
         self._wake(len(self._waiters))
 
     def discard(self) -> None:
-        """Stop accepting keys, and drop all queued keys. Workers stop after their current keys."""
+        """Stop accepting keys, and discard all queued keys. Workers stop after their current keys."""
         self._ready = FairQueue()
         self._dirty.clear()
         self.shut_down()
@@ -263,7 +263,7 @@ async def run_workers(
 
 
 def is_quiet(error: KubeError, delay: float) -> bool:
-    """Return whether an error is not logged, because a retry resolves it or the outage is already logged."""
+    """Return whether an error is not logged, because a retry resolves it or the outage has been logged."""
     causes = (error, error.__cause__)
     is_conflict = any(isinstance(cause, ConflictError) for cause in causes)
     return (is_conflict and delay < LASTING) or any(isinstance(cause, ConnectionFailedError) for cause in causes)

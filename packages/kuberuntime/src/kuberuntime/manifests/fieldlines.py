@@ -18,7 +18,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 class _Open(Struct):
-    """A list or mapping in progress: its path, and the key or index of its next value."""
+    """The path of an incomplete list or mapping, and the key or index of its next value."""
 
     path: Path
     next: str | int | None

@@ -12,10 +12,13 @@ import msgspec
 from kuberuntime.objects.meta import JSON
 
 MAX_DEPTH: Final = 100
-"""The maximum levels of objects and lists. Large CRDs, the deepest objects in use, have about 60."""
+"""The maximum number of levels of objects and lists.
+
+Large CRDs, which are the deepest objects in use, have about 60 levels.
+"""
 
 _NESTING: Final = (dict, list)
-"""The types of objects and lists. A union of types would be evaluated for each value."""
+"""The types of objects and lists. A union of types would be evaluated again for each value."""
 
 TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} nested objects and lists"
 

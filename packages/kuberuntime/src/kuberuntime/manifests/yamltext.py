@@ -1,4 +1,4 @@
-"""Converts YAML to JSON values with the rules of Kubernetes and with limits. Only `fieldlines` also parses YAML.
+"""Converts YAML to JSON values according to the rules of Kubernetes, with limits. Only `fieldlines` also parses YAML.
 
 Input: text, or bytes in UTF-8. Output: documents with their first line, or a `YamlError` with the line and the
 problem.
@@ -30,7 +30,7 @@ __all__ = ["SafeDumper", "SafeLoader"]
 
 
 MAX_ALIASED: Final = 3 * 2**20
-"""The maximum numbers of characters and nodes added by aliases, because the size of a request is at most 3 MiB."""
+"""The maximum number of characters and of nodes added by aliases. The size of a request is at most 3 MiB."""
 
 MAX_TAG_DIRECTIVES: Final = 64
 """The maximum number of `%TAG` directives, because libyaml compares each directive with all others."""
@@ -160,7 +160,7 @@ def _check_directives(text: str) -> None:
 
 
 class _Open(Struct):
-    """A list or mapping in progress, with its current contents."""
+    """An incomplete list or mapping with its current contents."""
 
     value: JSON
     anchor: str | None

@@ -1,1 +1,1 @@
-"""Pure functions for metadata, names, selectors, quantities, times and other values in Kubernetes objects."""
+"""Provides pure functions for metadata, names, selectors, quantities, times and other values in objects."""

@@ -1,4 +1,4 @@
-"""Compares a server-side apply with the stored object, to skip an apply without changes.
+"""Compares a server-side apply with the stored object, so that an apply without changes can be skipped.
 
 The object is unchanged if it has all applied values, and if the field manager does not own other fields, which the
 apply would remove. Equivalent values with a different notation (list order, an unusual quantity) count as different.
@@ -29,7 +29,7 @@ def is_applied(desired: JSONObject, stored: JSONObject, manager: str) -> bool:
 
 
 def without_account(desired: JSONObject, stored: JSONObject) -> JSONObject | None:
-    """Return an apply that removes the service account that is not in `desired`, or None if none remains.
+    """Return an apply that removes the service account that is not in `desired`, or None if there is none.
 
     The API server sets the deprecated alias `serviceAccount`, without an owner. The alias restores
     `serviceAccountName`.

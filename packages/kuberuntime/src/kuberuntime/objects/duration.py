@@ -18,7 +18,7 @@ _WHOLE: Final = re.compile(f"(?:(?:{_NUMBER})(?:{_UNIT}))+")
 """The pattern of a duration. It is unambiguous, so that long invalid strings are rejected in linear time."""
 
 MOST: Final = 2**63 / 1e9
-"""The maximum seconds of Go's `time.Duration` (64 bits of nanoseconds)."""
+"""The maximum number of seconds of Go's `time.Duration` (64 bits of nanoseconds)."""
 
 
 class Duration(float):
@@ -56,7 +56,7 @@ def of_seconds(seconds: float) -> timedelta:
 
 
 class Range(Struct, frozen=True):
-    """A duration range from one second to a number of hours."""
+    """A duration range, from one second to a number of hours."""
 
     hours: int
 

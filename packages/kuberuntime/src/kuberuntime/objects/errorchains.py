@@ -1,4 +1,4 @@
-"""Finds the first error of an error chain in process output, with one pass in linear time.
+"""Finds the first error of an error chain in process output, in one pass and in linear time.
 
 Input: lines, and whether each line contains an error. Output: the index of the first error, and of the last
 exception. Several processes can print into one log, so each prefix is a separate stream.
@@ -51,7 +51,7 @@ EXCEPTION: Final = re.compile(
     r"|(?i:out of memory|memory pressure|CUDA error|HIP error|no space left|segmentation fault|bus error|illegal memory access)"
     r"|NCCL WARN |exception: [a-zA-Z_.]{1,200}Error: "
 )
-"""Lines that report process termination, as opposed to errors after which the process continued."""
+"""The lines that report process termination, as opposed to errors after which the process continued."""
 
 PEER: Final = re.compile(
     r"(?i)^(?:\w+\.){0,5}(?:EOFError|BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EngineDeadError|DeadActorError)\b"
@@ -63,11 +63,11 @@ PEER: Final = re.compile(
     r"|lost (?:the )?(?:connection|leader|rank|peer)|another task died"
     r"|Stack trace of the failed collective|barrier (?:timed out|failed)|TCPStore|recvValue|wait timeout after|gloo.{0,80}(?:peer|closed|timed out)|exception raised from"
 )
-"""Errors that are usually caused by the termination of a different process."""
+"""The errors that are usually caused by the termination of a different process."""
 
 FIRST_FAILURE: Final = "Root Cause (first observed failure)"
 OWN: Final = re.compile(r"(?i)(?:CUDA|HIP) error|out of memory|illegal memory access")
-"""Errors of the process itself, even if a watchdog reports them."""
+"""The errors of the process itself, even if a watchdog reports them."""
 
 RANK: Final = re.compile(r"^\s+rank\s+: ([0-9]{1,6}) \(local_rank: ([0-9]{1,6})\)")
 """The rank that failed first, for example in a torchrun summary."""
@@ -91,7 +91,7 @@ class Part(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The indexes of the first error and the last exception, which can be identical."""
+    """The indexes of the first error and of the last exception, which can be identical."""
 
     first: int
     last: int
@@ -140,7 +140,7 @@ class _Stream(Struct):
 
 
 def part(line: str) -> Part:
-    """Split a line.
+    """Split a line into its process prefix and its remainder.
 
     >>> part("(EngineCore_0 pid=71) ERROR 11-28 10:00:00 [core.py:700] ValueError: 7").text
     'ValueError: 7'
@@ -210,7 +210,10 @@ def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
 
 
 def _first_of_block(errors: Sequence[_Error]) -> _Error:
-    """Return the first error of the last error block, or the last error if the block is long or has an exception."""
+    """Return the first error of the last error block.
+
+    Return the last error if the block is long or has an exception.
+    """
     block = [errors[-1]]
     for error in reversed(errors[:-1]):
         if error.stream != block[-1].stream or error.first != block[-1].first - 1:

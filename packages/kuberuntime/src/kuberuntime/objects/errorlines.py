@@ -22,14 +22,14 @@ from kuberuntime.objects import errorchains
 from kuberuntime.objects.untrustedtext import clean
 
 JUDGED: Final = 200
-"""The number of last lines that are searched for an error."""
+"""The number of lines at the end of a log that are searched for an error."""
 
 HEAD: Final = 80
-"""The number of leading characters of a line that can contain a log level."""
+"""The number of characters at the start of a line that can contain a log level."""
 
 
 NEAR: Final = 10
-"""The number of last lines that are searched for warnings and consequences of an error."""
+"""The number of lines at the end that are searched for warnings and consequences of an error."""
 
 
 class Strength(IntEnum):
@@ -41,7 +41,7 @@ class Strength(IntEnum):
 
 
 class ErrorLine(NamedTuple):
-    """The line with the first error. If `certain` is False, it is only the last line.
+    """The line with the first error. If `certain` is False, it is the last line.
 
     `last` is the line of the last exception, if it is a different line.
     """
@@ -76,14 +76,14 @@ WORDS: Final = (
     r"gave up|giving up|lost (?:the )?(?:connection|quorum|lease)",
 )
 NAMED: Final = re.compile(f"(?i){BEGIN}(?:{'|'.join(WORDS)}){END}")
-"""Words and phrases that indicate an error."""
+"""The words and phrases that indicate an error."""
 
 RAISED: Final = re.compile(
     r"(?<![\w./-])[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory|Timeout|Refused|Denied)\b(?=\s*:|$|\(\w+\):)"
     r"|(?<!\w)(?:[a-z]+_?[A-Z_]*ERROR_[A-Z_]+|[A-Z]+_ERR(?:OR)?(?:_[A-Z_]+)?|ENO[A-Z]+|E(?:ADDRINUSE|CONNREFUSED|ACCES|PERM|XIST))\b"
     r"|^\[?[EF][0-9]{3,4} |^\s*what\(\):|(?<![\w-])(?:ERROR|FATAL|CRITICAL|Error|error)(?=[\s\]:|>\"])"
 )
-"""Patterns of exceptions, error codes and log levels."""
+"""The patterns of exceptions, error codes and log levels."""
 
 NEGATED: Final = re.compile(
     r"(?i)(?<![\w.])(?:no|zero|0|without(?: any)?|not|never|ignoring|on)\s+(?:(?:known|new|more|fatal|further|other|any)\s+)?"
@@ -94,7 +94,7 @@ NEGATED: Final = re.compile(
     r"|(?:(?<!\w)(?:mean|squared|absolute|relative|percentage|quantization|reconstruction|prediction|train(?:ing)?|test|validation|eval(?:uation)?) ){1,6}errors?\b"
     r"|(?<![\w.])errors?\s*[:=]?\s*(?:[0-9]*\.[0-9]+(?:e-?[0-9]+)?|[0-9.]+%)(?![\w.])|(?<![\w.])error (?:de|in)creased\b|(?<![\w.])timeouts?\s*[:=]?\s*[0-9.]+ ?(?:m?s|min|h)\b"
 )
-"""Phrases with error words that do not indicate an error, such as features or training metrics."""
+"""The phrases with error words that do not indicate an error, such as features or training metrics."""
 
 CONSEQUENCE: Final = re.compile(
     r"(?i)see (?:the )?(?:root cause|above|logs?)|root cause|exit(?:s|ed) (?:with|on)|exit(?:s|ed)? (?:code|status)|exitcode|exiting (?:due to|because|after)|ChildFailedError"
@@ -106,13 +106,13 @@ CONSEQUENCE: Final = re.compile(
     r"|during handling of|direct cause of|not recoverable|ERRORS_ARE_FATAL|an error occurred in|the traceback of|exception raised from|detected by watchdog|fatal python error: aborted|refer to the documentation"
     r"|engine(?:core)? (?:failed to start|encountered an? )|output_handler failed|application startup failed|failed to load all models|^\W*[\w./-]+ FAILED\W*$|failures?:\s*$|observed failure"
 )
-"""Words in lines that are consequences of an error, or that contain advice."""
+"""The words in lines that are consequences of an error, or that contain advice."""
 
 ENDED: Final = re.compile(
     r"(?i)core dumped|^\W*(?:aborted|killed|terminated)\b|exit(?:ed)? (?:with|on|code|status)|primary job|non-?zero"
     r"|mpirun (?:has )?(?:detected|noticed)|MPI_ABORT was invoked|^make(?:\[\d+\])?: \*|terminate called|stack smashing|Watchdog"
 )
-"""Words in lines that are certainly consequences of an error."""
+"""The words in lines that are certainly consequences of an error."""
 
 QUIET: Final = re.compile(
     r"(?:^|[\s\[|(])(?:INFO|DEBUG|TRACE|NOTICE)(?=[\]\s|:)]|$)|level\W{1,4}(?:info|debug|trace)\b|\[(?:info|debug)\]|^\[?I[0-9]{3,4} "
@@ -158,7 +158,7 @@ def telling(lines: Sequence[str]) -> ErrorLine:
 
 
 def excerpt(lines: Sequence[str], most: int) -> list[str]:
-    """Return about `most` last lines, preceded by the first error, so that `telling` returns the same line."""
+    """Return the first error and about `most` last lines, so that `telling` returns the same line."""
     error, tail = telling(lines), list(lines[-most:])
     first, last = [error.line], [error.last] if error.last else []
     candidates = (tail, [*first, *tail], [*first, *last, *tail], [*first, errorchains.CHAINED, *last])

@@ -1,4 +1,4 @@
-"""Field errors, which contain an invalid field and the reason, as reported by the Kubernetes API server.
+"""Builds field errors, which contain an invalid field and the reason, like the Kubernetes API server.
 
 Messages follow contract 10.2: `<path>: Invalid value: <value>: <detail>`. Strings are quoted, and other values are
 JSON.

@@ -1,4 +1,4 @@
-"""The 32-bit FNV-1 hash, as in Go's `hash/fnv`.
+"""Computes 32-bit FNV-1 hashes, as in Go's `hash/fnv`.
 
 For each byte, multiply by a prime, then apply exclusive or. FNV-1a uses the reverse order.
 """

@@ -1,4 +1,4 @@
-"""Accessors and predicates for metadata and other fields of all Kubernetes objects.
+"""Provides accessors and predicates for metadata and other fields of all Kubernetes objects.
 
 Objects are plain dictionaries (`JSONObject`), so that reading an object never loses a field. Functions read such
 dictionaries and do not modify their arguments.
@@ -33,7 +33,7 @@ class ObjectKey(NamedTuple):
 
 
 class OwnerReference(TypedDict, total=False):
-    """`metadata.ownerReferences[]`."""
+    """An entry of the `metadata.ownerReferences` field."""
 
     apiVersion: str
     kind: str
@@ -129,7 +129,7 @@ def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
 
 
 def is_controlled(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Return whether `owner` controls `obj`. A different object with the same name does not count."""
+    """Return whether `owner` controls `obj`. A different object with the same name is not the owner."""
     controller = controller_of(obj)
     return controller is not None and controller["uid"] == uid(owner)
 
@@ -154,13 +154,13 @@ def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> Owne
 
 
 def ownership(obj: Mapping[str, Any]) -> str:
-    """Describe the controller of `obj`, as the last part of a sentence."""
+    """Return a phrase that describes the controller of `obj`, for the end of a message."""
     controller = controller_of(obj)
     return f"is controlled by {controller['kind']} {controller['name']}" if controller else "has no controller"
 
 
 def controller_reference(owner: Mapping[str, Any]) -> OwnerReference:
-    """Build a controller reference to `owner`, which blocks its foreground deletion."""
+    """Build a controller reference to `owner` that blocks the foreground deletion of the owner."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],

@@ -1,4 +1,4 @@
-"""Validates names, label keys and label values, with the messages of Kubernetes.
+"""Validates names, label keys and label values, and returns the same errors as Kubernetes.
 
 Each function returns the errors of a string, one sentence each, or none if the string is valid. Because objects
 repeat names, keys and values, recent results are cached.
@@ -59,7 +59,7 @@ def dns_1123_label(text: str) -> Sequence[str]:
 
 @lru_cache(maxsize=1024)
 def dns_1123_subdomain(text: str) -> Sequence[str]:
-    """Validate a DNS subdomain, for example the name of a pod, which consists of labels separated by dots."""
+    """Validate a DNS subdomain, for example the name of a pod. It consists of labels separated by dots."""
     errors = _length_errors(text, SUBDOMAIN_MAX)
     return errors if re.fullmatch(_SUBDOMAIN, text) else [*errors, _SUBDOMAIN_TEXT]
 
@@ -71,13 +71,13 @@ def dns_1035_label(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def label_key(text: str) -> Sequence[str]:
-    """Validate a label key, which has the form `name` or `domain/name`."""
+    """Validate a label key in the form `name` or `domain/name`."""
     return qualified_name(text, "a valid label key")
 
 
 @lru_cache(maxsize=4096)
 def qualified_name(text: str, what: str = "a qualified name") -> Sequence[str]:
-    """Validate an annotation key or a resource name, which has the form `name` or `domain/name`."""
+    """Validate an annotation key or a resource name in the form `name` or `domain/name`."""
     *prefixes, name = text.split("/")
     if len(prefixes) > 1:
         return [f"{what} {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]

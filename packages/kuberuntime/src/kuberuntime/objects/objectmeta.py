@@ -1,4 +1,4 @@
-"""Validates object metadata, including names, with the messages of Kubernetes (R-VAL-1, R-VAL-2).
+"""Validates object metadata, including names, and returns the same errors as Kubernetes (R-VAL-1, R-VAL-2).
 
 Input: `metadata` of an object, with valid types. Output: all errors, in the order of the API server.
 """

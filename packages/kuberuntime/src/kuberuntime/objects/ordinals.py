@@ -28,7 +28,7 @@ def split(name: str) -> Ordinal | None:
 
 
 def ranges(numbers: Collection[int], most: int | None = None) -> str:
-    """Format numbers as ranges. If there are more than `most` ranges, return the first ones and the total count.
+    """Format numbers as ranges. If there are more than `most` ranges, return the first ranges and the total count.
 
     >>> ranges([7, 0, 1, 2, 5, 8]), ranges([3]), ranges([])
     ('0-2,5,7-8', '3', '')

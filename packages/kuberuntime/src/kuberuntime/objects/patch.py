@@ -19,7 +19,7 @@ def diff(old: JSON, new: JSON) -> list[JSONObject]:
 
 
 def equal(left: JSON, right: JSON) -> bool:
-    """Compare JSON values strictly at any depth: `true` is not 1, and 1 is not 1.0."""
+    """Compare JSON values strictly at any depth. For example, `true` differs from 1, and 1 differs from 1.0."""
     if left is right:
         return True
     if type(left) is not type(right):

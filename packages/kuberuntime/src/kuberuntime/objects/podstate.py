@@ -21,7 +21,10 @@ STOPPED: Final = frozenset({0, 130, 137, 143})
 """The exit codes of processes that a signal terminated, or that exited after handling a signal."""
 
 ALL_RESTARTED: Final = "RestartingAllContainers"
-"""The reason of a container run that was stopped by a restart of all containers (`action: RestartAllContainers`)."""
+"""The termination reason of a container that was stopped by a restart of all containers.
+
+The action is `RestartAllContainers`.
+"""
 
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """The phases of a pod whose containers have terminated."""
@@ -47,7 +50,7 @@ def state(pod: JSONObject) -> str:
 
 
 def why(pod: JSONObject) -> str:
-    """Return a sentence with the reason why the pod waits or failed, or an empty string if the pod is ready."""
+    """Return the reason why the pod is waiting or failed as a sentence, or an empty string if it is ready."""
     if meta.is_condition_true(pod, "Ready"):
         return ""
     scheduled = meta.find_condition(pod, "PodScheduled")
@@ -68,7 +71,10 @@ def stays_ready(pod: JSONObject) -> bool:
 
 
 def restarts(pod: JSONObject) -> int:
-    """Count restarts like kubectl: of init containers during initialization, and then of containers and sidecars."""
+    """Count restarts like kubectl.
+
+    During initialization, only init containers are counted. Afterwards, only containers and sidecars are counted.
+    """
     status = meta.status(pod)
     initializing = _initialization(pod)
     if initializing is not None and not meta.is_condition_true(pod, "Initialized"):
@@ -105,7 +111,7 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
 
 
 class _Initialization(Struct, frozen=True):
-    """The index of the init container that has not completed, and the STATUS of the pod."""
+    """The index of the first incomplete init container, and the STATUS of the pod."""
 
     index: int
     word: str
@@ -132,7 +138,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
 
 
 def _containers(pod: JSONObject, word: str) -> str:
-    """Return the status of the first container that is waiting or terminated. If there is none, return `word`."""
+    """Return the status of the first waiting or terminated container. If there is none, return `word`."""
     running = False
     for status in reversed(meta.status(pod)["containerStatuses"]):
         current = status.get("state") or {}
@@ -171,7 +177,7 @@ def restarted_with_all(status: JSONObject) -> bool:
 
 
 def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
-    """Return whether a signal terminated a run after the deletion request for its pod.
+    """Return whether a signal terminated a container run after the deletion of its pod was requested.
 
     Times are whole seconds. In the second of the request, only the exit code is conclusive.
     """
@@ -192,7 +198,7 @@ def is_failure(ended: JSONObject) -> bool:
 
 
 def _reasons(pod: JSONObject) -> Iterator[str]:
-    """Yield the reasons why containers are waiting or terminated, in order of importance."""
+    """Yield the reasons for waiting or terminated containers, in order of importance."""
     statuses = container_statuses(pod)
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -218,7 +224,7 @@ def last_lines(ended: JSONObject) -> list[str]:
 
 
 def quotation(ended: JSONObject) -> str:
-    r"""Return the first error, and the last error if it differs, as the last part of a sentence about an exit.
+    r"""Return the first error, and the last error if it differs, for the end of a message about an exit.
 
     Return an empty string if there is no message.
 
@@ -229,7 +235,7 @@ def quotation(ended: JSONObject) -> str:
 
 
 def quoted(lines: Sequence[str]) -> str:
-    """Return the first error in a log, and the last error if it differs, as the last part of a sentence."""
+    """Return the first error in a log, and the last error if it differs, for the end of a message."""
     line, is_certain, last = errorlines.telling(lines)
     if not is_certain:
         return line and f", last line: {line}"

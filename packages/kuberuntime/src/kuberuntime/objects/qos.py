@@ -1,4 +1,7 @@
-"""Computes the effective CPU and memory of containers, and the quality-of-service class of a pod. Pure."""
+"""Computes the effective CPU and memory of containers, and the quality-of-service class of a pod.
+
+The functions are pure.
+"""
 
 from typing import Final
 

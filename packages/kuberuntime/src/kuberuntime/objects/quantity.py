@@ -31,7 +31,10 @@ PATTERN = re.compile(
 )
 
 WHOLE = re.compile(r"([1-9][0-9]{0,5}+)(?:([KMGT]i)|[numkMGT])?+")
-"""Canonical integers with a suffix, unless the next larger suffix divides them. All values are below `CAP`."""
+"""Matches canonical integers with a suffix, unless the next larger suffix divides them.
+
+All values are below `CAP`.
+"""
 
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 DECIMAL_SUFFIXES = {power: suffix for suffix, power in DECIMAL.items()}
@@ -144,12 +147,12 @@ def _canonical_text(text: str) -> str:
 
 
 def total(quantities: Iterable[Quantity]) -> Quantity:
-    """Return the sum, or zero if there are no quantities."""
+    """Return the sum of the quantities, or zero if there are no quantities."""
     return sum(quantities, ZERO)
 
 
 def parse_list(resources: Mapping[str, JSON] | None) -> dict[str, Quantity]:
-    """Parse a resource list (`limits`, `requests`, `capacity`). If it is absent or null, return an empty one."""
+    """Parse a resource list (`limits`, `requests`, `capacity`). If it is absent or null, return an empty list."""
     return {name: parse(value) for name, value in (resources or {}).items()}
 
 
@@ -167,7 +170,7 @@ def _parse_text(text: str) -> Quantity:
 
 
 def _scale(suffix: str, exponent: str | None) -> tuple[Notation, int, int]:
-    """Return the number of nano-units in the unit of a suffix, which is a multiple of a power of ten."""
+    """Return the number of nano-units in a suffix's unit, which is a multiple of a power of ten."""
     if exponent is not None:
         if abs(int(exponent)) > LARGEST_EXPONENT:
             raise QuantityError(f"must have an exponent between -{LARGEST_EXPONENT} and {LARGEST_EXPONENT}")

@@ -1,4 +1,4 @@
-"""The API resources that this project uses.
+"""Defines the API resources that this project uses.
 
 A `Resource` builds its URLs, so that no other code contains an API path.
 """

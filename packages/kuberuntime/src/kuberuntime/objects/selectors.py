@@ -70,7 +70,7 @@ class Requirement(Struct, frozen=True):
 
 
 class LabelSelector(Struct, frozen=True):
-    """Requirements that must all be met. With `nothing`, the selector does not match any labels."""
+    """The requirements that must all be met. With `nothing`, the selector does not match any labels."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False

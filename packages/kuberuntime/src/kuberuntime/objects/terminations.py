@@ -1,4 +1,4 @@
-"""Finds failed container runs, and the rank whose failure caused the other failures.
+"""Finds failed container runs, and the rank whose failure caused all other failures.
 
 If several ranks crashed, the first crash is the cause, because the other ranks often exit as a result. After many
 restarts, the first crash is no longer known. In that case, the cause is the rank with the most crashes or, if there
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 SETTLED: Final = timedelta(minutes=1)
-"""The minimum duration for which a group must be ready after a failure to count as healthy."""
+"""The minimum duration for which a group must be ready after a failure to be considered healthy."""
 
 REMEMBERED: Final = timedelta(minutes=10)
 """The time during which a failure is relevant for an unready group, as in the manager's back-off.
@@ -109,7 +109,7 @@ def is_order_known(runs: list[ContainerFailure]) -> bool:
 
 
 def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
-    """Return the name with the earliest time from pairs of name and time. An empty time is unknown.
+    """Return the name with the earliest time from pairs of name and time. An empty time means that it is unknown.
 
     Return None if the earliest name is unknown.
 

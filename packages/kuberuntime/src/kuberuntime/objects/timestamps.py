@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
-"""A time before all others, which is used for objects without a time."""
+"""A time before all other times, for objects without a time."""
 
 
 def render(moment: datetime) -> str:
@@ -17,7 +17,7 @@ def render(moment: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """Parse a timestamp written by `render` or by a Kubernetes client.
+    """Parse a timestamp that was written by `render` or by a Kubernetes client.
 
     >>> parse("2026-01-02T03:04:05Z")
     datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)

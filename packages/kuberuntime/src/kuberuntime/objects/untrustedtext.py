@@ -16,7 +16,7 @@ LONGEST: Final = 16 * 1024
 """The maximum number of characters of a message. A termination message has at most 4,096 bytes."""
 
 HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories: control, format, surrogate, line separator and paragraph separator."""
+"""The Unicode categories control, format, surrogate, line separator and paragraph separator."""
 
 ESCAPES: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colors and cursor movements

@@ -8,7 +8,7 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.objects import decimals
 
 DISABLED: Final = ("", "0")
-"""Addresses that disable a server."""
+"""The addresses that disable a server."""
 
 HIGHEST_PORT: Final = 65535
 

@@ -44,7 +44,10 @@ class CertificateFiles:
         return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
 
     def read(self) -> bytes:
-        """Read the pair, and validate it if it changed. Raise a `ConfigError` that contains the file path."""
+        """Read the certificate and key, and validate them if they changed.
+
+        Raise a `ConfigError` that contains the file path.
+        """
         try:
             chain = b"".join((self._directory / name).read_bytes().rstrip() + b"\n" for name in (CERTIFICATE, KEY))
             if chain != self._chain:
@@ -59,7 +62,7 @@ class CertificateFiles:
         return chain
 
     async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
-        """Call `use` with the first pair and with each changed pair, until cancelled."""
+        """Call `use` with the first certificate and with each changed certificate, until cancelled."""
         last_error = ""
         while True:
             try:

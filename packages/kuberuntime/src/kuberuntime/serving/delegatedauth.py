@@ -27,7 +27,10 @@ KNOWN_SECONDS: Final = 3600.0
 """The time in seconds for which an allowed token is known. Reviews of known tokens are not rate-limited."""
 
 LIMIT: Final = 1024
-"""The maximum number of cached allowed results, of cached denied results, and of addresses, to limit memory usage."""
+"""The maximum number of cached allowed results, of cached denied results, and of addresses.
+
+It limits memory usage.
+"""
 
 UNKNOWN_RATE: Final = 2.0
 UNKNOWN_BURST: Final = 10
@@ -37,18 +40,18 @@ Addresses with invalid tokens have a second one.
 """
 
 SUSPECT_SECONDS: Final = 300.0
-"""The time in seconds for which an address has a separate limit after sending an unknown token."""
+"""The time in seconds during which an address has a separate limit after it sent an unknown token."""
 
 
 class AccessDecision(Struct, frozen=True):
-    """The HTTP status of a request, and the expiration time of its cache entry."""
+    """The HTTP status of a cached request, and the expiration time of the cache entry."""
 
     status: int
     until: float
 
 
 Key: TypeAlias = tuple[bytes, str]
-"""The hash of a token, and a path."""
+"""A cache key, which consists of the hash of a token and a path."""
 
 
 class UnknownTokens:
@@ -64,7 +67,7 @@ class UnknownTokens:
         self._suspects: dict[str, float] = {}  # expiration times, with the longest inactive address first
 
     def take(self, address: str, now: float) -> bool:
-        """Return whether an unknown token from an address may be reviewed at this time."""
+        """Return whether an unknown token from this address may be reviewed now."""
         is_suspect = now < self._suspects.get(address, now)
         if not is_suspect and not self._of_others.take_now(now):
             return False
@@ -75,7 +78,7 @@ class UnknownTokens:
         return not is_suspect or self._of_suspects.take_now(now)
 
     def clear(self, address: str) -> None:
-        """Stop treating an address as suspicious."""
+        """Stop treating the address as suspicious."""
         self._suspects.pop(address, None)
 
 

@@ -63,7 +63,7 @@ class ElectionSettings(Struct, frozen=True):
 
     @property
     def request_limit(self) -> float:
-        """Return the seconds, long before the deadline, after which a request without a response is retried."""
+        """Return the seconds after which a request without a response is retried, long before the deadline."""
         return self.renew_deadline / 2
 
 
@@ -122,7 +122,7 @@ def decide(
 
 
 def see(sighting: ObservedLease | None, lease: JSONObject, now: float) -> ObservedLease:
-    """Return the last observed change. It is a new one only if the lease differs from the last observation."""
+    """Return the last observed change. A new observation is returned only if the lease differs from the last one."""
     spec = meta.spec(lease)
     return sighting if sighting is not None and sighting.spec == spec else ObservedLease(spec, now)
 
@@ -145,7 +145,7 @@ def _is_over(spec: JSONObject, sighting: ObservedLease | None, now: float) -> bo
 
 
 class LeaderElection:
-    """Campaigns for leadership, leads, and campaigns again after losing leadership."""
+    """Campaigns for leadership, leads, and restarts the campaign after losing leadership."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class LeaderElection:
         return self.remaining() > 0
 
     def remaining(self) -> float:
-        """Return the seconds during which this process may still act as the leader, or 0 or less if it may not."""
+        """Return the seconds during which this process may act as the leader, or at most 0 if it may not."""
         return self._deadline - self._clock.monotonic()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -185,7 +185,7 @@ class LeaderElection:
             self._log.warning("leadership lost")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
-        """Acquire the lease and lead once. Return whether `lead` returned by itself."""
+        """Acquire the lease and lead once. Return whether `lead` returned without being cancelled."""
         await self._acquire()
         self._log.info("leading")
         self._observer.leading(is_leader=True)

@@ -28,7 +28,7 @@ from kuberuntime.serving.protocollogs import LOG_SECONDS
 
 HANDSHAKE_SECONDS: Final = 10.0
 HEADER_SECONDS: Final = 20.0
-"""The maximum time in seconds from the acceptance of a connection to the headers of its first request."""
+"""The maximum time in seconds until a new connection has sent the headers of its first request."""
 
 IDLE_SECONDS: Final = 120.0
 """The maximum time in seconds between two requests. API servers close idle connections after 90 s."""
@@ -36,10 +36,10 @@ IDLE_SECONDS: Final = 120.0
 CONNECTIONS: Final = 256
 BACKLOG: Final = 512
 AT_ONCE: Final = 16
-"""The number of connections that are accepted before the event loop does other work."""
+"""The number of connections that are accepted before the event loop performs other work."""
 
 PAUSE_SECONDS: Final = 1.0
-"""The pause in seconds before accepting connections after the system rejected a connection."""
+"""The delay in seconds before accepting further connections, after the system rejected a connection."""
 
 CLOSING_SECONDS: Final = 1.0
 
@@ -51,12 +51,12 @@ exhaust the memory.
 """
 
 GRACE_SECONDS: Final = 1.0
-"""The time in seconds after a request for which its connection is not closed, so that the response can be sent."""
+"""The time in seconds after a request in which its connection remains open to send the response."""
 
 Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
 EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
-"""Hosts for all addresses of both IP families, as in Go, because a pod might have only an IPv6 address."""
+"""The hosts that represent all addresses of both IP families, as in Go. A pod might have only an IPv6 address."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ class ConnectionLimits(Struct, frozen=True):
 
 
 def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> ConnectionLimits:
-    """Return a limit of `most` connections, or the `share` of the process's file descriptors if that is lower."""
+    """Return a limit of `most` connections, or a lower limit if `share` of the file descriptors is lower."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit
@@ -80,14 +80,14 @@ def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> ConnectionLimits:
 
 
 class AcceptedConnection(socket.socket):
-    """The socket of a connection, which is counted until its file descriptor is closed."""
+    """A connection socket. The connection is counted until its file descriptor is closed."""
 
     def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
         self._note_closed = closed
 
     def close(self) -> None:
-        """Close the file descriptor, and free its slot for a new connection."""
+        """Close the file descriptor, and release its slot for a new connection."""
         was_open = self.fileno() >= 0
         super().close()
         if was_open:
@@ -238,7 +238,10 @@ class LimitListener:
             self._open_connection(accepted)
 
     def _free_connection(self) -> None:
-        """Stop accepting until a connection is closed. Close the longest waiting connection, immediately or soon."""
+        """Stop accepting connections until one is closed.
+
+        Close the longest waiting connection, immediately or soon.
+        """
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         if not any(connection.is_cut for connection in self._open.values()):
@@ -286,7 +289,7 @@ class LimitListener:
             self._accept_again()
 
     def _pause(self, error: OSError) -> None:
-        """Pause accepting, because the system has no file descriptor or memory for a connection."""
+        """Pause accepting connections, because the system has no file descriptor or memory for a connection."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         self._resuming = loop.call_later(PAUSE_SECONDS, self._resume)
@@ -344,7 +347,7 @@ class LimitListener:
 
 
 class _Connection:
-    """The state of a connection: whether it is waiting, and until when it may wait."""
+    """The state of a connection, which includes whether it is waiting, and its deadline."""
 
     def __init__(self, peer: socket.socket, number: int) -> None:
         self._peer = peer
@@ -386,6 +389,6 @@ class _Connection:
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def _abort(self) -> None:
-        """Abort a connection without reads or writes since its shutdown."""
+        """Abort a connection that has not read or written data since its shutdown."""
         if self.transport is not None and self._peer.fileno() >= 0:
             abort(self.transport)

@@ -27,7 +27,7 @@ WEBHOOK_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 API_REQUESTS: Final = "kuberuntime_api_requests_total"
 
 UNREACHABLE: Final = "<error>"
-"""The status code with which client-go counts a request without a response."""
+"""The status code that client-go uses to count a request without a response."""
 
 
 class Metrics:
@@ -114,7 +114,7 @@ class Metrics:
         self._calls.labels(*verb_and_resource(request)).inc()
 
     def throttled(self, seconds: float) -> None:
-        """Record how long the client-side rate limit delayed a request."""
+        """Record the delay of a request by the client-side rate limit."""
         self._throttled.observe(seconds)
 
     def leadership(self, name: str) -> "LeadershipObserver":
@@ -264,7 +264,7 @@ class ObservedTransport:
             raise
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         await self._inner.close()
 
 

@@ -1,4 +1,4 @@
-"""Permissions for leader election in one namespace, and for authorizing metrics clients."""
+"""Defines the permissions for leader election in one namespace, and for authorizing metrics clients."""
 
 from typing import Final
 

@@ -10,7 +10,10 @@ LOG_SECONDS: Final = 60.0
 
 
 class LogRateLimit(logging.Filter):
-    """Drops log lines about requests that aiohttp rejects with 400. Other lines pass once per `LOG_SECONDS`."""
+    """Drops log lines about requests that aiohttp rejects with 400.
+
+    Other lines are written once per `LOG_SECONDS`.
+    """
 
     def __init__(self) -> None:
         super().__init__()

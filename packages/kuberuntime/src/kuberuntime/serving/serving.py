@@ -25,7 +25,10 @@ SHUTDOWN_SECONDS: Final = 3.0
 
 CONNECTIONS: Final = 64
 SHARE: Final = 1 / 16
-"""Limits for probes and metrics, as a connection count and a fraction of the process's file descriptors."""
+"""The limits for probes and metrics.
+
+Each limit has a connection count and a fraction of the file descriptors of the process.
+"""
 
 
 class TLSSettings(Struct, frozen=True):

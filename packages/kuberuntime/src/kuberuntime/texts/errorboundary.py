@@ -1,4 +1,4 @@
-"""Handles errors when one object is displayed. The error message is displayed instead of the object. Pure.
+"""Handles errors when one object is displayed, by displaying the error message instead. The functions are pure.
 
 Objects can contain any values. Each set, rank, event and diagnosis is therefore read separately. An error in one
 object neither stops a command nor hides the other objects.
@@ -28,7 +28,7 @@ def attempt(read: Callable[[], T], instead: Callable[[str], T]) -> T:
 
 
 def describe(error: Exception) -> str:
-    r"""Return the type and message of an error on one line.
+    r"""Return the type and message of an error as one line.
 
     >>> describe(ValueError("a\nb")), describe(RecursionError())
     ('ValueError: a b', 'RecursionError')

@@ -22,13 +22,13 @@ LINES_SHOWN: Final = 20
 
 LONGEST_VALUE: Final = 60
 CONTEXT: Final = 16
-"""The number of characters before the first difference of two long values."""
+"""The number of characters that are displayed before the first difference of two long values."""
 
 NEWLINE: Final = "\n"
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A changed field. None represents a missing field."""
+    """A changed field of an object. None represents a missing field."""
 
     path: str
     before: JSON
@@ -59,7 +59,7 @@ def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
 
 
 def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
-    """Yield the changed fields, at most `FIELDS_SHOWN`."""
+    """Yield at most `FIELDS_SHOWN` changed fields."""
     for change in changes[:FIELDS_SHOWN]:
         yield from (f"  {line}" for line in change.lines())
     if len(changes) > FIELDS_SHOWN:
@@ -116,7 +116,7 @@ def _text(value: JSON) -> str:
 
 
 def _changed_lines(old: str, new: str) -> Iterator[str]:
-    r"""Yield the removed and added lines, at most `LINES_SHOWN`.
+    r"""Yield at most `LINES_SHOWN` removed and added lines.
 
     >>> list(_changed_lines("exec server\n  --port 80\n", "exec server\n  --port 81\n"))
     ['-   --port 80', '+   --port 81']

@@ -1,4 +1,6 @@
-r"""Implements JSONPath, for kubectl's templates like `{.metadata.name}{"\n"}` and for printer columns. Pure.
+r"""Implements JSONPath, for kubectl's templates like `{.metadata.name}{"\n"}` and for printer columns.
+
+The functions are pure.
 
 Input: a template or a path, and a value. Output: text or values. As in kubectl, missing fields are empty, multiple
 results are separated by spaces, and objects and lists are printed as JSON. Syntax that kubectl does not support
@@ -41,14 +43,14 @@ class JSONPathError(ValueError):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A loop `{range PATH}…{end}`, whose parts are repeated for each result."""
+    """A loop `{range PATH}…{end}`. Its parts are repeated for each result."""
 
     path: Sequence[Step]
     parts: list["Part"]
 
 
 Part: TypeAlias = str | Sequence[Step] | Loop
-"""A part of a template: text, a path, or a loop."""
+"""A part of a template, which is either text, a path, or a loop."""
 
 
 def parse(template: str) -> list[Part]:
@@ -166,7 +168,7 @@ def _named(words: str) -> Step:
 
 
 def _union(words: str) -> Step:
-    """Parse the content of brackets: names, indexes and slices, separated by commas."""
+    """Parse the content of brackets, which consists of names, indexes and slices, separated by commas."""
     steps: list[Step] = []
     at = 0
     while at < len(words):
@@ -188,7 +190,7 @@ def _literal(name: str) -> Step:
 
 
 def _slice(words: str) -> Step:
-    """Parse an index or slice. As in kubectl, an index beyond the end of a list is an error."""
+    """Parse an index or slice. As in kubectl, an index that exceeds the length of a list is an error."""
     bounds = [decimals.integer(word) if word else None for word in words.split(":")]
 
     def step(value: JSON) -> Iterator[JSON]:
@@ -203,7 +205,7 @@ def _slice(words: str) -> Step:
 
 
 def _filter(words: str) -> Step:
-    """Parse a filter for list elements: an existing path, or a comparison."""
+    """Parse a filter for list elements, which is either an existing path or a comparison."""
     match = COMPARISON.fullmatch(words)
     if match is None or "&&" in words or "||" in words:
         raise JSONPathError(f'[?({words})] is invalid; use one comparison, such as [?(@.type=="Ready")]')

@@ -1,4 +1,6 @@
-"""Cleans text of tenants and applications, and masks secrets, before it is displayed or stored. Pure.
+"""Cleans text of tenants and applications, and masks secrets, before it is displayed or stored.
+
+The functions are pure.
 
 `masked` is for one message: bounded, cleaned (`untrustedtext.py`) and masked. `Mask` is for several texts with known values,
 of any length. Both are linear in the length of the text, and neither recurses into it.
@@ -37,10 +39,13 @@ SHORTEST: Final = 6
 
 SHORTEST_PIN: Final = 4
 LONGEST_COUNT: Final = 8
-"""The minimum digits of a secret number, and of a number named `token`, which is often a token count."""
+"""The minimum number of digits of a secret number.
+
+A number named `token` has a higher minimum, because it is often a token count.
+"""
 
 LONGEST_NAME: Final = 60
-"""The number of characters before a word such as `token` that are read to find the start of the name."""
+"""The number of characters that are read before a word such as `token` to find the start of the name."""
 
 LONGEST_PATH: Final = 256
 
@@ -135,7 +140,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _is_about_path(text: str, head: re.Match[str], value: str) -> bool:
-    """Return whether a name is the last element of a path, and the next words describe that file."""
+    """Return whether a name is the last element of a path, and the next words describe the file at this path."""
     before = text[max(0, head.start() - LONGEST_PATH) : head.start()]
     return head[0][-1].isspace() and bool(OF_PATHS.fullmatch(value)) and bool(PATH.search(before))
 
@@ -162,7 +167,7 @@ def masked(text: str) -> str:
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
-    """Yield the values of Secrets, plain and base64-encoded, and of environment variables with a secret name.
+    """Yield the values of Secrets (plain and base64-encoded) and of environment variables with a secret name.
 
     A multi-line value is yielded line by line, as applications print it.
     """

@@ -1,4 +1,4 @@
-"""The patterns that recognize possible secrets in application output.
+"""Defines the patterns that recognize possible secrets in application output.
 
 `FORMS` match values by themselves, such as cloud keys and tokens. `NAMED_VALUES` match a name, such as `password=`, and
 then its value. Every pattern is bounded, so that malicious lines do not cause long run times.
@@ -13,7 +13,7 @@ WORDS: Final = (
     r"|session[_-]?id|apikey)"
 )
 NAMED: Final = re.compile(WORDS, re.IGNORECASE)
-"""Names of variables, options and fields with secret values."""
+"""The names of variables, options and fields with secret values."""
 
 PHRASE: Final = r"(?:passwo?r?d|passphrase|passcode)"
 LIKELY: Final = r"(?=[^\s\d]{0,64}\d)[^\s\"'<>(:;,]{6,256}"
@@ -24,7 +24,7 @@ HARMLESS: Final = re.compile(
     r"|(?:count|dir|endpoint|expiry|file|id|index|kind|len|length|limit|name|path|ref|ttl|type|uri|url|version)s?$",
     re.IGNORECASE,
 )
-"""Names of values that are not secret, such as language model tokens and locations of secrets."""
+"""The names of values that are not secret, such as language model tokens and locations of secrets."""
 
 HARMLESS_EXCEPT: Final = re.compile(r"session[_-]?id$", re.IGNORECASE)
 
@@ -36,7 +36,7 @@ PLAIN: Final = re.compile(
 """Values that are not secret, regardless of their name: numbers as in `token=17`, references, and error words."""
 
 PATH: Final = re.compile(r"(?:\A|[\s\"'=(])/[\w./-]{0,256}\Z")
-"""The end of the text before a name that is the last element of an absolute path, as in `/etc/passwd`."""
+"""The end of the text before a name that is the last element of an absolute path (as in `/etc/passwd`)."""
 
 OF_PATHS: Final = re.compile(r"[a-z/-]+")
 """A word that follows a path in a message about a file, such as `permission`, `no` or `mount`."""
@@ -50,7 +50,7 @@ _TAIL: Final = r"[\w.-]{0,40}"
 
 
 class NamedValue(NamedTuple):
-    """The patterns of a name, of its value, and of both."""
+    """The patterns of a name, of a value, and of both together."""
 
     head: "re.Pattern[str]"
     value: "re.Pattern[str]"
@@ -160,7 +160,7 @@ NAMED_VALUES: Final = (
         _VALUE,
     ),
 )
-"""Values after a name. The groups are `quoted` (within `quote`) or `bare`."""
+"""The values after a name. The groups are `quoted` (within `quote`) or `bare`."""
 
 _BASE64_LINE: Final = r"(?=[^\n]{0,76}[A-Z])(?=[^\n]{0,76}[a-z])[A-Za-z0-9+/]{60,76}={0,2}"
 _PRIVATE: Final = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -205,4 +205,4 @@ FORMS: Final = tuple(
         r"(?<![\w:])\d{8,10}:AA[\w-]{33}(?![\w-])",
     )
 )
-"""Values with the form of a secret. The group `kept` is not secret."""
+"""The values with the form of a secret. The group `kept` is not secret."""

@@ -1,4 +1,4 @@
-"""Changes of the wall clock are detected."""
+"""Tests that changes of the wall clock are detected."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class TwoClocks:
-    """A wall clock and a monotonic clock that can move apart."""
+    """A wall clock and a monotonic clock that can diverge."""
 
     def __init__(self) -> None:
         self.wall, self.elapsed = START, 100.0

@@ -1,4 +1,4 @@
-"""The type of an error follows the Status of the API server."""
+"""Tests that the type of an error depends on the Status of the API server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""aiohttp is loaded without certificates of its own, and contexts that are created later have those of the system."""
+"""aiohttp is imported without its own certificates. Contexts that are created later use the system certificates."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Composite actions are flattened, and single actions removed from them."""
+"""Tests that composite actions are flattened, and that single actions are removed from them."""
 
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS

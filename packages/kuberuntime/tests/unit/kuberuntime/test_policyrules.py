@@ -1,4 +1,4 @@
-"""Rules of roles, built from declarations."""
+"""Tests RBAC rules that are built from declarations."""
 
 from kuberuntime.objects.resources import PODS, SECRETS, SERVICES, STATEFULSETS
 from kuberuntime.policyrules import Permission, policy_rules

@@ -1,4 +1,4 @@
-"""Time limits behave alike in every task and on every Python."""
+"""Tests that time limits behave identically in all tasks and Python versions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ async def never() -> None:
 
 
 async def expire() -> str:
-    """Return how a limit of 3 s around something endless ends."""
+    """Return the outcome of an endless operation with a time limit of 3 s."""
     try:
         async with timeouts.within(3):
             await never()
@@ -27,7 +27,7 @@ async def expire() -> str:
 
 
 async def in_a_task_that_is_being_cancelled(clean_up: Callable[[], Awaitable[str]]) -> str:
-    """Return the result of `clean_up` in a task that was cancelled before."""
+    """Return the result of `clean_up` in a task that was already cancelled."""
     ended = ""
 
     async def work() -> None:
@@ -50,7 +50,7 @@ def test_expired_limit_raises_timeout_error() -> None:
 
 
 def test_limit_expires_in_a_task_that_is_being_cancelled() -> None:
-    """Before Python 3.11.3 `asyncio.timeout` raises CancelledError there, and the clean-up ends."""
+    """Before Python 3.11.3, `asyncio.timeout` raises CancelledError in this case, which aborts the cleanup."""
     assert run(in_a_task_that_is_being_cancelled(expire)) == "TimeoutError at 3 s"
 
 

@@ -1,4 +1,4 @@
-"""TLS connections with small read buffers."""
+"""Tests TLS connections with small read buffers."""
 
 import asyncio
 import ssl
@@ -11,11 +11,11 @@ from kuberuntime import tlsbuffers
 from kuberuntime.serving import serving
 
 LARGE = bytes(range(256)) * 8192
-"""2 MiB: many records, many buffers."""
+"""2 MiB of data, which needs many TLS records and many buffers."""
 
 
 def test_tls_connection_with_small_buffers_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This fails if a new Python reads the size from elsewhere: `shrink` then needs another way."""
+    """This fails if a new Python version determines the size differently. `shrink` then needs another method."""
     monkeypatch.setattr(SSLProtocol, "max_size", SSLProtocol.max_size)
     context = serving.server_context(certificates.issue().chain)
     trusting = ssl.create_default_context(cadata=certificates.TRUSTED.decode())

@@ -1,4 +1,4 @@
-"""A lock for which tenants take turns, in virtual time: an item takes a second."""
+"""Tests a lock that tenants acquire in turn. An item takes one second of virtual time."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ ITEM = 1.0
 
 
 async def work(lock: FairLock, tenant: str, times: dict[str, list[float]]) -> None:
-    """Hold the lock for one item, and note when that is done."""
+    """Hold the lock for one item, and record when the item is complete."""
     async with lock.turn(tenant):
         await asyncio.sleep(ITEM)
     times.setdefault(tenant, []).append(asyncio.get_running_loop().time())
@@ -20,7 +20,7 @@ async def work(lock: FairLock, tenant: str, times: dict[str, list[float]]) -> No
 
 @pytest.mark.parametrize(("noisy", "waits"), [(["noisy"], 0.5), (["noisy", "loud"], 2.5)])
 async def test_item_waits_for_one_item_of_each_other_tenant(noisy: list[str], waits: float) -> None:
-    """Forty items of each tenant were put before, and others follow. The item in progress has half a second left."""
+    """Forty items of each tenant are waiting, and others follow. The current item needs half a second more."""
     lock, times = FairLock(), dict[str, list[float]]()
     began = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as tasks:

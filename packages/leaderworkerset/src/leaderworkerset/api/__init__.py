@@ -1,1 +1,4 @@
-"""The API types, including kinds, labels and CRDs. Pure: no I/O, no clock, no randomness."""
+"""Defines the API types, including kinds, labels and CRDs.
+
+The functions are pure, without I/O, clock or randomness.
+"""

@@ -1,4 +1,4 @@
-"""The condition types of a LeaderWorkerSet.
+"""Defines the condition types of a LeaderWorkerSet.
 
 Status, definition, metrics, `lws wait --for` and the health checks for other tools are built from the rows. A row has
 no defaults, so that the type checker names the missing parts of a new condition.
@@ -33,7 +33,7 @@ class ConditionOutcome(NamedTuple):
     wait_words: tuple[str, ...]
     """The `lws wait --for` keywords for the condition. `condition=TYPE` waits for any condition."""
     exhausted_message: str | None
-    """The message of a False condition if groups are exhausted (N-ST-12).
+    """The message of a False condition if the restarts of groups are exhausted (N-ST-12).
 
     None if exhausted groups do not change the message.
     """
@@ -138,10 +138,10 @@ CONDITIONS: Final = (
 WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome.wait_words}
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
-"""The reason and message of `DEGRADED` if it is False (N-ST-11)."""
+"""The reason and message of the `DEGRADED` condition if it is False (N-ST-11)."""
 
 NOT_MOVING: Final = ("AsExpected", "No groups must be moved from their nodes")
-"""The reason and message of `MOVE_IN_PROGRESS` after it changes to False."""
+"""The reason and message of the `MOVE_IN_PROGRESS` condition after it changes to False."""
 
 FORMER: Final = "RestartsExhausted"
 """A condition of earlier versions that is no longer set."""

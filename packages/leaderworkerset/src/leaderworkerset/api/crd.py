@@ -11,7 +11,7 @@ from leaderworkerset.api import schema
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
-"""An annotation with which tools compare installed CRDs (R-API-1)."""
+"""The annotation that tools use to compare installed CRDs (R-API-1)."""
 
 COLUMNS: tuple[JSONObject, ...] = (
     {
@@ -61,7 +61,10 @@ def leaderworkerset_crd() -> JSONObject:
 def define(
     resource: Resource, names: JSONObject, version: JSONObject, annotations: Mapping[str, str] | None = None
 ) -> JSONObject:
-    """Return a CRD. `names` are additional names of the kind. `version` has columns, subresources and schema."""
+    """Return a CRD.
+
+    `names` are additional names of the kind. `version` contains the columns, subresources and schema.
+    """
     own: JSONObject = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
@@ -95,7 +98,7 @@ def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
 
 
 def _with_strategy(spec: JSONObject) -> JSONObject:
-    """Set a default strategy before admission, because Kueue would otherwise write an invalid one (R-KQ-10)."""
+    """Set a default strategy before admission. Otherwise, Kueue would write an invalid strategy (R-KQ-10)."""
     fields = spec["properties"]
     return spec | {
         "properties": fields | {"rolloutStrategy": fields["rolloutStrategy"] | {"default": DEFAULT_STRATEGY}}

@@ -31,7 +31,7 @@ OWN_ONLY: Final[JSONObject] = {
         }
     }
 }
-"""A document without descriptions, so that only the fields of LeaderWorkerSets are described."""
+"""A document without descriptions. Only the fields of LeaderWorkerSets are then described."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "The desired groups.",
@@ -199,7 +199,7 @@ def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject)
 
 
 def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
-    """Add descriptions to the fields and items below a schema at `path`."""
+    """Add descriptions to the fields and items in a schema at `path`."""
     result = dict(shape)
     prefix = f"{path}." if path else ""
     if "properties" in shape:
@@ -213,7 +213,7 @@ def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -
 
 
 def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:
-    """Add descriptions to the fields below a schema that was built from `go_type`."""
+    """Add descriptions to the fields in a schema that was built from `go_type`."""
     if go_type in schema.SCALARS or go_type == "ObjectMeta":
         return shape
     if go_type.startswith("[]"):

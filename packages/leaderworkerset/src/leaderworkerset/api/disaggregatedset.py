@@ -38,7 +38,7 @@ MAX_SLICES: Final = 100
 
 
 class ScalingMode(StrEnum):
-    """The source of a role's number of groups, which is `spec.replicas` or its DisaggregatedSetRoleScaler."""
+    """The source of the number of groups of a role, which is `spec.replicas` or its DisaggregatedSetRoleScaler."""
 
     STATIC = "Static"
     EXTERNAL = "External"
@@ -64,7 +64,7 @@ def has_scaler(role: JSONObject) -> bool:
 
 
 class PlacementType(StrEnum):
-    """Whether each slice or each DisaggregatedSet has separate topology domains."""
+    """Defines whether each slice or each DisaggregatedSet has separate topology domains."""
 
     NONE = "None"
     EXCLUSIVE_SLICE = "ExclusiveSlice"
@@ -94,13 +94,13 @@ class PlacementType(StrEnum):
 
 
 class Scaling(Base, frozen=True, kw_only=True):
-    """`spec.roles[].scaling`."""
+    """The `spec.roles[].scaling` field."""
 
     mode: ScalingMode | None = None
 
 
 class RoleRollingUpdate(Base, frozen=True, kw_only=True):
-    """`spec.roles[].spec.rolloutStrategy.rollingUpdateConfiguration`."""
+    """The `spec.roles[].spec.rolloutStrategy.rollingUpdateConfiguration` field."""
 
     partition: Int32 | None = None
     max_unavailable: IntOrString | None = None
@@ -108,14 +108,17 @@ class RoleRollingUpdate(Base, frozen=True, kw_only=True):
 
 
 class RoleRolloutStrategy(Base, frozen=True, kw_only=True):
-    """`spec.roles[].spec.rolloutStrategy`."""
+    """The `spec.roles[].spec.rolloutStrategy` field."""
 
     type: str | None = None
     rolling_update_configuration: RoleRollingUpdate | None = None
 
 
 class RoleSpec(Base, frozen=True, kw_only=True):
-    """`spec.roles[].spec`, which is a LeaderWorkerSet spec, with only the fields that a DisaggregatedSet uses."""
+    """The `spec.roles[].spec` field.
+
+    It is a LeaderWorkerSet spec with only the fields that a DisaggregatedSet uses.
+    """
 
     replicas: Int32 | None = None
     rollout_strategy: RoleRolloutStrategy | None = None
@@ -125,14 +128,14 @@ class RoleSpec(Base, frozen=True, kw_only=True):
 
 
 class RoleMetadata(Base, frozen=True, kw_only=True):
-    """`spec.roles[].metadata`, which contains the labels and annotations of the role's LeaderWorkerSets."""
+    """The `spec.roles[].metadata` field. It contains the labels and annotations of the role's LeaderWorkerSets."""
 
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
 
 class Role(Base, frozen=True, kw_only=True):
-    """One entry of `spec.roles`."""
+    """An entry of `spec.roles`."""
 
     name: str = ""
     scaling: Scaling | None = None
@@ -152,7 +155,10 @@ class Role(Base, frozen=True, kw_only=True):
 
     @property
     def replacement(self) -> GroupReplacementPolicy:
-        """Return when a replacement group can be scheduled. This applies only to groups with random keys."""
+        """Return the policy that defines when a replacement group can be scheduled.
+
+        It applies only to groups with random keys.
+        """
         policy = None if self.spec is None else self.spec.group_replacement_policy
         return policy or GroupReplacementPolicy.POST_TERMINATION
 
@@ -169,7 +175,7 @@ class Role(Base, frozen=True, kw_only=True):
 
 
 class PlacementPolicy(Base, frozen=True, kw_only=True):
-    """`spec.placementPolicy`."""
+    """The `spec.placementPolicy` field."""
 
     type: PlacementType | None = None
     topology: str | None = None
@@ -181,7 +187,7 @@ class PlacementPolicy(Base, frozen=True, kw_only=True):
 
 
 class DisaggregatedSetSpec(Base, frozen=True, kw_only=True):
-    """`spec`."""
+    """The `spec` field of a DisaggregatedSet."""
 
     roles: tuple[Role, ...] | None = None
     slices: Int32 | None = None
@@ -189,7 +195,7 @@ class DisaggregatedSetSpec(Base, frozen=True, kw_only=True):
 
 
 class RoleStatus(Base, frozen=True, kw_only=True):
-    """One entry of `status.roleStatuses`. Zero counts are omitted in JSON."""
+    """An entry of `status.roleStatuses`. Zero counts are omitted in JSON."""
 
     name: str = ""
     replicas: int = 0
@@ -198,7 +204,7 @@ class RoleStatus(Base, frozen=True, kw_only=True):
 
 
 class DisaggregatedSetStatus(Base, frozen=True, kw_only=True):
-    """`status`."""
+    """The `status` field of a DisaggregatedSet."""
 
     observed_generation: int = 0
     role_statuses: tuple[RoleStatus, ...] | None = None
@@ -249,7 +255,7 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
 
 def decode(obj: JSONObject) -> DisaggregatedSet:
-    """Decode a DisaggregatedSet. Null fields count as absent. A `DecodeError` contains the invalid field."""
+    """Decode a DisaggregatedSet. Null fields are treated as absent. A `DecodeError` contains the invalid field."""
     present = {name: obj[name] for name in ("metadata", "spec", "status") if name in obj}
     try:
         return msgspec.convert(present, DisaggregatedSet)

@@ -212,7 +212,7 @@ def _with_root(crd: JSONObject, root: JSONObject) -> JSONObject:
 
 
 def _replaced(shape: JSONObject, path: tuple[str, ...], value: JSONObject) -> JSONObject:
-    """Return an object schema in which the schema of the field at `path` is replaced."""
+    """Return an object schema with a replaced schema for the field at `path`."""
     if not path:
         return value
     child = _replaced(shape["properties"][path[0]], path[1:], value)

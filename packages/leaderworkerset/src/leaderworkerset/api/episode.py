@@ -1,4 +1,4 @@
-"""Describes a failure of a group, with the logs of its ranks, for analysis after the pods are deleted.
+"""Describes a group failure, including the logs of its ranks. It can be analyzed after the pods are deleted.
 
 Pure. Times are RFC 3339 texts. Secrets are masked in all text that containers and users write.
 """
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base class for parts of an episode. Field names match those of the API."""
+    """The base class for parts of an episode. Field names are the same as in the API."""
 
 
 class RunEnd(Record, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class Revision(Record, frozen=True, kw_only=True):
 
 
 class Episode(Record, frozen=True, kw_only=True):
-    """A failure of a group. `number` is the sequence number of the episode in its group, which the store assigns."""
+    """A failure of a group. `number` is the sequence number of the episode in its group. The store assigns it."""
 
     namespace: str
     lws: str
@@ -105,11 +105,11 @@ class Episode(Record, frozen=True, kw_only=True):
     first_rank: int | None = None
     """The rank that failed first, or None if it is unknown or if no container failed."""
     failed_pod: str = ""
-    """The pod of `first_rank`. If that is unknown, the pod that triggered the recreation."""
+    """The pod of `first_rank`. If `first_rank` is unknown, the pod that triggered the recreation."""
     failure: str = ""
     """The state of the failed pod as one sentence."""
     recreations: int = 0
-    """The number of consecutive failures, including this one."""
+    """The number of consecutive failures, including the current failure."""
     recreate_after: str = ""
     revision: Revision | None = None
     ranks: tuple[RankEnd, ...] = ()
@@ -120,5 +120,5 @@ class Episode(Record, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Return the episode label in the output of `lws history`. It does not look like a rank."""
+        """Return the episode label in the output of `lws history`. It cannot be mistaken for a rank."""
         return f"{self.lws}/{self.group}#{self.number}"

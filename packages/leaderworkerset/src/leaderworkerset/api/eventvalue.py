@@ -1,4 +1,4 @@
-"""Converts an API event (v1) to a value for display and storage. Pure."""
+"""Converts an API event (v1) to a value for display and storage. The functions are pure."""
 
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api.groupname import GroupName
 
 Place: TypeAlias = tuple[GroupName | None, int | None]
-"""The group and rank of an event. Both are empty for events about the LeaderWorkerSet itself."""
+"""The group and rank of an event. Both are empty for an event about the LeaderWorkerSet itself."""
 
 
 class EventValue(Struct, frozen=True, kw_only=True):

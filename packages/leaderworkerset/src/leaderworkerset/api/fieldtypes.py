@@ -1,4 +1,4 @@
-"""The Go types of LeaderWorkerSets (`gotypes.json`) for revisions and schemas, in addition to Kubernetes types."""
+"""Provides the Go types of LeaderWorkerSets (`gotypes.json`) and of Kubernetes, for revisions and schemas."""
 
 from pathlib import Path
 from typing import Final

@@ -55,7 +55,7 @@ def is_hash_set(lws: JSONObject) -> bool:
 
 
 def is_exhausted(leader: JSONObject) -> bool:
-    """Return whether the leader's group has exhausted its restarts, so that its pods are not deleted (N-RB-4)."""
+    """Return whether the leader's group has exhausted its restarts. Its pods are then not deleted (N-RB-4)."""
     return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
 
 
@@ -96,7 +96,7 @@ def is_leader(pod: JSONObject) -> bool:
 
 
 def has_foreign_controller(pod: JSONObject) -> bool:
-    """Return whether a pod with LeaderWorkerSet labels has a controller that is not one of its workloads.
+    """Return whether a pod with LeaderWorkerSet labels has a controller other than a LeaderWorkerSet workload.
 
     Leaders belong to the StatefulSet with the name of the LeaderWorkerSet, or to a ReplicaSet of its Deployment.
     """
@@ -113,7 +113,10 @@ def rank(pod: JSONObject) -> int | None:
 
 
 def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
-    """Return the group and rank in the labels of a pod, or None if they are missing or the controller is foreign."""
+    """Return the group and rank in the labels of a pod.
+
+    Return None if they are missing, or if the controller is unrelated.
+    """
     if has_foreign_controller(pod):
         return None
     group, number = name_of(label(pod)), rank(pod)
@@ -121,7 +124,7 @@ def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
 
 
 def name_of(text: str) -> GroupName | None:
-    """Return the name of the group with this label, or None if the label is not valid.
+    """Return the name of the group with this label, or None if the label is invalid.
 
     >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
     (12, '95e88034', '95e88034', None)

@@ -1,4 +1,6 @@
-"""Finds containers that a kubelet killed after a failed probe or hook. Only events report this. Pure.
+"""Finds containers that a kubelet killed after a failed probe or hook, which only events report.
+
+The functions are pure.
 
 Such a container exits after SIGTERM, often with code 0, so that its exit code does not describe the failure.
 """
@@ -25,7 +27,7 @@ READ: Final = 2000
 
 
 class Kill(Struct, frozen=True):
-    """A killed container (empty if unknown), the failed probe or hook, such as `liveness probe`, and the event."""
+    """A killed container (empty if unknown), a failed probe or hook (such as `liveness probe`), and the event."""
 
     container: str
     what: str
@@ -34,7 +36,7 @@ class Kill(Struct, frozen=True):
     last: datetime
 
     def __str__(self) -> str:
-        """Return the reason as part of a sentence."""
+        """Return the reason as a phrase for use in a sentence."""
         return f"the {self.what} failed, so the kubelet killed the container"
 
     @property
@@ -44,7 +46,7 @@ class Kill(Struct, frozen=True):
 
 
 def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None:
-    """Return the kill reported by an event for the pod with this UID, or None if the event does not report a kill."""
+    """Return the kill that an event reports for the pod with this UID, or None if it does not report a kill."""
     if reason == KILLING and (match := PROBE.match(message)):
         return Kill(match["container"], f"{match['kind']} probe", uid, message, last)
     if reason == HOOK_FAILED:
@@ -54,12 +56,12 @@ def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None
 
 
 def of_run(kills: Iterable[Kill], uid: str, container: str) -> Kill | None:
-    """Return the most recent container kill in the pod with this UID, or None if there is none."""
+    """Return the most recent container kill in the pod with this UID, or None if no container was killed."""
     own = (kill for kill in kills if uid and kill.uid == uid and kill.container in ("", container))
     return max(own, key=lambda kill: kill.last, default=None)
 
 
 def of_failure(kills: Iterable[Kill], uid: str, failure: str) -> Kill | None:
-    """Return the most recent kill of the container in a recorded failure, or None if there is none."""
+    """Return the most recent kill of the container in a recorded failure, or None if it was not killed."""
     ended = RECORDED.fullmatch(failure)
     return of_run(kills, uid, ended["container"]) if ended else None

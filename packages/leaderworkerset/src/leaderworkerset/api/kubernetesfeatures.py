@@ -1,4 +1,4 @@
-"""Kubernetes features that this project uses, the versions without them, and the effects of a missing feature.
+"""Lists the Kubernetes features that this project uses, and the effects in versions without them.
 
 Controllers never check the version. They detect the kinds that the API server serves, and the fields that it stores.
 This table is for the manager log, `lws doctor`, the documentation, and the test expectations for each version.
@@ -44,9 +44,9 @@ class Feature(Struct, frozen=True):
     name: str
     since: Version
     without: str
-    """The effect of a missing feature, described for administrators."""
+    """The effect of a missing feature, with a description for administrators."""
     apart_from: tuple[Version, Version] | None = None
-    """A range of later versions without the feature. The second version is excluded."""
+    """A range of later versions without the feature. The second version is not part of the range."""
 
     def is_in(self, version: Version) -> bool:
         """Return whether the feature is enabled by default in a version."""
@@ -133,7 +133,7 @@ def missing(version: Version) -> list[Feature]:
 
 
 def too_old(text: str) -> str:
-    """Return the reason why the manager does not support a version, or an empty string if it does.
+    """Return the reason why the manager does not support a version, or an empty string if there is none.
 
     >>> too_old("v1.26.3")
     'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which all groups require: upgrade the cluster to 1.27 or newer'

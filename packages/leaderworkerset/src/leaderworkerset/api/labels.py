@@ -177,7 +177,7 @@ ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
 POD_LABELS: Final = frozenset(
     {NAME, TEMPLATE_REVISION_HASH, GROUP_INDEX, WORKER_INDEX, GROUP_KEY, SUBGROUP_INDEX, SUBGROUP_KEY}
 )
-"""Pod labels that only controllers and admission set. They are ignored in pod templates."""
+"""The pod labels that only controllers and admission set. They are ignored in pod templates."""
 
 POD_ANNOTATIONS: Final = frozenset(
     {
@@ -187,17 +187,17 @@ POD_ANNOTATIONS: Final = frozenset(
         *(FORMER_NODES, FORMER_LEADER, AVOIDED_NODE, MARKED_STARTING, PROGRESS, HANG, MOVE_GROUP),
     }
 )
-"""Pod annotations that only controllers and admission set."""
+"""The pod annotations that only controllers and admission set."""
 
 LEADER: Final = "leader"
 WORKER: Final = "worker"
-"""The values of `ROLE`."""
+"""The possible values of the `ROLE` label."""
 
 LEADER_WORKER_INDEX: Final = "0"
 """The value of `WORKER_INDEX` for leaders (R-ADM-2)."""
 
 FIELD_MANAGER: Final = "lws"
-"""The field manager of server-side apply. If it changed, removed template fields would persist (R-LSTS-1)."""
+"""The field manager of server-side apply. If its name changed, removed template fields would persist (R-LSTS-1)."""
 
 SCALE_MANAGER: Final = "lws-scale"
 """The field manager for scaling. `lws apply` can take ownership of its fields, because both act for a user."""

@@ -34,21 +34,24 @@ MAX_REPLICAS = 1_000_000
 
 
 class SubGroupPolicy(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate.subGroupPolicy`."""
+    """The `spec.leaderWorkerTemplate.subGroupPolicy` field."""
 
     sub_group_policy_type: SubGroupPolicyType | None = None
     sub_group_size: Int32 | None = None
 
 
 class PersistentVolumeClaimRetentionPolicy(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy`. An absent field is empty."""
+    """The `spec.leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy` field.
+
+    An absent policy is an empty string.
+    """
 
     when_deleted: str = ""
     when_scaled: str = ""
 
 
 class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate`, which contains the templates and the size of a group."""
+    """The `spec.leaderWorkerTemplate` field, which contains the templates and the size of a group."""
 
     leader_template: JSONObject | None = None
     worker_template: JSONObject = msgspec.field(default_factory=dict)
@@ -61,7 +64,7 @@ class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
 
 
 class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
-    """`spec.rolloutStrategy.rollingUpdateConfiguration`."""
+    """The `spec.rolloutStrategy.rollingUpdateConfiguration` field."""
 
     partition: Int32 = 0
     max_unavailable: IntOrString = 1
@@ -69,20 +72,20 @@ class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
 
 
 class RolloutStrategy(Base, frozen=True, kw_only=True):
-    """`spec.rolloutStrategy`."""
+    """The `spec.rolloutStrategy` field."""
 
     type: str = RolloutStrategyType.ROLLING_UPDATE.value
     rolling_update_configuration: RollingUpdateConfiguration = RollingUpdateConfiguration()
 
 
 class NetworkConfig(Base, frozen=True, kw_only=True):
-    """`spec.networkConfig`."""
+    """The `spec.networkConfig` field."""
 
     subdomain_policy: SubdomainPolicy = SubdomainPolicy.SHARED
 
 
 class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
-    """`spec`. If `pod_termination_policy` is absent, an annotation is used, so no default is stored."""
+    """The `spec` field. If `pod_termination_policy` is absent, an annotation is used, so no default is stored."""
 
     replicas: Int32 = 1
     startup_policy: StartupPolicy = StartupPolicy.LEADER_CREATED
@@ -96,7 +99,7 @@ class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
 
 
 class Condition(Base, frozen=True, kw_only=True):
-    """One entry of `status.conditions`."""
+    """An entry of `status.conditions`."""
 
     type: str
     status: str
@@ -107,7 +110,7 @@ class Condition(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
-    """`status`. Zero counts are omitted in JSON (R-API-10)."""
+    """The `status` field. Zero counts are omitted in JSON (R-API-10)."""
 
     conditions: tuple[Condition, ...] = ()
     ready_replicas: Int32 = 0
@@ -192,7 +195,7 @@ class DecodeError(ValueError):
 
 
 def decode(obj: JSONObject) -> LeaderWorkerSet:
-    """Decode a LeaderWorkerSet. Null fields count as absent. A `DecodeError` contains the invalid field."""
+    """Decode a LeaderWorkerSet. Null fields are treated as absent. A `DecodeError` contains the invalid field."""
     present = _without_nulls(obj, _STRUCTS)
     try:
         return msgspec.convert(present, LeaderWorkerSet)

@@ -1,4 +1,7 @@
-"""Names and labels of installed objects (contract 12.3 to 12.6). They match the Go manager for in-place upgrades."""
+"""Defines the names and labels of installed objects (contract 12.3 to 12.6).
+
+For in-place upgrades, they are the same as in the Go manager.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final

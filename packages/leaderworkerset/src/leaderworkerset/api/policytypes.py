@@ -1,11 +1,11 @@
-"""The policies that LeaderWorkerSet fields select by name (contract 1.2), and their effects."""
+"""Defines the policies that LeaderWorkerSet fields select by name (contract 1.2), and their effects."""
 
 from enum import StrEnum
 from typing import Final, assert_never
 
 
 class StartupPolicy(StrEnum):
-    """When the workers of a group are created."""
+    """Defines when the workers of a group are created."""
 
     LEADER_CREATED = "LeaderCreated"
     LEADER_READY = "LeaderReady"
@@ -69,7 +69,7 @@ class RestartPolicy(StrEnum):
 
 
 class SubdomainPolicy(StrEnum):
-    """Whether all groups share one headless Service, or each group has a separate one."""
+    """Defines whether all groups share one headless Service, or each group has a separate Service."""
 
     SHARED = "Shared"
     UNIQUE_PER_REPLICA = "UniquePerReplica"
@@ -87,7 +87,7 @@ class SubdomainPolicy(StrEnum):
 
 
 class SubGroupPolicyType(StrEnum):
-    """Whether the leader belongs to the first subgroup."""
+    """Defines whether the leader belongs to the first subgroup."""
 
     LEADER_WORKER = "LeaderWorker"
     LEADER_EXCLUDED = "LeaderExcluded"
@@ -123,7 +123,7 @@ class GroupIdentity(StrEnum):
 
 
 class GroupReplacementPolicy(StrEnum):
-    """When a replacement group can be scheduled."""
+    """Defines when a replacement group can be scheduled."""
 
     IMMEDIATE = "Immediate"
     POST_TERMINATION = "PostTermination"
@@ -141,7 +141,7 @@ class GroupReplacementPolicy(StrEnum):
 
 
 class PodTerminationPolicy(StrEnum):
-    """When the workers of a group are terminated, either after the leader or at the same time."""
+    """Defines when the workers of a group are terminated, either after the leader or at the same time."""
 
     DEFAULT = "Default"
     PARALLEL = "Parallel"
@@ -159,7 +159,7 @@ class PodTerminationPolicy(StrEnum):
 
 
 class RolloutStrategyType(StrEnum):
-    """How a template change is rolled out."""
+    """Defines how a template change is rolled out."""
 
     ROLLING_UPDATE = "RollingUpdate"
 

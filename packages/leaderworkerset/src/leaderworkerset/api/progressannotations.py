@@ -1,4 +1,4 @@
-"""Parses and formats progress reports of training processes and hang reports. Pure.
+"""Parses and formats progress reports of training processes and hang reports. The functions are pure.
 
 A program writes lines `::lws progress step=120 total=5000 loss=2.1`. The latest report is stored in an annotation of
 the leader pod, in the same format, with the time of the line (`at`) and the steps per second (`rate`). A hang is stored
@@ -109,7 +109,7 @@ def _read(pairs: Mapping[str, str]) -> Progress | None:
 
 
 class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
-    """A rank of a hanging group, the time of its last log line, and what it waits for, if known."""
+    """A rank of a hanging group, the time of its last log line, and the reason why it is waiting, if known."""
 
     pod: str
     uid: str
@@ -119,7 +119,7 @@ class SilentRank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hang(msgspec.Struct, frozen=True, kw_only=True):
-    """A group without progress. The first of its `ranks` has been silent for the longest time."""
+    """A group without progress. The first rank in `ranks` has been silent for the longest time."""
 
     since: datetime
     ranks: tuple[SilentRank, ...]
@@ -144,7 +144,10 @@ class _StoredHang(msgspec.Struct, frozen=True):
 
 
 def render_hang(hang: Hang) -> str:
-    """Return an annotation value that `hang_of` can parse. It contains only the first ranks if there are too many."""
+    """Return an annotation value that `hang_of` can parse.
+
+    If there are too many ranks, it contains only the first.
+    """
     ranks = [
         _StoredRank(rank.pod, rank.uid, rank.rank, rank.since.isoformat(), rank.waits[:LONGEST_WORDS])
         for rank in hang.ranks[:MOST_RANKS]

@@ -1,4 +1,6 @@
-"""The format of recreation records, which describe the last recreation of a group (docs/adr/0003). Pure.
+"""Defines the format of recreation records, which describe the last recreation of a group (docs/adr/0003).
+
+The functions are pure.
 
 A record is a ControllerRevision without a revision key, so that it is not treated as a revision, and is named after
 the leader pod. Its content is stored in annotations. Other users may be allowed to write ControllerRevisions, so an
@@ -18,7 +20,7 @@ from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 
 SUFFIX: Final = "-recreations"
-"""The suffix of a record name after the leader pod name."""
+"""The suffix that is added to the leader pod name to form a record name."""
 
 UNKNOWN: Final = UID("")
 
@@ -29,7 +31,7 @@ RECORDED: Final = re.compile(
 
 
 class RecreationState(StrEnum):
-    """The progress of a recreation, which is `RECREATED` before the leader is deleted, to count the deletion."""
+    """The progress of a recreation. To count the deletion, it is `RECREATED` before the leader is deleted."""
 
     WAITING = "waiting"
     RECREATED = "recreated"
@@ -48,7 +50,7 @@ class Origin(StrEnum):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """A pod failure. `what` is its description, or empty if the failure is unknown.
+    """A pod failure. `what` is its description, or an empty string if the failure is unknown.
 
     `longest_run` is the longest of the consecutive failed runs, in seconds, or None if no run is known.
     """
@@ -92,7 +94,7 @@ def name_of_replaced(leader: JSONObject) -> str:
 
 
 def leader_of(record: JSONObject) -> str:
-    """Return the leader pod name in a record name."""
+    """Return the leader pod name that is contained in a record name."""
     return meta.name(record).removesuffix(SUFFIX)
 
 

@@ -1,4 +1,4 @@
-"""The resources of the LeaderWorkerSet API groups, in addition to those of Kubernetes (`kuberuntime`)."""
+"""Defines the resources of the LeaderWorkerSet API groups. `kuberuntime` defines the Kubernetes resources."""
 
 from typing import Final
 

@@ -1,4 +1,6 @@
-"""The pod annotation for in-place restarts, `COUNT`, or `COUNT=SINCE` until the pod is ready again. Pure.
+"""Defines the pod annotation for in-place restarts.
+
+Its value is `COUNT`, or `COUNT=SINCE` until the pod is ready. The functions are pure.
 
 Other users may be allowed to write pods, so an unreadable annotation counts as absent.
 """
@@ -12,7 +14,7 @@ from leaderworkerset.api import labels
 
 
 class RestartNote(NamedTuple):
-    """The number of in-place restarts of all containers, and the start of the last one (None if the pod is ready)."""
+    """The number of in-place restarts of all containers, and the last start time (None if the pod is ready)."""
 
     restarts: int = 0
     since: datetime | None = None

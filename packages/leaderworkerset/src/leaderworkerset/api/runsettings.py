@@ -1,4 +1,4 @@
-"""The annotation settings of a LeaderWorkerSet for progress tracking and completion (docs/adr/0026).
+"""Reads the annotation settings of a LeaderWorkerSet for progress tracking and completion (docs/adr/0026).
 
 Input: annotations. Output: the settings, and the errors of invalid annotations. An invalid annotation that was stored
 without the webhook counts as absent. Without annotations, progress is not tracked, and groups do not complete.

@@ -1,4 +1,4 @@
-"""`spec.scheduling`, which configures the scheduling of pods as a group by kube-scheduler (N-API-10).
+"""Defines `spec.scheduling`, which configures the scheduling of groups by kube-scheduler (N-API-10).
 
 It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Only the
 level whose field is present is active. Absent fields are None.
@@ -15,14 +15,14 @@ class CompositeGang(Base, frozen=True, kw_only=True):
 
 
 class CompositePolicy(Base, frozen=True, kw_only=True):
-    """The `schedulingPolicy` of the whole set or of a replica. Exactly one field is set."""
+    """The `schedulingPolicy` of the whole LeaderWorkerSet or of a replica. Exactly one field is set."""
 
     basic: JSONObject | None = None
     gang: CompositeGang | None = None
 
 
 class RoleGang(Base, frozen=True, kw_only=True):
-    """The gang of leaders or workers. `min_count` must be equal to the number of these pods."""
+    """The gang of leaders or workers. `min_count` must be equal to the number of pods with this role."""
 
     min_count: Int32 | None = None
 
@@ -41,13 +41,13 @@ class TopologyConstraint(Base, frozen=True, kw_only=True):
 
 
 class Constraints(Base, frozen=True, kw_only=True):
-    """`schedulingConstraints`, with at most one topology."""
+    """The `schedulingConstraints` field, with at most one topology."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
 class DisruptionMode(Base, frozen=True, kw_only=True):
-    """`disruptionMode`, which defines whether pods are preempted individually. Exactly one field is set."""
+    """The `disruptionMode` field. It defines whether pods are preempted individually. Exactly one field is set."""
 
     single: JSONObject | None = None
     all: JSONObject | None = None
@@ -62,7 +62,7 @@ class ResourceClaim(Base, frozen=True, kw_only=True):
 
 
 class RoleScheduling(Base, frozen=True, kw_only=True):
-    """`leader` or `worker` of a replica."""
+    """The `leader` or `worker` field of a replica."""
 
     scheduling_policy: RolePolicy | None = None
     scheduling_constraints: Constraints | None = None
@@ -71,7 +71,7 @@ class RoleScheduling(Base, frozen=True, kw_only=True):
 
 
 class ReplicaScheduling(Base, frozen=True, kw_only=True):
-    """`replica`, which contains a leader and its workers, either together or by role."""
+    """The `replica` field, which contains a leader and its workers, either together or by role."""
 
     scheduling_policy: CompositePolicy | None = None
     scheduling_constraints: Constraints | None = None
@@ -81,7 +81,7 @@ class ReplicaScheduling(Base, frozen=True, kw_only=True):
 
 
 class Scheduling(Base, frozen=True, kw_only=True):
-    """`spec.scheduling`, which applies to the whole LeaderWorkerSet or to each replica."""
+    """The `spec.scheduling` field, which applies to the whole LeaderWorkerSet or to each replica."""
 
     scheduling_policy: CompositePolicy | None = None
     scheduling_constraints: Constraints | None = None

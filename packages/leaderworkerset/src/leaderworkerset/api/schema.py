@@ -58,7 +58,7 @@ OPTIONAL = {
     ("TypedLocalObjectReference", "apiGroup"),
     ("TypedObjectReference", "apiGroup"),
 }
-"""Optional fields that Go always writes."""
+"""The optional fields that Go always writes."""
 
 REQUIRED = {
     ("ContainerRestartRule", "action"),
@@ -66,7 +66,7 @@ REQUIRED = {
     ("PodCertificateProjection", "keyType"),
     ("PodCertificateProjection", "signerName"),
 }
-"""Required fields that Go omits if they are empty."""
+"""The required fields that Go omits if they are empty."""
 
 ATOMIC = {
     "ConfigMapKeySelector",
@@ -80,7 +80,7 @@ ATOMIC = {
     "SecretKeySelector",
     "TypedLocalObjectReference",
 }
-"""Objects that are atomic in server-side apply."""
+"""The objects that are atomic in server-side apply."""
 
 LIST_KEYS = {
     "Condition": ("type",),
@@ -159,7 +159,7 @@ RULES: dict[tuple[str, str], JSONObject] = {
     ("WorkloadGangSchedulingPolicy", "minCount"): {"minimum": 1},
     ("WorkloadSchedulingConstraints", "topology"): {"maxItems": 1},
 }
-"""Validation rules of a field in addition to its type."""
+"""The validation rules of a field in addition to its type."""
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""The base class of API structs."""
+"""Defines the base class of API structs."""
 
 from typing import Annotated, TypeAlias
 

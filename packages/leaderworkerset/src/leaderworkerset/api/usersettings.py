@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet annotations that users can set.
+"""Lists the LeaderWorkerSet annotations that users can set.
 
 Classes of stability, the comparison with other projects, `lws describe` and the Python client are built from the rows.
 """

@@ -1,1 +1,4 @@
-"""Capabilities beyond the upstream contract. Each one has a directory and a row in the table in `enabled.py`."""
+"""Implements capabilities beyond the upstream contract.
+
+Each capability has a directory, and a row in the table in `enabled.py`.
+"""

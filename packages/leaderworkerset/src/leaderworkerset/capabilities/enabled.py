@@ -1,4 +1,4 @@
-"""The capabilities of this project, with a row for each, and their hooks for LeaderWorkerSets and groups.
+"""Lists the capabilities of this project, and their hooks for LeaderWorkerSets and groups.
 
 A new capability adds a row to `ENABLED`, and calls to `SETS` or `GROUPS`. The order of the rows does not matter.
 `core/extensions.py` defines the order of the calls. A capability must not change plans if an object has neither a
@@ -154,7 +154,7 @@ GROUPS: Final = GroupHook(
 )
 
 EXTENSIONS: Final = together(ENABLED, SETS, GROUPS)
-"""All capabilities combined."""
+"""The combination of all capabilities."""
 
 WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)
 """The LeaderWorkerSet annotations that trigger a reconciliation of each group if they change."""

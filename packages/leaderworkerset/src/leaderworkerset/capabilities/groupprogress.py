@@ -25,7 +25,7 @@ STATEFULSET_MARKS: Final = tuple(mark for capability in ENABLED for mark in capa
 def ignores_progress(
     obj: JSONObject, leader: JSONObject, statefulsets: Iterable[JSONObject], configured: Collection[str]
 ) -> bool:
-    """Return whether decisions about a group depend neither on starts of its pods, nor on its termination."""
+    """Return whether decisions about a group do not depend on the progress of its start or termination."""
     annotations, spec, of_leader = meta.annotations(obj), meta.spec(obj), meta.annotations(leader)
     policy = (spec.get("leaderWorkerTemplate") or {}).get("restartPolicy")
     awaits_start = policy == AFTER_START or labels.RECREATE_GROUP_AFTER_START in annotations

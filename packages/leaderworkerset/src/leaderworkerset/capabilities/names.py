@@ -1,4 +1,4 @@
-"""The names of capabilities with manager settings. Their observed state uses the same names."""
+"""Defines the names of capabilities with manager settings. Their observed state has the same names."""
 
 from typing import Final
 

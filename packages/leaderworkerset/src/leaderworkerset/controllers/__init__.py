@@ -1,1 +1,1 @@
-"""A thin driver for each kind, which declares watches, observes objects, calls the core, and returns the plan."""
+"""Observes the objects of each kind, calls the core, and returns the plan. Each driver also declares its watches."""

@@ -1,4 +1,4 @@
-"""Declares the object fields to cache, which are the fields that reconciliations, indexes and events read.
+"""Declares the cached object fields, which are the fields that reconciliations, indexes and events read.
 
 Capabilities declare the fields that only they read. If a decision reads a field that is not declared, the field is
 absent. `test_cachedfields.py` records every path that decisions read, and fails if a path is not declared. Equal parts of kept
@@ -26,7 +26,7 @@ LEADERWORKERSET: Final = Projection(
     "spec",
     "status",
 )
-"""Most LeaderWorkerSet fields, including the complete status, which is updated as a whole."""
+"""Most LeaderWorkerSet fields, including the complete status, because the status is updated as a whole."""
 
 TPU_REQUESTS: Final = tuple(
     f"spec.{containers}[].resources.{amounts}['{RESOURCE}']"
@@ -107,7 +107,7 @@ WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 """The readiness and revision of worker StatefulSets."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations", "spec.selector", "status.currentReplicas")
-"""Leader StatefulSets: rollout state, and fields that identify a state (`edition.Identity`)."""
+"""The rollout state of leader StatefulSets, and the fields that identify a state (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(
     "metadata.labels",
@@ -122,7 +122,7 @@ DEPLOYMENT: Final = Projection(
     "status.conditions[].status",
     "status.conditions[].lastTransitionTime",
 )
-"""Leader Deployments of groups with random keys."""
+"""The leader Deployments of groups with random keys."""
 
 PLACED_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -144,7 +144,7 @@ PLACED_POD: Final = Projection(
 """The nodes and resource requests of all pods, for the built-in gate (`core.gang.gate`)."""
 
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
-"""The allocatable resources of nodes, and fields that exclude pods, for the built-in gate."""
+"""The allocatable resources of nodes, and fields that prevent the scheduling of pods, for the built-in gate."""
 
 EVICTABLE_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -176,7 +176,7 @@ MOVABLE_POD: Final = Projection(
 
 
 SERVICE: Final = Projection("metadata.labels", "spec.clusterIP", "spec.selector")
-"""Services, which are created once. A Service of a user is used if it is headless or selects the pods."""
+"""The Services, which are created once. A user's Service is used if it is headless or selects the pods."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
 """The slice and revision of role Services (`core.disaggregatedset.roleservices`)."""
@@ -184,7 +184,7 @@ ROLE_SERVICE: Final = Projection("metadata.labels")
 REVISION: Final = Projection(
     "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
 )
-"""Revisions with templates as data, and recreation records with annotations as data."""
+"""The revisions with their templates as data, and the recreation records with their annotations as data."""
 
 
 GANG_OBJECT: Final = Projection("metadata.labels", "spec")

@@ -18,7 +18,7 @@ from kuberuntime.policyrules import Permission
 
 
 class Cache(Struct, frozen=True):
-    """Objects that are cached, with the cached fields and the indexes.
+    """A declaration of cached objects, with the cached fields and the indexes.
 
     An `optional` cache is empty if the API server does not serve the kind. Other caches wait for the kind. If
     `served` is set, the kind is requested again only while that event is set, by a controller that watches CRDs.

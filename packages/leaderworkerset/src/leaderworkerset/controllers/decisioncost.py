@@ -17,7 +17,7 @@ import msgspec
 from kuberuntime.objects.meta import JSON
 
 LIMIT: Final = 40_000
-"""The maximum total size of documents in bytes, which takes about 10 ms. A LeaderWorkerSet has about 8,000."""
+"""The maximum total size of documents in bytes, which takes about 10 ms. A LeaderWorkerSet has about 8,000 bytes."""
 
 FACT: Final = 20
 """The assumed size of a small value in bytes."""
@@ -28,7 +28,7 @@ MOST: Final = 64
 _ENCODER: Final = msgspec.json.Encoder()
 
 _known: Final[dict[int, tuple[JSON, int]]] = {}
-"""Document sizes by object identity. Cached objects are never modified."""
+"""The document sizes by object identity. Cached objects are never modified."""
 
 
 def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:

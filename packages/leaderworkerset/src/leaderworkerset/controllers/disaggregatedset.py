@@ -1,4 +1,4 @@
-"""The DisaggregatedSet controller, which observes objects and calls the core (R-DS-28).
+"""Implements the DisaggregatedSet controller, which observes objects and calls the core (R-DS-28).
 
 Services are also watched, so that a deleted Service is recreated immediately, and a pass observes the writes of the
 previous pass. A scaler enqueues the set that needs its name, even if the set does not own the scaler.
@@ -43,7 +43,7 @@ def set_values(obj: JSONObject) -> Iterable[str]:
 
 
 def scaler_values(obj: JSONObject) -> Iterable[str]:
-    """Index a set by the names of its required scalers."""
+    """Index a DisaggregatedSet by the names of its required scalers."""
     namespace, name = meta.key(obj)
     return [
         str(ObjectKey(namespace, scaler_name(name, role.get("name") or "")))
@@ -76,7 +76,7 @@ class DisaggregatedSetDriver(Driver):
         self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Reconcile one set. Large sets are processed in a thread, one after the other."""
+        """Reconcile one DisaggregatedSet. Large objects are processed in a thread, one after the other."""
         observed = self.observe(key)
         if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
             return reconcile(observed, self._clock.now())
@@ -88,7 +88,7 @@ class DisaggregatedSetDriver(Driver):
         return reconcilefailure.undecided(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
 
     def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
-        """Collect the objects of one set from the caches."""
+        """Collect the objects of one DisaggregatedSet from the caches."""
         obj = self._sets.store.get(key)
         scalers = {meta.key(scaler): scaler for scaler in self._scalers.store.by_index(BY_SET, str(key))}
         for name in () if obj is None else scaler_values(obj):
@@ -104,7 +104,7 @@ class DisaggregatedSetDriver(Driver):
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches, and the sets that are enqueued after changes."""
+        """Return the watches, and the DisaggregatedSets that are enqueued after changes."""
         return (
             Watch(self._sets, lambda change: (meta.key(change.object),)),
             Watch(self._leaderworkersets, keys_of_owned),
@@ -118,7 +118,7 @@ class DisaggregatedSetDriver(Driver):
 
 
 def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to the current and previous DisaggregatedSet that control it."""
+    """Map an object to its current and its previous controlling DisaggregatedSet."""
     owners = [meta.controller_of(obj) for obj in (change.old, change.new) if obj is not None]
     namespace = meta.namespace(change.object)
     return {

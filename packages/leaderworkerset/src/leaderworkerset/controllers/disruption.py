@@ -1,4 +1,4 @@
-"""The disruption budget controller, which observes objects and calls the core (`capabilities/disruption/`).
+"""Implements the controller for disruption budgets. It observes objects and calls `capabilities/disruption/`.
 
 Its keys are LeaderWorkerSets. The status of a budget shows whether its group is whole, so only leaders and pods on
 closed nodes count. Before a budget is opened, the budgets are read from the API server, because the response to an
@@ -40,7 +40,7 @@ from leaderworkerset.core.leaderworkerset.groupstate import own_size
 
 NAME: Final = "disruption"
 PACE: Final = 0.001
-"""Seconds per group until the next reconciliation.
+"""The seconds per group until the next reconciliation.
 
 A large set changes continuously while it starts, and one decision takes 50 µs per group.
 """
@@ -157,7 +157,7 @@ class DisruptionDriver(Driver):
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 
     def _groups_to_move(self, key: ObjectKey) -> frozenset[str]:
-        """Return the labels of groups with a pod that its node no longer accepts."""
+        """Return the labels of groups with a pod whose node no longer accepts it."""
         closed = {} if self._closed is None else self._closed.by_name
         return frozenset(
             groupname.label(pod)
@@ -185,7 +185,7 @@ class DisruptionDriver(Driver):
 
 
 def keys_of_record(change: Change) -> Iterable[ObjectKey]:
-    """Map a record with a new leader to its LeaderWorkerSet, because that group failed."""
+    """Map a record with a new leader to its LeaderWorkerSet, because the group of that leader failed."""
     return (indexes.lws_key(change.object),) if indexes.has_other_leader(change) else ()
 
 

@@ -1,4 +1,4 @@
-"""The gang gate controller, which observes nodes and pods and calls the core (`core/gang/gate.py`).
+"""Implements the gang gate controller. It observes nodes and pods, and calls `core/gang/gate.py`.
 
 It has one key, because groups compete for the same nodes. Only one plan is executed at a time, and its writes are
 observed before the next one. The controller watches all running pods in the cluster and all nodes, and caches few of
@@ -131,7 +131,7 @@ def keys_of_node(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key after a pod was added, deleted, bound, starts to terminate, or lost a gate."""
+    """Enqueue the key after a pod was added, deleted or bound, started to terminate, or lost a gate."""
     parts = [
         None if pod is None else (meta.uid(pod), meta.is_deleting(pod), meta.spec(pod))
         for pod in (change.old, change.new)

@@ -1,4 +1,4 @@
-"""Caches, indexes, and permissions for gang scheduler objects.
+"""Declares the caches, indexes and permissions for gang scheduler objects.
 
 Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
 that is not served yet is watched as soon as it is served.
@@ -102,7 +102,7 @@ DEEPEST: Final = 8
 
 
 async def find_parent(client: Client, lws: JSONObject) -> Parent:
-    """Return the Workload of the nearest owner that has one, or the reason why there is none.
+    """Return the Workload of the nearest owner with a Workload, or the reason why there is none.
 
     Raise `KubeError` if the API server does not respond.
     """

@@ -1,4 +1,4 @@
-"""The state of all groups, updated after each change, so that a reconciliation does not read pods.
+"""Maintains the state of all groups after each change, so that a reconciliation does not read pods.
 
 Input: changes of pods, StatefulSets and recreation records. Output: the groups of one LeaderWorkerSet as values, and
 their summary. A change is processed only for its own group, regardless of the number of groups. The groups of a
@@ -33,7 +33,7 @@ class GroupCache:
         self._revisions = informers.revisions.store
         self._sets: dict[ObjectKey, Groups] = {}
         self._suspects: dict[ObjectKey, dict[str, JSONObject]] = {}
-        """Restarted or terminating pods in each leader's group."""
+        """The restarted or terminating pods in each leader's group."""
         self._losses: dict[ObjectKey, dict[ObjectKey, float]] = {}
         """The time of a lost worker that requires recreating its group, by LeaderWorkerSet and leader."""
         self.altered_by: Change | None = None
@@ -57,7 +57,7 @@ class GroupCache:
         self._losses.pop(lws, None)
 
     def last_loss(self, lws: ObjectKey) -> float:
-        """Return the time of the last lost worker whose group is not yet recreated or recorded, or -inf."""
+        """Return the time of the last lost worker whose group has not been recreated or recorded, or -inf."""
         losses = self._losses.get(lws, {})
         for leader_key in list(losses):
             leader = self._pods.get(leader_key)
@@ -75,7 +75,7 @@ class GroupCache:
         return self._sets[lws]
 
     def _policy_changed(self, change: Change) -> None:
-        """Describe groups with failed pods again if the restart policy or a related annotation has changed."""
+        """Recompute the state of groups with failed pods if the restart policy or an annotation changed."""
         groups = self._sets.get(meta.key(change.object))
         if groups is None or None in (change.old, change.new) or _policy(change.old) == _policy(change.new):
             return
@@ -100,7 +100,7 @@ class GroupCache:
             self.altered_by = change if has_news else self.altered_by
 
     def _note_suspect(self, change: Change) -> ObjectKey | None:
-        """Record whether a pod is suspect. Return its leader if the pod is or was suspect."""
+        """Record whether a pod might have failed. Return its leader if this is or was the case."""
         is_suspect = change.new is not None and failures.has_failed(change.new)
         if not is_suspect and not self._suspects:
             return None
@@ -115,7 +115,7 @@ class GroupCache:
         return leader if was_suspect or is_suspect else None
 
     def _note_loss(self, change: Change) -> None:
-        """Record the deletion of a worker, which is not otherwise visible, until its group is recreated."""
+        """Record the deletion of a worker until its group is recreated. The deletion is not otherwise visible."""
         pod, was_deleting = change.object, change.old is None or meta.is_deleting(change.old)
         if is_leader(pod) or was_deleting or not meta.is_deleting(pod):
             return

@@ -1,4 +1,4 @@
-"""Reads the Services of groups without workers from the API server if their owner in the cache is different.
+"""Rereads the Services of groups without workers from the API server if the cached owner is different.
 
 A larger group with a Service conflict has no workers, so it is not ready. A group of one pod becomes ready without
 its Service. A Service with a different owner might not have the label that the cache selects.

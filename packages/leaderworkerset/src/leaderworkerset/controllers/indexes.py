@@ -1,4 +1,4 @@
-"""Caches, indexes and keys for the LeaderWorkerSet controllers.
+"""Declares the caches, indexes and keys for the LeaderWorkerSet controllers.
 
 Every object of a LeaderWorkerSet has its name as a label, so one selector limits the watched objects. Memory usage
 depends on the pods of LeaderWorkerSets, not on all pods in the cluster. Objects are indexed by the LeaderWorkerSet that
@@ -74,7 +74,10 @@ def has_other_leader(change: Change) -> bool:
 
 
 def is_own_leader(pod: JSONObject) -> bool:
-    """Return whether a pod is a leader without a foreign controller. Other pods are neither counted nor deleted."""
+    """Return whether a pod is a leader without an unrelated controller.
+
+    Other pods are neither counted nor deleted.
+    """
     return is_leader(pod) and not groupname.has_foreign_controller(pod)
 
 

@@ -1,4 +1,4 @@
-"""The interface for controller metrics. The default implementation does not record anything.
+"""Defines the interface for controller metrics. The default implementation does not record any metrics.
 
 Queues, events and caches report their values through it, so that they do not import a metrics library.
 """

@@ -41,11 +41,11 @@ from leaderworkerset.core.leaderworkerset.outline import Outline, Read
 from leaderworkerset.core.restarts import retention
 
 PAGE: Final = 100
-"""The page size for listing leaders. Decoding a page of large pods blocks the event loop for some milliseconds."""
+"""The page size for listing leaders. Decoding a page of large pods blocks the event loop for a few milliseconds."""
 
 
 BEHIND: Final = 1.0
-"""The seconds until the next decision if the caches were behind the API server."""
+"""The seconds until the next decision if the caches are behind the API server."""
 
 
 async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:

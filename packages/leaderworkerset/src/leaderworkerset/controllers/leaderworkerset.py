@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet controller, a thin driver that observes objects and calls the core (R-ARC-7).
+"""Implements the LeaderWorkerSet controller, which observes objects and calls the core (R-ARC-7).
 
 In addition to the watches of the Go controller, it watches leader pods and revisions. Two watches are not ordered
 relative to each other, so a count after a change of the StatefulSet can be based on older pods. A change that does not
@@ -57,7 +57,7 @@ from leaderworkerset.core.restarts import retention
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
-"""The leader workload kinds. The controller creates one object of one of these kinds for each LeaderWorkerSet."""
+"""The leader workload kinds. For each LeaderWorkerSet, the controller creates one object of one of these kinds."""
 
 QUIET: Final = 0.2
 """The delay in seconds before writing a status whose counts changed, unless there are further changes."""
@@ -79,7 +79,7 @@ TICK: Final = 0.001
 
 
 class Memory(Struct):
-    """Results of earlier reconciliations of one LeaderWorkerSet, and the source of the current plan."""
+    """The results of earlier reconciliations of one LeaderWorkerSet, and the source of the current plan."""
 
     known: PreviousResults = NOTHING_KNOWN
     source: Source | None = None
@@ -140,7 +140,10 @@ class LeaderWorkerSetDriver(Driver):
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Reconcile a LeaderWorkerSet, and read missing objects. Large ones are processed in a thread, in turn."""
+        """Reconcile a LeaderWorkerSet, and read missing objects.
+
+        Large LeaderWorkerSets are processed in a thread, in turn.
+        """
         observed = self.observe(key)
         if not is_large(
             (observed.leaderworkerset, observed.leader_workload, *observed.revisions), len(observed.groups)
@@ -195,7 +198,7 @@ class LeaderWorkerSetDriver(Driver):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
     async def _with_owners(self, observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
-        """Add uncached objects with other owners, which are the Workload of an owner and the Services of groups."""
+        """Add uncached objects with other owners, which are an owner's Workload and the Services of groups."""
         lws = observed.leaderworkerset
         if lws is None:
             return observed
@@ -306,7 +309,7 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to its controlling LeaderWorkerSet, and a deleted object to the one with the same name."""
+    """Map an object to its controlling LeaderWorkerSet. Map a deleted object to the LeaderWorkerSet with its name."""
     return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
 
 

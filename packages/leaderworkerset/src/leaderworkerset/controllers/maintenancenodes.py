@@ -94,7 +94,7 @@ class MaintenanceNodes:
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a pod on a closed node, or a leader whose mark changed, to its LeaderWorkerSet."""
+        """Map a pod on a closed node, or a leader whose mark changed, to the LeaderWorkerSet."""
         after, before = ("" if pod is None else meta.spec(pod).get("nodeName") for pod in (change.new, change.old))
         marks, old_marks = (() if leader is None else marked_values(leader) for leader in (change.new, change.old))
         has_news = marks != old_marks or (after != before and after in self._closed)

@@ -77,7 +77,7 @@ class LeaderWorkerSetMetrics:
         self._pods: Store | None = None
 
     def recorded(self, event: Event) -> None:
-        """Count a move or a recreation. The cause of a recreation is derived from the pods of the group."""
+        """Count a move or a recreation. The pods of the group determine the cause of a recreation."""
         if event.reason == decisionevents.MOVING_GROUP:
             self._moves.inc()
         if (
@@ -256,7 +256,7 @@ def progress_of(counts: dict[str, int]) -> float:
 
 
 def seconds_to_ready(change: Change) -> float | None:
-    """Return the startup duration of a LeaderWorkerSet, or None if this change does not make it available."""
+    """Return the startup duration of a LeaderWorkerSet, or None if it does not become available by this change."""
     old, new = change.old, change.new
     if old is None or new is None or meta.is_condition_true(old, AVAILABLE.type):
         return None
@@ -271,7 +271,7 @@ def seconds_to_ready(change: Change) -> float | None:
 
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
-    """Return the cause of a group recreation, based on the pods of the leader reference."""
+    """Return the cause of a group recreation, based on the pods in the group of this leader."""
     leader_pod = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if leader_pod is None:
         return DELETED

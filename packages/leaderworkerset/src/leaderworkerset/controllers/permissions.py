@@ -1,4 +1,4 @@
-"""Controller permissions in addition to those for their caches (contract 12.5).
+"""Defines the controller permissions in addition to the permissions for caches (contract 12.5).
 
 Controllers do not write nodes or read Secrets. They write the spec of a LeaderWorkerSet only if a DisaggregatedSet owns
 it (R-ARC-6, R-DS-19). In its metadata, they write only the annotation with the restart counts (N-KEY-3). Server-side
@@ -39,7 +39,7 @@ POD: Final = (
 )
 
 RESIZE: Final = (Permission(resources.PODS, ("patch",), "resize"),)
-"""Permissions for in-place updates of CPU and memory (docs/how-to/in-place.md)."""
+"""The permissions for in-place updates of CPU and memory (docs/how-to/in-place.md)."""
 
 GANG_GATE: Final = (Permission(resources.PODS, ("patch",)),)
 
@@ -52,23 +52,23 @@ ALL_OF_DISRUPTION: Final = (
     Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
     Permission(resources.NODES, ("list", "watch")),
 )
-"""Additional manager permissions for disruption budgets, including their caches."""
+"""The additional manager permissions for disruption budgets, including their caches."""
 
 POD_POLICIES: Final = tuple(
     Permission(kind, ("create", "patch", "update"), names=(podpolicy.NAME,)) for kind in podpolicy.KINDS
 )
-"""Permissions for the pod admission policy. Roles can restrict only server-side apply to a name, not `create`."""
+"""The permissions for the pod admission policy. Roles can restrict only server-side apply to a name, not `create`."""
 
 ALL_OF_POD_POLICIES: Final = tuple(
     Permission(kind, ("create", "list", "patch", "update", "watch"), names=(podpolicy.NAME,))
     for kind in podpolicy.KINDS
 )
-"""Additional manager permissions if the policy is enabled, including the caches."""
+"""The additional manager permissions if the policy is enabled, including the caches."""
 
 REMOVE_POD_POLICIES: Final = tuple(
     Permission(kind, ("delete", "get"), names=(podpolicy.NAME,)) for kind in podpolicy.KINDS
 )
-"""Permissions of all managers. If the policy is not enabled, the manager removes an earlier policy."""
+"""The permissions of all managers. If the policy is not enabled, the manager removes an earlier policy."""
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
@@ -80,7 +80,7 @@ DISAGGREGATED_SET: Final = (
 )
 
 RECORD_EVENTS: Final = (Permission(resources.EVENTS, ("create", "patch")),)
-"""Permissions of all processes with controllers."""
+"""The permissions of all processes with controllers."""
 
 MAINTENANCE: Final = (Permission(resources.NODES, ("list", "watch")),)
-"""Additional permissions to move groups from closed nodes, including the node cache."""
+"""The additional permissions to move groups from closed nodes, including the node cache."""

@@ -1,4 +1,4 @@
-"""The pod controller, a thin driver that observes groups and calls the core (R-ARC-8).
+"""Implements the pod controller, which observes groups and calls the core (R-ARC-8).
 
 Its keys are leader pods. A change of a pod or StatefulSet enqueues the group if a decision can depend on it. The
 last state of deleted pods is kept until the group is observed, because a pod that is deleted without a grace period can
@@ -56,7 +56,7 @@ class PodDriver(Driver):
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
         self._unobserved: set[ObjectKey] = set()
         self._bereft: dict[ObjectKey, UID] = {}
-        """Leaders whose worker StatefulSet was deleted before the leader."""
+        """The leaders whose worker StatefulSet was deleted before the leader."""
         self._last_statuses: dict[ObjectKey, missingworkers.LastStatus] = {}
         self._moments: dict[ObjectKey, Sequence[missingworkers.WholeTime]] = {}
         self._turn = asyncio.Lock()
@@ -151,7 +151,7 @@ class PodDriver(Driver):
                 yield key
 
     def _ignores_progress(self, leader: JSONObject) -> bool:
-        """Return whether a group that terminates or has its workers ignores the progress of that."""
+        """Return whether the progress of a start or termination is irrelevant for this group."""
         if self._gang is not NO_GANG:
             return False
         lws = indexes.lws_key(leader)
@@ -185,13 +185,13 @@ class PodDriver(Driver):
         )
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
-        """Return the last recreation record of the group, or of the group that its leader replaces."""
+        """Return the last recreation record of the group, or the record of the group that it replaces."""
         names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
         records = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in records if record is not None), None)
 
     def _remember(self, change: Change) -> None:
-        """Record a deleted worker until its group is observed. Discard a group with a deleted leader."""
+        """Keep a record of a deleted worker until its group is observed. Discard a group with a deleted leader."""
         if change.new is not None:
             if change.old is None and groupname.is_leader(change.new):
                 self._unobserved.add(meta.key(change.new))
@@ -236,7 +236,7 @@ class PodDriver(Driver):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.WholeTime]:
-        """Return when the groups that existed before this manager were complete."""
+        """Return the times at which the groups that existed before this manager were complete."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
             groups = [self._group(leader) for leader in leaders if not self._is_condemned(leader)]
@@ -293,7 +293,7 @@ def _settings(lws: JSONObject) -> list[str | None]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a pod to its leader. Without a leader, the key is the pod itself, so that it is reported."""
+    """Map a pod to its leader. If there is no leader, the key is the pod itself, so that the pod is reported."""
     return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 

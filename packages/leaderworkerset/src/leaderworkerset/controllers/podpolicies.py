@@ -1,4 +1,4 @@
-"""The controller of the pod admission policy in kube-apiserver (`core/admission/podpolicy.py`).
+"""Implements the controller of the pod admission policy in kube-apiserver (`core/admission/podpolicy.py`).
 
 It has one key, and watches the policy, its binding, and the webhook configurations. It runs only in a manager whose
 configuration allows policies. If the API server does not serve policies, it has no effect.

@@ -24,7 +24,10 @@ class SetObserver(Protocol):
 
 
 class Observation(NamedTuple):
-    """The caches of a capability, from which permissions are derived, and a function that builds its observer."""
+    """The caches of a capability, and a function that builds its observer.
+
+    Permissions are derived from the caches.
+    """
 
     caches: tuple[Cache, ...]
     build: Callable[[Caches, Any], SetObserver]

@@ -1,4 +1,4 @@
-"""A controller as a value, with its name, its caches, its driver factory, and its permissions.
+"""Represents a controller as a value, with its name, caches, driver factory, and permissions.
 
 Input: declarations. Output: the input of `manager/controllers.py`, which runs controllers, and of `lws install`,
 which builds roles.
@@ -46,7 +46,7 @@ Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
 
 
 class ControllerSpec(Struct, frozen=True, kw_only=True):
-    """A controller. `writes` contains its permissions in addition to those for its caches."""
+    """A controller. `writes` contains its permissions in addition to the permissions for its caches."""
 
     name: str
     caches: tuple[Cache, ...]

@@ -1,4 +1,7 @@
-"""Finds changes that are only the progress of a group's start, which most groups ignore (`capabilities/groupprogress.py`)."""
+"""Finds changes that only report the progress of a start.
+
+Most groups ignore them (`capabilities/groupprogress.py`).
+"""
 
 from typing import Final
 

@@ -16,7 +16,7 @@ from leaderworkerset.controllers import indexes
 from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"
-"""The end time of a pod without a deletion timestamp, which is later than any other time."""
+"""The end time of a pod without a deletion timestamp. It is later than any other time."""
 
 
 class TerminatingGroups:

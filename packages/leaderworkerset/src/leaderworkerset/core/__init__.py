@@ -1,1 +1,1 @@
-"""Converts frozen observations to plans. Pure: no I/O, no clock, no randomness."""
+"""Converts frozen observations to plans. The functions are pure, without I/O, clock or randomness."""

@@ -53,7 +53,7 @@ updating: Final = EventKind("Normal", GROUPS_UPDATING, "Update")
 failed_create: Final = EventKind("Warning", "FailedCreate", "Create")
 
 not_headless: Final = EventKind("Warning", "ServiceNotHeadless", "Create")
-"""A Service of a user is used instead of a managed Service, although it does not resolve pod names."""
+"""A user's Service is used instead of a managed Service, although it does not resolve pod names."""
 
 failed_update: Final = EventKind("Warning", "FailedUpdate", "Update")
 
@@ -79,7 +79,10 @@ deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "
 
 
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
-    """Return the event for an ignored object. It regards the LeaderWorkerSet, or the object if that is unknown."""
+    """Return the event for an ignored object.
+
+    It regards the LeaderWorkerSet, or the object if the LeaderWorkerSet is unknown.
+    """
     note = f"{obj['kind']} {meta.name(obj)} {why} and is ignored: correct or delete it"
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
@@ -100,7 +103,7 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
 
 
 def of_group(event: Event, note: str, group: int | None) -> Event:
-    """Return the event for one group, which is combined with other events that have the same note."""
+    """Return the event for one group, which is combined with other events with the same note."""
     return event if group is None else replace(event, of_many=AggregatedNote(note, group))
 
 

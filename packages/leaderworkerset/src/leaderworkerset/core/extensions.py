@@ -58,7 +58,7 @@ class SetHook(Struct, frozen=True, kw_only=True):
     deletes_leaders: Callable[[SetFacts], bool] = lambda _facts: False
     """Returns whether `move` can delete leaders now, so that they must first be read from the API server."""
     expire: Callable[[SetFacts, datetime], SetExpiry] = lambda _facts, _now: SetExpiry()
-    """Determines whether the LeaderWorkerSet must be deleted now or later."""
+    """Determines whether the LeaderWorkerSet must be deleted immediately or later."""
     find_route: Callable[[SetFacts], tuple[RolloutRoute | None, GroupIndex]] = _find_route
     """Returns the in-place update of groups to the revision, if possible, and the group summary for a rollout."""
     depart: Callable[[SetFacts, GroupIndex], GroupIndex] = lambda _facts, folded: folded
@@ -85,15 +85,15 @@ class GroupHook(Struct, frozen=True, kw_only=True):
     without_set: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
     """Handles a group whose LeaderWorkerSet is deleted. Other steps are skipped."""
     first: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Called before all other steps."""
+    """This hook is called before all other steps."""
     before_evidence: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Called before the pods of an exhausted group are preserved as evidence."""
+    """This hook is called before the pods of an exhausted group are preserved as evidence."""
     before_deletion: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Called before a terminating leader is ignored."""
+    """This hook is called before a terminating leader is ignored."""
     before_restart: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
-    """Called before the restart policy."""
+    """This hook is called before the restart policy is evaluated."""
     restarts: Callable[[LiveGroup], RestartSettings] = lambda _group: UPSTREAM_RESTARTS
-    """Returns how a failed group is recreated, except for the limit in the spec."""
+    """Returns the settings for the recreation of a failed group, except for the limit in the spec."""
     prefer: Prefer = prefer_none
     """Returns the node preferences of a leader."""
     worker_annotations: Callable[[JSONObject, JSONObject | None], Mapping[str, str]] = lambda _obj, _record: {}

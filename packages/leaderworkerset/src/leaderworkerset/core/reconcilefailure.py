@@ -17,7 +17,10 @@ from kuberuntime.plan import PutStatus, changed_status
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, FAILED, PROGRESSING
 
 REASON: Final = "ReconcileFailed"
-"""The reason of `PROGRESSING` after a failed reconciliation, and of `AVAILABLE` if it changed to False."""
+"""The reason of the `PROGRESSING` condition after a failed reconciliation.
+
+`AVAILABLE` has it if it changed to False.
+"""
 
 NOT_WRITTEN: Final = "An object of the set could not be written or deleted: see the events and the manager log"
 NOT_DECIDED: Final = "The set could not be reconciled: see the error in the manager log"
@@ -27,7 +30,7 @@ LONGEST: Final = 1024
 """The maximum number of characters of a message."""
 
 FINAL: Final = (COMPLETE.type, FAILED.type)
-"""Conditions that report a final result, which later failures do not change."""
+"""The conditions that report a final result, which later failures do not change."""
 
 _UNTIL: Final = "It was True since {since}, until a reconcile failed. {why}"
 _SINCE: Final = re.compile(r"It was True since (\S+), until")
@@ -80,7 +83,7 @@ def is_failing(obj: JSONObject) -> bool:
 
 
 def before_failure(obj: JSONObject) -> JSONObject:
-    """Return the object without the failure, so that `AVAILABLE` is True since the earlier time."""
+    """Return the object without the failure, so that `AVAILABLE` is True with its earlier transition time."""
     status = meta.status(obj)
     conditions = [_restored(condition) for condition in status.get("conditions") or []]
     return obj | {"status": status | {"conditions": conditions}}

@@ -1,4 +1,4 @@
-"""The installed kinds, the manager configuration, and the webhooks."""
+"""Exports the installed kinds, the manager configuration, and the webhooks."""
 
 from leaderworkerset.core.restarts.retention import is_retained as is_pod_kept
 from leaderworkerset.core.restarts.retention import release_pod

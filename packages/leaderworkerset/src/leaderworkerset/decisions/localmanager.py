@@ -1,4 +1,4 @@
-"""The manager in an embedded cluster process, with controllers, webhooks and recorder."""
+"""Exports the manager for an embedded cluster process, with controllers, webhooks and recorder."""
 
 from leaderworkerset.capabilities.names import DISRUPTION, MOVES
 from leaderworkerset.manager.lwsmanager import controllers as manager_controllers

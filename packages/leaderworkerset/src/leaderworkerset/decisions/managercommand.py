@@ -1,4 +1,4 @@
-"""The manager command `lws manager`, with flags in Go syntax."""
+"""Exports the manager command `lws manager`, with flags in Go syntax."""
 
 from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 from leaderworkerset.manager.goflags import parse as parse_flags

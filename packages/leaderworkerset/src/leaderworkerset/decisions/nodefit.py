@@ -1,4 +1,4 @@
-"""Group requests, free node resources, and gang schedulers."""
+"""Exports group requests, free node resources, and gang schedulers."""
 
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.core.gang.demand import add as add_demand

@@ -1,4 +1,4 @@
-"""Group moves during node maintenance, and disruption budgets."""
+"""Exports group moves during node maintenance, and disruption budgets."""
 
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.capabilities.disruption.disruptionsettings import limit as disruption_limit

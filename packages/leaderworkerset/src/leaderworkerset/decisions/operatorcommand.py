@@ -1,4 +1,4 @@
-"""The operator command `lws operator` and its flags."""
+"""Exports the operator command `lws operator` and its flags."""
 
 from leaderworkerset.operator.operatorprogram import flags as operator_flags
 from leaderworkerset.operator.operatorprogram import run as run_operator

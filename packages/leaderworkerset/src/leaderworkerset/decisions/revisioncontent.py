@@ -1,4 +1,4 @@
-"""The content and order of LeaderWorkerSet revisions, including previous revisions."""
+"""Exports the content and order of LeaderWorkerSet revisions, including previous revisions."""
 
 from leaderworkerset.capabilities.history.revisionhistory import selector as history_selector
 from leaderworkerset.core.leaderworkerset.previousrevisions import (

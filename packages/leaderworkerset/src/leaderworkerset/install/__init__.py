@@ -1,1 +1,4 @@
-"""Builds the installed objects as values, for `lws install` and for the manifests in `deploy/`. Pure."""
+"""Builds the installed objects as values, for `lws install` and for the manifests in `deploy/`.
+
+The functions are pure.
+"""

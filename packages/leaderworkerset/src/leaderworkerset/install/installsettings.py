@@ -1,4 +1,4 @@
-"""The installation settings that administrators can change."""
+"""Defines the installation settings that administrators can change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
@@ -47,7 +47,9 @@ class Placement(Struct, frozen=True, kw_only=True):
 
 
 class InstallSettings(Struct, frozen=True, kw_only=True):
-    """The settings. `configuration` is the manager's file. `spread` tolerates the loss of a node or zone.
+    """The installation settings.
+
+    `configuration` is the manager's file. `spread` tolerates the loss of a node or zone.
 
     `pod` contains additional pod fields, and `resources` are the container resources. `certificates` is the issuer for
     webhooks and metrics. `prometheus` is the namespace of the Prometheus that scrapes metrics, or empty.

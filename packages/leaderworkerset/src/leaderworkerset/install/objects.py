@@ -111,7 +111,7 @@ def misfits(configuration: Configuration) -> list[FieldError]:
 MONITOR: Final = "lws-controller-manager-metrics-monitor"
 ROLE: Final = "lws-prometheus-k8s"
 ACCOUNTS: Final = ("prometheus-k8s", "prometheus-operator")
-"""The service accounts of Prometheus. The first one scrapes metrics."""
+"""The service accounts of Prometheus. The first service account scrapes metrics."""
 
 FIND: Final = tuple(
     Permission(kind, ("get", "list", "watch")) for kind in (resources.SERVICES, resources.ENDPOINTS, resources.PODS)
@@ -120,7 +120,7 @@ TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S1
 
 
 def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the roles with which Prometheus in a different namespace discovers and scrapes its targets."""
+    """Build the roles that allow Prometheus in a different namespace to discover and scrape its targets."""
     subjects = [{"kind": resources.SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
     reference = {"apiGroup": resources.ROLES.group, "kind": resources.ROLES.kind, "name": ROLE}
     reader = {"apiGroup": resources.CLUSTER_ROLES.group, "kind": resources.CLUSTER_ROLES.kind, "name": METRICS_READER}

@@ -1,4 +1,4 @@
-"""Names of the operator and its custom resource (docs/reference/contract-operator.md)."""
+"""Defines the names of the operator and of its custom resource (docs/reference/contract-operator.md)."""
 
 from typing import Final
 
@@ -25,19 +25,19 @@ SPEC_HASH: Final = "operator.openshift.io/spec-hash"
 
 PREFIX: Final = "lws.x-k8s.io/"
 DELETE_CRDS: Final = PREFIX + "delete-crds"
-"""If `true`, the CRDs and all LeaderWorkerSets are deleted with the object `cluster` (R-OP-30, D1)."""
+"""If `true`, the CRDs and all LeaderWorkerSets are deleted with the `cluster` object (R-OP-30, D1)."""
 
 REMOVE_OPERAND: Final = PREFIX + "remove-operand"
-"""If `true`, the managementState Removed removes the operand except for the CRDs (R-OP-24, D5)."""
+"""If `true`, the `Removed` management state removes the operand except for the CRDs (R-OP-24, D5)."""
 
 CERTIFICATES: Final = PREFIX + "certificates"
 """If `internal`, the operand issues its certificates, and cert-manager is not required (R-OP-22, D4)."""
 
 GROUP_RESTARTS: Final = PREFIX + "group-restarts"
-"""The section `groupRestarts` of the operand's configuration as JSON. Overrides can change it."""
+"""The `groupRestarts` section of the operand's configuration, as JSON. Overrides can change it."""
 
 POD_ADMISSION: Final = PREFIX + "pod-admission"
-"""The field `podAdmission` of the operand's configuration. Overrides can change it."""
+"""The `podAdmission` field of the operand's configuration. Overrides can change it."""
 
 LOG_FORMAT: Final = PREFIX + "log-format"
 """If `json`, the operand writes JSON logs, like the operator."""

@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Dumper(SafeDumper):
-    """Writes shared values without anchors, as required by some tools, and multi-line strings as blocks."""
+    """Writes shared values without anchors, because some tools require this, and multi-line strings as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:
         """Return True, so that values are written without anchors."""

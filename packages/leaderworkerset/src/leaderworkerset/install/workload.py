@@ -23,7 +23,7 @@ WEBHOOK_PORT: Final = 9443
 METRICS_PORT: Final = 8443
 PROBE_PORT: Final = 8081
 MEMORY_LIMIT: Final = "2Gi"
-"""The memory limit. It restarts a process with too many requests before the node runs out of memory."""
+"""The memory limit. A container with too many requests is restarted before the node runs out of memory."""
 
 RESOURCES: Final = "resources"
 DEFAULT_RESOURCES: Final[JSONObject] = {

@@ -1,4 +1,4 @@
-"""The kinds DisaggregatedSet and DisaggregatedSetRoleScaler, which share one controller."""
+"""Declares the kinds DisaggregatedSet and DisaggregatedSetRoleScaler, which share one controller."""
 
 from typing import Final
 

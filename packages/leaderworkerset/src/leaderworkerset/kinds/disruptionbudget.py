@@ -1,4 +1,4 @@
-"""The kind PodDisruptionBudget for the disruption budgets of groups."""
+"""Declares the kind PodDisruptionBudget for the disruption budgets of groups."""
 
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings

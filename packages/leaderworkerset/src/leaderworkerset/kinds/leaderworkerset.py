@@ -1,4 +1,4 @@
-"""The kind LeaderWorkerSet."""
+"""Declares the kind LeaderWorkerSet."""
 
 from collections.abc import Mapping
 from typing import Any

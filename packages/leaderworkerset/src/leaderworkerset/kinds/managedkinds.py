@@ -1,4 +1,4 @@
-"""The kinds that the manager serves. To add a kind, add it to this module."""
+"""Lists the kinds that the manager serves. To add a kind, add it to this module."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -40,7 +40,7 @@ def managed(
     workload_aware: bool = False,
     configured: Configured = NOTHING_MORE,
 ) -> Registry:
-    """Return the kinds for a gang scheduling provider: a name, empty, or `auto`, which selects from `served`.
+    """Return the kinds for a gang scheduling provider (a name, empty, or `auto`, which selects from `served`).
 
     `workload_aware` is the feature gate of `spec.scheduling`, and `configured` are the capability settings.
     """

@@ -1,4 +1,4 @@
-"""The kind MutatingAdmissionPolicy for the pod admission policy."""
+"""Declares the kind MutatingAdmissionPolicy for the pod admission policy."""
 
 from kuberuntime.objects.resources import MUTATING_ADMISSION_POLICIES
 from leaderworkerset.capabilities.enabled import EXTENSIONS

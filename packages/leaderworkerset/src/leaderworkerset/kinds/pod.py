@@ -1,4 +1,4 @@
-"""The kind Pod for the pods of groups."""
+"""Declares the kind Pod for the pods of groups."""
 
 from collections.abc import Mapping
 from typing import Any

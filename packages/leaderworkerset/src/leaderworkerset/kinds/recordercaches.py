@@ -1,4 +1,7 @@
-"""The recorder's caches, which contain the same objects as the controllers' caches, with additional pod fields."""
+"""Declares the recorder's caches.
+
+They contain the same objects as the controllers' caches, with additional pod fields.
+"""
 
 from typing import Final
 
@@ -18,7 +21,7 @@ POD: Final = Projection(
         for field in ("containerID", "state", "lastState")
     ),
 )
-"""Container terminations with times and IDs, and sidecars, in addition to the fields for the controllers."""
+"""The times and IDs of container terminations, and sidecars, in addition to the fields for the controllers."""
 
 
 def _pod(_obj: JSONObject) -> Projection:

@@ -1,4 +1,4 @@
-"""The kinds of one process, with their controllers, webhooks, metrics and CRDs.
+"""Collects the kinds of one process, with their controllers, webhooks, metrics and CRDs.
 
 Input: kinds. Output: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are
 unique.
@@ -46,7 +46,7 @@ class Registry(Struct, frozen=True):
 
     @property
     def caches(self) -> tuple[Cache, ...]:
-        """Return all caches that are read, with one entry per reader."""
+        """Return all caches that are read, with a separate entry for each reader."""
         own = tuple(cache for spec in self.controllers for cache in spec.caches)
         return (*own, *(cache for part in self.additional_caches for cache in part.caches))
 

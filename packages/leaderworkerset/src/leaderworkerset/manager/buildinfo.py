@@ -38,7 +38,10 @@ def metric(environment: Mapping[str, str] = os.environ) -> Gauge:
 
 
 def user_agent(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the `User-Agent` of the manager (R-MGR-7): `lws/<version> (<os>/<arch>) <commit>`."""
+    """Return the `User-Agent` header of the manager (R-MGR-7).
+
+    The format is `lws/<version> (<os>/<arch>) <commit>`.
+    """
     machine = platform.machine()
     system = f"{platform.system().lower()}/{ARCHITECTURES.get(machine, machine)}"
     return f"lws/{version()} ({system}) {commit(environment)[:7]}"

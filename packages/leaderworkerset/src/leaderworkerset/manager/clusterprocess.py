@@ -1,4 +1,4 @@
-"""Shared code for processes in a cluster, such as flag parsing and logging of fatal errors."""
+"""Provides shared code for processes in a cluster, such as flag parsing and logging of fatal errors."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The components of a process, each of which starts, becomes ready, drains, and stops.
+"""Defines the components of a process, each of which starts, becomes ready, drains, and stops.
 
 ```
 probes → metrics → webhooks → leading → …    started in this order, ended in the reverse order
@@ -28,7 +28,7 @@ class ProcessPart(Protocol):
         """Return whether the component is ready, as far as this process requires it."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Run the component while the context is active. Its errors are raised in the context."""
+        """Run the component while the context is active. The context raises the errors of the component."""
 
     async def drain(self) -> None:
         """Finish the work in progress. This is called at most once, while the component is running."""
@@ -56,7 +56,7 @@ async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
 
 
 async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
-    """Run components until `stopped` is set and all are drained, or until one of them fails."""
+    """Run components until `stopped` is set and all are drained, or until a component fails."""
     async with running(parts):
         await stopped.wait()
         log.info("stopping", logger="setup")

@@ -32,7 +32,7 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.components import background
 
 FINISH_SECONDS: Final = 2.0
-"""The timeout in seconds for reconciliations in progress at shutdown, and for the last events."""
+"""The timeout in seconds for active reconciliations and for the last events when the process shuts down."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ class Controllers:
         await self._ended.wait()
 
     def stop(self) -> None:
-        """Do not start further reconciliations, finish those in progress, and make `run` return."""
+        """Do not start further reconciliations, finish active reconciliations, and make `run` return."""
         self._stopping.set()
 
     async def run(self) -> None:

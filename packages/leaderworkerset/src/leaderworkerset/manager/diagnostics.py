@@ -1,4 +1,4 @@
-"""Signal handlers for diagnostics. SIGUSR1 logs stacks and memory, and SIGUSR2 toggles debug logs.
+"""Handles signals for diagnostics. SIGUSR1 logs stacks and memory, and SIGUSR2 toggles debug logs.
 
 The interpreter writes the stacks of threads immediately, even while the event loop is blocked. The event loop logs the
 stacks of tasks and the largest memory usages.

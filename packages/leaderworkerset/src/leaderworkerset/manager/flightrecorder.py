@@ -24,7 +24,7 @@ from leaderworkerset.recording.recorder import Recorder
 
 QPS: Final = 200.0
 BURST: Final = 400
-"""The client's requests per second and burst, which are sufficient for two attempts to read 100 ranks."""
+"""The rate limit and burst of the client. They are sufficient for two attempts to read the logs of 100 ranks."""
 
 RETRY: Final = 30.0
 """The delay in seconds before retrying to read the existing episodes."""

@@ -63,7 +63,7 @@ class GangDetection:
             yield
 
     async def drain(self) -> None:
-        """Continue polling, because webhooks are still served for some time."""
+        """Continue polling, because webhooks are served for some time after a stop."""
 
     async def _follow(self) -> None:
         while True:

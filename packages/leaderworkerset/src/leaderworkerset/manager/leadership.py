@@ -46,7 +46,7 @@ class Leading:
         return self._has_synced or (self._election is not None and not self._election.is_leader)
 
     def receives_changes(self) -> bool:
-        """Return whether the leader's watches receive data. Other replicas have no watches."""
+        """Return whether the watches of the leader receive data. Other replicas have no watches."""
         return not self._has_synced or self._controllers is None or not self._controllers.is_silent
 
     @asynccontextmanager
@@ -58,7 +58,7 @@ class Leading:
             self._work.cancel()
 
     async def drain(self) -> None:
-        """Do not start further reconciliations, finish those in progress, and release the lease."""
+        """Do not start further reconciliations, finish active reconciliations, and release the lease."""
         is_at_work = self._has_synced
         self._is_stopping = True
         if self._controllers is not None:

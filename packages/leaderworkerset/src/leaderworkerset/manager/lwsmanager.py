@@ -1,4 +1,4 @@
-"""The manager of a local cluster, with CRDs, webhooks, controllers, and a client for its API server."""
+"""Runs the manager of a local cluster, with CRDs, webhooks, controllers, and a client for its API server."""
 
 import socket
 from collections.abc import AsyncIterator, Sequence

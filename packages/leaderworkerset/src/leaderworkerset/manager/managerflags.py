@@ -1,4 +1,4 @@
-"""The flags of `lws manager` (contract 12.1), which override configuration and log settings.
+"""Defines the flags of `lws manager` (contract 12.1), which override configuration and log settings.
 
 A flag overrides the file only if it was given (R-MGR-1).
 """
@@ -31,7 +31,10 @@ def integer(text: str) -> int:
 
 
 def level(text: str) -> str:
-    """Parse a log level, which is a name or a verbosity of at least 1. From 4 on, debug logs are enabled."""
+    """Parse a log level, which is a name or a verbosity of at least 1.
+
+    A verbosity of 4 or more enables debug logs.
+    """
     if verbosity := decimals.natural(text):
         return "debug" if verbosity >= DEBUG_VERBOSITY else "info"
     if text not in LEVELS:

@@ -39,7 +39,7 @@ TIMES: Final[dict[str, Callable[[float], str | float | int]]] = {
 
 
 ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
-"""The log levels with a different name in zap."""
+"""The log levels that have a different name in zap."""
 
 
 class LogSettings(msgspec.Struct, frozen=True):

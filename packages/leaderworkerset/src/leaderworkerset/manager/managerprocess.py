@@ -103,7 +103,7 @@ async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[]
 
 
 class ManagerProcess:
-    """A manager replica. It serves `kinds`, which default to those of the configuration."""
+    """A manager replica. It serves `kinds`, which default to the kinds in the configuration."""
 
     def __init__(self, settings: ManagerSettings, clock: Clock, kinds: Registry | None = None) -> None:
         self._settings = settings

@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class WebhookOwner:
-    """Watches the webhook configurations. `other` is the different namespace that they specify, or empty."""
+    """Watches the webhook configurations. `other` is the different namespace to which they refer, or empty."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self.other = ""

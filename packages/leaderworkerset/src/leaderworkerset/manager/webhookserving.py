@@ -1,4 +1,4 @@
-"""Serves webhooks as a component, which starts with its first certificate and reloads later ones."""
+"""Serves webhooks as a component, which starts with its first certificate and reloads later certificates."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,10 +17,10 @@ CERTIFICATE_SECONDS: Final = 1023.0
 """The timeout in seconds for the first certificate, which is the sum of ten doubling delays (R-CERT-1)."""
 
 DRAIN_SECONDS: Final = 3.0
-"""The time in seconds for which webhooks are served after a stop, because endpoints are updated late."""
+"""The time in seconds for which webhooks are served after a stop. Endpoints are not updated immediately."""
 
 Use: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Uses a new certificate and key in one PEM."""
+"""Uses a new certificate and key in one PEM document."""
 
 Certificates: TypeAlias = Callable[[Use], Awaitable[None]]
 """Passes each certificate to `Use`, until cancelled or until there are no more certificates."""

@@ -1,4 +1,4 @@
-"""The operator, which maintains an installation of the manager according to the object `cluster`.
+"""Implements the operator, which maintains a manager installation according to the `cluster` object.
 
 ```
 operatorprocess ─► operatorcontroller ─► comparison ─► sync ─► operatorstatus | operand ─► restoration | desired ─► names

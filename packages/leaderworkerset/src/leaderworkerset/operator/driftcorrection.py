@@ -20,10 +20,13 @@ KEPT: Final[Mapping[Resource, Sequence[str]]] = {
     SECRETS: ("data", "type"),
     SERVICE_ACCOUNTS: ("secrets", "imagePullSecrets"),
 }
-"""Fields of other writers, such as the manager's certificate, and pull secrets from administrators or OpenShift."""
+"""The fields of other writers.
+
+Examples are the certificate of the manager, and pull secrets from administrators or OpenShift.
+"""
 
 RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
-"""The pod template annotation with which `kubectl rollout restart` requests new pods."""
+"""The pod template annotation that `kubectl rollout restart` uses to request new pods."""
 
 VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
 
@@ -40,7 +43,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def digest(value: JSON) -> str:
-    """Return the SHA-256 of a value, independent of field order."""
+    """Return the SHA-256 hash of a value. The field order does not affect the hash."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
 
 
@@ -51,7 +54,7 @@ def stamped(obj: JSONObject) -> JSONObject:
 
 
 def content(obj: JSONObject) -> JSONObject:
-    """Return the object without metadata that changes with each write.
+    """Return the object without the metadata that changes with each write.
 
     >>> content({"metadata": {"name": "x", "resourceVersion": "7"}})
     {'metadata': {'name': 'x'}}

@@ -24,7 +24,7 @@ CLUSTER: Final = ObjectKey("", "cluster")
 INFRASTRUCTURES: Final = Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure", namespaced=False)
 SINGLE_REPLICA: Final = "SingleReplica"
 TIMES: Final = (30.0, 20.0, 5.0)
-"""Lease duration, renew deadline and retry period in seconds. A new replica leads after at most 36 s."""
+"""The lease duration, renew deadline and retry period in seconds. A new replica leads after at most 36 s."""
 
 OPENSHIFT_TIMES: Final = (137.0, 107.0, 26.0)
 SINGLE_REPLICA_TIMES: Final = (270.0, 240.0, 60.0)
@@ -32,7 +32,7 @@ SINGLE_REPLICA_TIMES: Final = (270.0, 240.0, 60.0)
 
 INTERMEDIATE: Final = "Intermediate"
 IANA: Final = {openssl: iana for iana, openssl in OPENSSL.items()} | {name: name for name in TLS13}
-"""The configuration names of OpenSSL cipher suites in TLS profiles."""
+"""The configuration names for the OpenSSL cipher suites in TLS profiles."""
 
 FORWARD: Final = (
     "TLS_AES_128_GCM_SHA256",
@@ -79,7 +79,7 @@ class _APIServerSpec(msgspec.Struct):
 
 
 class _APIServer(msgspec.Struct):
-    """The cached fields of the `apiservers` object `cluster`."""
+    """The cached fields of the `apiservers` object with the name `cluster`."""
 
     spec: _APIServerSpec | None = None
 
@@ -89,13 +89,13 @@ class _InfrastructureStatus(msgspec.Struct, rename="camel"):
 
 
 class _Infrastructure(msgspec.Struct):
-    """The cached fields of the `infrastructures` object `cluster`."""
+    """The cached fields of the `infrastructures` object with the name `cluster`."""
 
     status: _InfrastructureStatus | None = None
 
 
 def tls_section(api_server: JSONObject | None) -> JSONObject:
-    """Return the section `tls`, or an empty section if the object does not exist.
+    """Return the `tls` section, or an empty section if the object does not exist.
 
     >>> tls_section({"spec": {"tlsSecurityProfile": {"type": "Modern"}}}), tls_section(None)
     ({'minVersion': 'VersionTLS13'}, {})
@@ -116,7 +116,7 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
 
 
 def _read(obj: JSONObject, kind: type[T]) -> T:
-    """Decode an object. Objects with invalid types count as empty."""
+    """Decode an object. Objects with invalid types are treated as empty."""
     try:
         return msgspec.convert(obj, kind)
     except msgspec.ValidationError:
@@ -136,7 +136,7 @@ def is_single(infrastructure: JSONObject | None) -> bool:
 
 
 def election_times(infrastructure: JSONObject) -> tuple[float, float, float]:
-    """Return lease duration, renew deadline and retry period. `infrastructure` is empty without OpenShift.
+    """Return the lease duration, renew deadline and retry period. `infrastructure` is empty without OpenShift.
 
     >>> election_times({"status": {"controlPlaneTopology": "SingleReplica"}}), election_times({})
     ((270.0, 240.0, 60.0), (30.0, 20.0, 5.0))

@@ -1,4 +1,4 @@
-"""Builds the operand for the object `cluster`, in the order in which the operator applies it (R-OP-15).
+"""Builds the operand for the `cluster` object, in the order in which the operator applies it (R-OP-15).
 
 The objects are equal to the objects that `lws install` applies (`install/objects.py`). The operator adds an owner, a label
 for watching and pruning, and hashes that trigger a rollout of the Deployment when a certificate or the configuration
@@ -22,7 +22,7 @@ from leaderworkerset.operator import driftcorrection, operandconfig
 from leaderworkerset.operator.operatorspec import OperatorSettings
 
 PROMETHEUS: Final = "openshift-monitoring"
-"""The namespace of the Prometheus that can scrape the operand (R-OP-15)."""
+"""The namespace of the Prometheus server that can scrape the operand (R-OP-15)."""
 
 ORDER: Final[Mapping[Resource, int]] = {
     kind: rank
@@ -48,10 +48,10 @@ ORDER: Final[Mapping[Resource, int]] = {
         )
     )
 }
-"""The kinds of the operand, in the order in which they are applied. A failed object blocks later ones."""
+"""The kinds of the operand, in the order in which they are applied. A failed object blocks later objects."""
 
 OPTIONAL: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
-"""Kinds that some clusters do not serve."""
+"""The kinds that some clusters do not serve."""
 
 ISSUED: Final[Mapping[str, str]] = {
     certmanager.SERVING: certmanager.SERVING_SECRET,
@@ -145,7 +145,7 @@ def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozens
 
 
 def _owner(cluster: JSONObject) -> JSONObject:
-    """Build an owner reference that is not a controller and does not block deletion (R-OP-16)."""
+    """Build an owner reference that is not a controller reference and does not block deletion (R-OP-16)."""
     return {name: cluster[name] for name in ("apiVersion", "kind")} | {
         "name": meta.name(cluster),
         "uid": meta.uid(cluster),

@@ -1,4 +1,4 @@
-"""Builds the operand's configuration file with certificate issuer, TLS profile, restarts, and overrides.
+"""Builds the operand configuration file with the certificate issuer, TLS profile, restarts, and overrides.
 
 The annotation `lws.x-k8s.io/group-restarts` contains the section `groupRestarts` as JSON, and
 `lws.x-k8s.io/pod-admission` the field `podAdmission`. `spec.unsupportedConfigOverrides` is a JSON merge patch (RFC
@@ -54,7 +54,7 @@ def _section(annotation: str) -> JSONObject:
 
 
 def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
-    """Apply a merge patch: null removes a field, an object is merged, and other values replace the field.
+    """Apply a merge patch. Null removes a field, an object is merged, and other values replace the field.
 
     >>> patched({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}

@@ -1,4 +1,4 @@
-"""The operator's controllers for the operand and for the log verbosity.
+"""Implements the operator's controllers for the operand and for the log verbosity.
 
 All objects that are read are watched, so that drift is corrected within seconds. These are the object `cluster`, the
 objects with the labels of an installation, the Secrets that cert-manager issues, and the kinds that CRDs establish
@@ -45,7 +45,7 @@ SOON: Final = 10.0
 """The interval in seconds for checking preserved pods."""
 
 LATER: Final = 300.0
-"""The check interval in seconds without preserved pods, because a terminating manager can still add one."""
+"""The check interval in seconds if there are no preserved pods. A terminating manager can still preserve a pod."""
 
 
 class AbandonedEvidence:
@@ -149,7 +149,7 @@ INFRASTRUCTURE: Final = Cache(
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
 Served: TypeAlias = Mapping[str, asyncio.Event]
-"""Optional kinds (`plural.group`), each with an event that is set while the kind is served."""
+"""The optional kinds (`plural.group`). The event of a kind is set while the kind is served."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -167,7 +167,7 @@ def issued(name: str, namespace: str) -> Cache:
 
 
 class OperatorDriver(Driver):
-    """Observes the object `cluster` and the operand.
+    """Observes the `cluster` object and the operand.
 
     Sets the events in `served` while CRDs establish the kinds.
     """
@@ -196,7 +196,7 @@ class OperatorDriver(Driver):
         self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Reconcile the object `cluster`. Objects with other names can be stored, but are ignored (R-OP-2)."""
+        """Reconcile the `cluster` object. Objects with other names can be stored, but are ignored (R-OP-2)."""
         if key != SINGLETON:
             log.warning("ignored: only the object named cluster is supported", object=str(key))
             return Plan()
@@ -225,7 +225,7 @@ class OperatorDriver(Driver):
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return the watches. All changes enqueue the object `cluster`."""
+        """Return the watches. All changes enqueue the `cluster` object."""
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
             Watch(self._definitions, self._defined),
@@ -235,7 +235,7 @@ class OperatorDriver(Driver):
         )
 
     def _defined(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a CRD to the object `cluster` if its kind is now served or no longer served."""
+        """Map a CRD to the `cluster` object if its kind is now served or no longer served."""
         before, after = (() if crd is None else establishes(crd) for crd in (change.old, change.new))
         for name in self._served.keys() & {*before, *after}:
             (self._served[name].set if name in after else self._served[name].clear)()
@@ -243,7 +243,7 @@ class OperatorDriver(Driver):
 
 
 def establishes(definition: JSONObject) -> tuple[str, ...]:
-    """Return the kind (`plural.group`) that a CRD serves in version v1, or an empty string if there is none."""
+    """Return the kind (`plural.group`) that a CRD serves in version v1, or an empty string if it serves none."""
     spec = meta.spec(definition)
     serves = any(version.get("name") == "v1" and version.get("served") for version in spec.get("versions") or [])
     if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):

@@ -147,10 +147,13 @@ COMPARE_SECONDS: Final = 10.0
 """The interval in seconds for comparing the files whose changes stop the process."""
 
 RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
-"""The maximum time in seconds until the next sync, even after a failure, because its cause might not be watched."""
+"""The maximum time in seconds until the next sync.
+
+It also applies to failures, because their cause might not be watched.
+"""
 
 TOPOLOGY_SECONDS: Final = 5.0
-"""The timeout in seconds for reading the topology, during which probes and stop requests are not handled."""
+"""The timeout in seconds for reading the topology. Probes and stop requests are not handled at this time."""
 
 
 class OperatorProcessSettings(Struct, frozen=True, kw_only=True):

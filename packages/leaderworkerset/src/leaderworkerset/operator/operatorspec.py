@@ -1,4 +1,4 @@
-"""Reads the desired settings from the spec and annotations of the object `cluster` (R-OP-4).
+"""Reads the desired settings from the spec and annotations of the `cluster` object (R-OP-4).
 
 Values that the schema rejects, but that an older CRD may have permitted, mean the default.
 """
@@ -30,7 +30,7 @@ OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
 
 
 class OperatorSettings(Struct, frozen=True, kw_only=True):
-    """The desired settings. `overrides` is an unsupported patch of the manager configuration.
+    """The desired settings of the operator. `overrides` is an unsupported patch of the manager configuration.
 
     `group_restarts` is the text of the configuration's section of that name, empty for none; `pod_admission` a field.
     """
@@ -53,7 +53,7 @@ class OperatorSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def is_removed(self) -> bool:
-        """Return whether the operand must be removed, for which the annotation is also required."""
+        """Return whether the operand must be removed. This also requires the annotation."""
         return self.management_state == REMOVED and self.removes_operand
 
 

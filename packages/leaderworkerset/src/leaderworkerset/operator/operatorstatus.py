@@ -1,4 +1,6 @@
-"""Builds the status of the object `cluster`, with conditions, generations and readyReplicas (R-OP-5 to R-OP-7).
+"""Builds the status of the `cluster` object, with conditions and generations (R-OP-5 to R-OP-7).
+
+It includes readyReplicas.
 
 `lastTransitionTime` changes only with `status`. Conditions of other writers are kept.
 """
@@ -48,7 +50,7 @@ class OperatorCondition(StrEnum):
 AS_EXPECTED: Final = "AsExpected"
 MISSING_DEPENDENCY: Final = "MissingDependency"
 OF_DEPLOYMENT: Final = ("generations", "version")
-"""Status fields that require a Deployment."""
+"""The status fields that require a Deployment."""
 
 
 class SyncOutcome(Struct, frozen=True):
@@ -157,7 +159,7 @@ def is_rolled_out(deployment: JSONObject) -> bool:
 
 
 def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
-    """Return whether all managers are running, but the status does not report it yet, so that webhooks are probed."""
+    """Return whether all managers are running, but the status does not report this. Webhooks are then probed."""
     runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
     return runs and not meta.is_condition_true(cluster, OperatorCondition.AVAILABLE)
 

@@ -1,4 +1,4 @@
-"""Reconciles the object `cluster` by computing a plan from the observed state (R-OP-15 to R-OP-31).
+"""Reconciles the `cluster` object by computing a plan from the observed state (R-OP-15 to R-OP-31).
 
 ```
 absent, being deleted           nothing: the garbage collector removes what it owns
@@ -48,7 +48,7 @@ from leaderworkerset.operator.operatorspec import OperatorSettings
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 
 RESYNC: Final = 300.0
-"""The interval in seconds for comparing all objects without a change (R-OP-13)."""
+"""The interval in seconds for comparing all objects when no change occurs (R-OP-13)."""
 
 MISSING: Final = (
     "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
@@ -98,7 +98,7 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 
 
 class DesiredOperand(Struct, frozen=True, kw_only=True):
-    """The desired operand, before it is compared with the API server's dry-run results.
+    """The desired operand before its comparison with the API server's dry-run results.
 
     `due` are the objects to maintain, and `obsolete` are deleted. `tls` is a profile that must be recorded first.
     """
@@ -111,7 +111,7 @@ class DesiredOperand(Struct, frozen=True, kw_only=True):
 
 
 def decide(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> DesiredOperand | None:
-    """Return the desired operand, or None if there is no object `cluster`."""
+    """Return the desired operand, or None if there is no `cluster` object."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return None
@@ -223,7 +223,7 @@ def _hashes(observed: ObservedOperand, settings: OperatorSettings) -> Mapping[st
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return the objects to apply now, and the missing certificate that blocks later objects, if any."""
+    """Return the objects to apply now, and the missing certificate that blocks later objects, or None."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -233,7 +233,7 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
 
 
 def _ending(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the names of CRDs to delete with the object, and of CRDs without the annotation.
+    """Return the names of the CRDs to delete with the object, and of the CRDs without the annotation.
 
     Each CRD also needs the annotation, because a user who may edit the object could otherwise delete all
     LeaderWorkerSets.

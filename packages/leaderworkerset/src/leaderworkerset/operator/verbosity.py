@@ -1,4 +1,7 @@
-"""The log verbosity of this process in klog levels, which can change at runtime. Debug logs start at 4."""
+"""Controls the log verbosity of this process in klog levels, which can change at runtime.
+
+Debug logs start at level 4.
+"""
 
 import logging
 from typing import Final

@@ -1,1 +1,1 @@
-"""The flight recorder, which preserves group failures after the pods are deleted (docs/adr/0019)."""
+"""Implements the flight recorder, which preserves group failures after pods are deleted (docs/adr/0019)."""

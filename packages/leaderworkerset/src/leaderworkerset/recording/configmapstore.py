@@ -45,7 +45,7 @@ GZIP: Final = 31
 
 
 class ConfigMapStore:
-    """Writes episodes. `open` must first read the existing ones."""
+    """Writes episodes. `open` must first read the existing episodes."""
 
     def __init__(self, client: Client, *, of_a_set: int, in_all: int, keeps: timedelta) -> None:
         self._client = client
@@ -114,7 +114,7 @@ def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
 
 
 async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIterator[JSONObject]:
-    """Yield the episode ConfigMaps in a namespace (empty for all), or of one set, page by page."""
+    """Yield the episode ConfigMaps in a namespace (empty for all) or of one LeaderWorkerSet, page by page."""
     selector = labels.EPISODE + (f",{labels.NAME}={lws}" if lws else "")
     token = ""
     while True:
@@ -127,7 +127,7 @@ async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIte
 
 
 def place_of(obj: JSONObject) -> Place | None:
-    """Return the place of an episode, or None if the ConfigMap does not contain an episode."""
+    """Return the location of an episode, or None if the ConfigMap does not contain an episode."""
     annotations = meta.annotations(obj)
     names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), annotations.get(labels.EPISODE_GROUP, ""))
     name = f"{annotations.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
@@ -139,7 +139,7 @@ def place_of(obj: JSONObject) -> Place | None:
 
 
 def packed(episode: Episode) -> tuple[Episode, bytes]:
-    """Return the stored episode and its compressed data. Log lines are removed if it is too large.
+    """Return the stored episode and its compressed data. Log lines are removed if the episode is too large.
 
     Raise `ValueError` if it is too large without logs.
     """

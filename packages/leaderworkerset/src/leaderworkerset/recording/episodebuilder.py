@@ -1,4 +1,4 @@
-"""Builds an episode from pod states, the recreation record, logs, events and revisions. Pure."""
+"""Builds an episode from pod states, the recreation record, logs, events and revisions. The functions are pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
 """The last log lines of each recorded run, oldest run first, by pod UID and container name."""
 
 OUTCOMES: Final = {RecreationState.WAITING: Outcome.FAILED, RecreationState.EXHAUSTED: Outcome.EXHAUSTED}
-"""The outcome for each record state. The default is a recreation."""
+"""The outcome for each state of the record. The default is a recreation."""
 
 
 class GroupObservation(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
 
 
 def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int | None, JSONObject]:
-    """Return the rank that failed first, or None, and its pod, or otherwise the pod in the record.
+    """Return the rank that failed first and its pod. If the rank is unknown, return None and the pod in the record.
 
     Runs that terminated because their group was recreated did not fail.
     """
@@ -148,7 +148,7 @@ def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
 
 
 def _failures(pod: JSONObject) -> Iterator[str]:
-    """Yield the first failures of a container. They are empty if its status no longer contains that run."""
+    """Yield the first failures of a container. They are empty if its status does not contain that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
         failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
@@ -208,7 +208,7 @@ def _lines(run: str, mask: Mask) -> tuple[str, ...]:
 
 
 def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
-    """Return the events for the pods and the LeaderWorkerSet, oldest first."""
+    """Return the events about the pods and the LeaderWorkerSet, oldest first."""
     uids = {meta.uid(pod) for pod in traces.pods} | ({meta.uid(traces.lws)} if traces.lws else set())
     own = [event for event in traces.events if (event.get("involvedObject") or {}).get("uid") in uids]
     occurrences = sorted(map(convert, own), key=lambda occurrence: occurrence.last)
@@ -226,7 +226,7 @@ def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
 
 
 def _masked(change: FieldChange, mask: Mask) -> FieldChange:
-    """Return a masked change, because its lines may contain part of a secret without its name."""
+    """Return a masked change, because lines can contain a part of a secret without the name of the secret."""
     before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
 

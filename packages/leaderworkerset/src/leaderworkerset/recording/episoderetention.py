@@ -1,4 +1,7 @@
-"""Tracks the sizes of stored episodes, and selects the episodes to delete if a limit is reached. Pure."""
+"""Tracks the sizes of stored episodes, and selects the episodes to delete if a limit is reached.
+
+The functions are pure.
+"""
 
 import re
 from collections import Counter
@@ -13,7 +16,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 
 
 class Place(NamedTuple):
-    """The place of an episode. For an episode without a file, the path is used for a copy."""
+    """The location of an episode. If the episode has no file, the path is used for a copy."""
 
     namespace: str
     lws: str
@@ -37,7 +40,7 @@ class EpisodeRetention:
         return any(place.identity == identity for place in self._sizes)
 
     def place(self, episode: Episode, identity: str) -> Place:
-        """Return the place of the episode with the same identity, or a new place with the group's next number.
+        """Return the location of the episode with this identity, or a new location with the next number.
 
         Raise `ValueError` if a file name is invalid.
         """
@@ -62,7 +65,10 @@ class EpisodeRetention:
         self._sizes.pop(place, None)
 
     def excess(self) -> list[Place]:
-        """Return the episodes to delete, which are the oldest of each set, and then of the largest namespace.
+        """Return the episodes to delete.
+
+        The oldest episodes of each LeaderWorkerSet are first, followed by the oldest episodes of the largest
+        namespace.
 
         So many failures in one namespace do not displace the episodes of other namespaces. The latest episode is always
         kept, regardless of its size.

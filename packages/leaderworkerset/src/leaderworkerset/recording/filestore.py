@@ -42,7 +42,7 @@ class Store:
         return self.put(episode, identity)
 
     def put(self, episode: Episode, identity: str) -> Episode:
-        """Store or replace an episode. Return it with its number.
+        """Store or replace an episode. Return the episode with its number.
 
         Raise `OSError` if it cannot be written, and `ValueError` if a file name is invalid.
         """
@@ -65,7 +65,7 @@ class Store:
 
 
 def places(directory: Path) -> Iterator[Place]:
-    """Yield the places of episodes. Episodes of a group are ordered by number."""
+    """Yield the locations of episodes. Episodes of a group are ordered by number."""
     all_places = []
     for path in directory.glob("*/*/*/*.json"):
         namespace, lws, group = path.parts[-4:-1]

@@ -1,4 +1,4 @@
-"""Limits concurrent log requests, so that one namespace or node does not delay the others.
+"""Limits concurrent log requests, so that a namespace or node does not delay requests for others.
 
 Namespaces take turns, regardless of their number of requests. A node that does not respond uses only a few of the
 slots.

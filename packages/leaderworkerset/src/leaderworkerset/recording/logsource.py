@@ -34,16 +34,19 @@ PATIENCE: Final = 8.0
 """The maximum time in seconds that an episode waits for logs. Later logs are added in an update."""
 
 READ_BYTES: Final = EPISODE_BYTES
-"""The maximum size of a response in bytes. It exceeds the stored size, because the API truncates the end of a log."""
+"""The maximum size of a response in bytes.
+
+It exceeds the stored size, because the API omits the end of a long log.
+"""
 
 REMEMBERED_BYTES: Final = 16 * 1024 * 1024
-"""The maximum size of all logs in memory in bytes. The oldest logs are dropped."""
+"""The maximum size in bytes of all logs in memory. The oldest logs are discarded."""
 
 MOST_RUNS: Final = 2
 """The maximum number of container runs in an episode, which is the number that a kubelet retains."""
 
 MOST_FAULTS: Final = 1000
-"""The maximum number of pods for which log errors are stored. The oldest errors are dropped."""
+"""The maximum number of pods for which log errors are stored. The oldest errors are discarded."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -55,10 +58,10 @@ class LogSource(Protocol):
     """Reads the last lines of containers."""
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
-        """Request the logs of these pods in advance, because the pods may be deleted soon."""
+        """Request the logs of these pods in advance, because the pods might be deleted soon."""
 
     def gone(self, pod: JSONObject) -> None:
-        """Record that a pod was deleted, so that a new pod can have the same name."""
+        """Record that a pod was deleted. A new pod can then have the same name."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
         """Return the logs of pods, and notes about missing logs."""
@@ -89,7 +92,7 @@ class FileLogs:
 
 
 class _Run(NamedTuple):
-    """A container run, with its identity and whether it requires the query parameter `previous`."""
+    """A container run, with its identity, and whether its log requires the `previous` query parameter."""
 
     container: str
     identity: str
@@ -118,7 +121,7 @@ class ApiLogs:
                 task.add_done_callback(partial(self._done, uid))
 
     def gone(self, pod: JSONObject) -> None:
-        """Stop requesting the logs of a pod, because a new pod with the same name might exist."""
+        """Stop requesting the logs of a pod, because a new pod might have the same name."""
         if (task := self._reading.get(meta.uid(pod))) is not None:
             task.cancel()
 
@@ -205,7 +208,7 @@ def _containers(pods: Sequence[JSONObject]) -> Iterator[tuple[JSONObject, str]]:
 
 
 def _runs(pod: JSONObject) -> Iterator[_Run]:
-    """Yield up to two last runs of each container. A waiting container has no current run."""
+    """Yield the last run or the last two runs of each container. A waiting container has no current run."""
     for container_status in podstate.container_statuses(pod):
         name, state = str(container_status.get("name")), container_status.get("state") or {}
         if last := (container_status.get("lastState") or {}).get("terminated"):

@@ -1,4 +1,4 @@
-"""The recorder's additional permissions, which are granted only if recording is enabled.
+"""Defines the additional permissions of the recorder, which are granted only if recording is enabled.
 
 It patches pods to store the progress of leaders. It does not read Secrets. A role cannot restrict ConfigMaps by label,
 or their creation by name.

@@ -34,21 +34,24 @@ from leaderworkerset.api.runsettings import RunSettings
 from leaderworkerset.recording.logrequestlimits import LogRequestLimits
 
 WINDOW: Final = 32
-"""The number of latest steps for computing the rate, so that a slow start has no permanent effect."""
+"""The number of latest steps for computing the rate. A slow start therefore has no permanent effect."""
 
 LONGEST_LINE: Final = 4096
-"""The maximum stored bytes of an incomplete line. Longer lines do not contain progress."""
+"""The maximum number of stored bytes of an incomplete line. Longer lines do not contain progress."""
 
 
 class Steps:
-    """The progress lines of a process. `newest` includes the start time of its step."""
+    """The progress lines of a process. `newest` includes the time at which its step started."""
 
     def __init__(self) -> None:
         self.newest: Progress | None = None
         self._points: deque[tuple[datetime, int]] = deque(maxlen=WINDOW)
 
     def add(self, line: str, at: datetime) -> None:
-        """Add a log line. Lines older than the latest one are ignored, for example after a log is reopened."""
+        """Add a log line.
+
+        Lines that are older than the latest line are ignored, for example after a log is reopened.
+        """
         progress, newest = progressannotations.of_line(line), self.newest
         if progress is None or (newest is not None and newest.at is not None and at < newest.at):
             return
@@ -88,10 +91,13 @@ LAST_LINES: Final = "200"
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
-"""The maximum delay in seconds before a log is reopened. The delay doubles after each attempt without lines."""
+"""The maximum delay in seconds before a log is reopened.
+
+The delay doubles after each attempt that returns no lines.
+"""
 
 SETTLING: Final = 0.1
-"""The time in seconds to wait for further changes, because pods change together."""
+"""The time in seconds to wait for further changes, because pods often change at the same time."""
 
 SAID: Final = progressannotations.MARK.encode()
 
@@ -99,7 +105,7 @@ DEADLINE: Final = 2.0
 """The timeout in seconds for reading the last log line of a rank."""
 
 Waits: TypeAlias = Callable[[str], tuple[str, str]]
-"""Returns what a pod waits for and, if known, the address of its peer. It runs in a thread."""
+"""Returns the reason why a pod is waiting and, if known, the address of its peer. It runs in a thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -175,7 +181,7 @@ class ProgressFollower:
             self._changed.set()
 
     def _adjust(self, tasks: asyncio.TaskGroup) -> None:
-        """Start tracking running leaders. Stop tracking others, or all of them if tracking is disabled."""
+        """Start tracking running leaders. Stop tracking other leaders, or all leaders if tracking is disabled."""
         if not self._sets and not self._tasks:
             return
         leader_uids = [
@@ -253,7 +259,7 @@ class ProgressFollower:
         await self._client.patch(PODS, meta.key(leader), patch, kind="merge")
 
     async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
-        """Return the ranks with the times of their last log lines, and what they wait for."""
+        """Return the ranks with the times of their last log lines, and the reasons why they are waiting."""
         # the manager's caches do not contain addresses, because Kubernetes nodes do not expose what ranks wait for
         names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
         ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
@@ -298,7 +304,7 @@ class ProgressFollower:
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
-    """Return the leader UIDs, alternating between namespaces, so that large namespaces do not exclude others."""
+    """Return the leader UIDs, alternating between namespaces. Large namespaces do not exclude other namespaces."""
     before: Counter[str] = Counter()
     places = {}
     for uid in uids:
@@ -309,7 +315,7 @@ def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[st
 
 
 def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
-    """Return the time since which a group has made no progress, which is its last step or the last start of a rank.
+    """Return the time since which a group has not progressed, which is its last step or the last rank start.
 
     Return None if a rank is not running.
     """

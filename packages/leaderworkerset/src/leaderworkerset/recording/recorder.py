@@ -40,13 +40,13 @@ from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.recording.progressfollower import ProgressFollower
 
 SETTLING: Final = 0.2
-"""The time in seconds to wait for further failures, because ranks that fail together form one episode."""
+"""The time in seconds to wait for further failures. Ranks that fail together are recorded in one episode."""
 
 LAST_LOOK: Final = 2.0
 """The timeout in seconds for recording the last failures at shutdown."""
 
 REMEMBERED: Final = 200
-"""The maximum number of groups with a deleted leader that are stored. The oldest ones are dropped.
+"""The maximum number of stored groups with a deleted leader. The oldest groups are dropped.
 
 Logs are dropped first.
 """
@@ -128,21 +128,24 @@ class Recorder:
         self._groups: dict[GroupKey, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
         self._early: dict[str, JSONObject] = {}
-        """Recreation records of unknown leaders by UID."""
+        """The recreation records of unknown leaders by UID."""
         self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
-        """The failed runs of each pod by UID, with container, restart count, and end time."""
+        """The failed runs of each pod by UID, with the container, the restart count, and the end time."""
         self._due: dict[str, Incarnation] = {}
         """The groups with failures to record, by leader UID."""
         self._waiting = FairQueue[str]()
-        """The UIDs in `_due` by namespace, without failures in progress, which are added again afterwards."""
+        """The UIDs in `_due` by namespace, except for failures in progress, which are added afterwards."""
         self._recording: dict[str, str] = {}
         """The namespaces of failures in progress by leader UID."""
         self._keeping = FairLock()
-        """The lock for writing an episode, which serves namespaces in turn and orders the episode numbers."""
+        """The lock for writing an episode.
+
+        It serves namespaces in round-robin order and orders the episode numbers.
+        """
         self._of_groups = WeakValueDictionary[GroupKey, asyncio.Lock]()
         """The locks of groups with failures in progress, so that their episodes are numbered in order."""
         self._own: dict[str, datetime] = {}
-        """The time at which the failure was first observed, by episode identity."""
+        """The time at which the failure was first observed, for each episode identity."""
         self._wake = asyncio.Event()
 
     async def run(self, pods: Informer, records: Informer, ready: asyncio.Event) -> None:
@@ -321,7 +324,10 @@ class Recorder:
         return listing.items
 
     async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
-        """Return the events for these objects. Other events are dropped page by page, because there can be many."""
+        """Return the events for these objects.
+
+        Other events are dropped page by page, because there can be many events.
+        """
         events: list[JSONObject] = []
         token, selection = "", Selection(CORE_EVENTS, namespace)
         try:
@@ -372,7 +378,10 @@ def _apart(subscriber: Subscriber, change: Change) -> None:
 
 
 def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
-    """Yield the pod templates of a set, which contain environment variables that are missing in cached pods."""
+    """Yield the pod templates of a LeaderWorkerSet.
+
+    They contain environment variables that are missing in cached pods.
+    """
     template = meta.spec(lws or {}).get("leaderWorkerTemplate") or {}
     yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
 

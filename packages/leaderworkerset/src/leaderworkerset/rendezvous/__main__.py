@@ -1,4 +1,4 @@
-"""Waits for the leader or all ranks of the group: `python -m leaderworkerset.rendezvous leader --port 29500`.
+"""Waits for the leader or all ranks. For example, run `python -m leaderworkerset.rendezvous leader --port 29500`.
 
 Input: the variables that every container of a group has, and arguments. Output: exit code 0 when they were met;
 otherwise one line on standard error, the same in the container's termination message, and the exit code of an
@@ -27,10 +27,10 @@ ATTEMPT: Final = 2.0
 """The timeout of a connection in seconds."""
 
 PAUSES: Final = (0.1, 2.0)
-"""The first and the maximum delay between two rounds in seconds. Each delay is 1.5 times the previous one."""
+"""The first and the maximum delay between two rounds in seconds. Each delay is 1.5 times the previous delay."""
 
 LONGEST: Final = 7 * 24 * 3600.0
-"""The maximum timeout in seconds, which is more than a week and less than the limit for threads."""
+"""The maximum timeout in seconds. It is more than a week, and less than the limit for threads."""
 
 NUMBER: Final = re.compile(r"[0-9]{1,9}")
 NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMILY") if hasattr(socket, name)}
@@ -79,7 +79,7 @@ def name_of(rank: int, address: str) -> str:
 
 
 def find_obstacle(name: str, port: int | None, seconds: float) -> FailureReason | None:
-    """Try once to connect to a rank or to resolve its name. Return the obstacle, if any."""
+    """Try once to connect to a rank or to resolve its name. Return the obstacle, or None if there is no obstacle."""
     try:
         if port is None:
             socket.getaddrinfo(name, None)

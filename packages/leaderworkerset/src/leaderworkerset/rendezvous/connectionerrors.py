@@ -1,4 +1,4 @@
-"""The reasons why ranks cannot connect, with exit codes, messages, and next steps. Pure.
+"""Lists the reasons why ranks cannot connect, with exit codes, messages, and next steps. The functions are pure.
 
 `lws explain` reads the codes from this table. `rendezvous.sh` has the same codes, and a test compares them.
 """

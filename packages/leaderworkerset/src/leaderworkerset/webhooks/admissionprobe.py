@@ -42,7 +42,7 @@ async def refusal(client: Client, namespace: str) -> APIError | None:
 
 
 async def obstacle(client: Client, namespace: str) -> str:
-    """Return the reason why webhooks cannot be reached, or an empty string if there is none or it is unknown."""
+    """Return the reason why webhooks cannot be reached, or an empty string if no reason is known."""
     try:
         refused = await refusal(client, namespace)
     except ConnectionFailedError as error:

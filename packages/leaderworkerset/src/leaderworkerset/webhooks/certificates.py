@@ -1,4 +1,4 @@
-"""The CA of the webhook server, the certificates that it issues, and their validity.
+"""Creates the CA of the webhook server and the certificates that it issues, and checks their validity.
 
 All functions take and return PEM bytes, so that secrets and files can hold them. Keys are of the curve P-256, which is
 generated in milliseconds and known to every API server. Or they are RSA with 2048 bits, in the form that the Go manager
@@ -28,7 +28,7 @@ AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
 SKEW = timedelta(days=3650)
-"""The time before its creation at which a certificate becomes valid, because server clocks may differ."""
+"""The time before its creation at which a certificate becomes valid, because server clocks can differ."""
 
 PEM_BLOCK: Final = re.compile(b"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\r?\n?", re.DOTALL)
 
@@ -53,7 +53,7 @@ class Certificate(Struct, frozen=True):
 
     @property
     def chain(self) -> bytes:
-        """Return both in one PEM document for a TLS server."""
+        """Return the certificate and the key in one PEM document for a TLS server."""
         return self.certificate.rstrip() + b"\n" + self.key
 
 
@@ -77,7 +77,10 @@ def issue(
     validity: timedelta = SERVING_VALIDITY,
     algorithm: Algorithm = "ec",
 ) -> Certificate:
-    """Issue a serving certificate for host names and addresses. The common name is the first one, if possible."""
+    """Issue a serving certificate for host names and addresses.
+
+    The common name is the first host name, if possible.
+    """
     signer = _private_key(authority.key)
     issuer = _certificate(authority.certificate)
     key = _generate_key(algorithm)

@@ -31,7 +31,7 @@ AUTHORITY_CERTIFICATE: Final = "ca.crt"
 
 
 class RotationStep(StrEnum):
-    """The required action."""
+    """The required step of a certificate rotation."""
 
     KEEP = "keep"
     RENEW_CERTIFICATE = "renew the serving certificate"
@@ -48,14 +48,14 @@ class Rotate(Struct, frozen=True, tag=True):
 
 
 class SelfSign(Struct, frozen=True, tag=True):
-    """Requests a self-signed certificate and key in one PEM."""
+    """Requests a self-signed certificate and key in one PEM document."""
 
     hosts: Sequence[str]
     now: datetime
 
 
 class FindEnd(Struct, frozen=True, tag=True):
-    """Requests the expiration time of the first certificate in a PEM, or None if only OpenSSL can parse it."""
+    """Requests the expiration time of the first certificate in PEM data, or None if only OpenSSL can parse it."""
 
     chain: bytes
 
@@ -75,7 +75,7 @@ class RotationResult(Struct, frozen=True):
 
 
 Ask: TypeAlias = Callable[[bytes], Awaitable[bytes]]
-"""Responds to a request. Both are JSON on one line."""
+"""Responds to a request. The request and the response are each one line of JSON."""
 
 
 class CertificateSubprocess:
@@ -91,7 +91,10 @@ class CertificateSubprocess:
         return msgspec.json.decode(await self._answer(Rotate(data, hosts, self._clock.now())), type=RotationResult)
 
     async def self_signed(self) -> bytes:
-        """Return a self-signed certificate that is valid for longer than this process runs, and its key, as PEM."""
+        """Return a self-signed certificate and its key in PEM format.
+
+        It is valid for longer than this process runs.
+        """
         question = SelfSign(("localhost", socket.gethostname()), self._clock.now())
         return msgspec.json.decode(await self._answer(question), type=bytes)
 

@@ -1,4 +1,4 @@
-"""Processes certificate requests for `certificatesubprocess.py`, one per input line."""
+"""Processes certificate requests for `certificatesubprocess.py`. Each input line contains one request."""
 
 import os
 import signal

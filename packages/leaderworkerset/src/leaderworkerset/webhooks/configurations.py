@@ -66,7 +66,7 @@ def build_configurations(
 
 
 def with_authority(configuration: JSONObject, bundle: str) -> JSONObject:
-    """Return a webhook configuration with the CAs `bundle` (base64), or the same object if it already has them."""
+    """Return a webhook configuration with the CAs `bundle` (base64), or the same object if it contains them."""
     webhooks: list[JSONObject] = configuration.get("webhooks") or []
     if all(webhook.get("clientConfig", {}).get("caBundle") == bundle for webhook in webhooks):
         return configuration
@@ -117,5 +117,5 @@ to a name. This permission applies in the manager's namespace, where a deleted S
 
 
 def certificate_secret(key: ObjectKey) -> JSONObject:
-    """Build the Secret of the manager's certificate without data, so that existing data is preserved (R-OP-50)."""
+    """Build the Secret of the manager's certificate without data. Existing data is therefore preserved (R-OP-50)."""
     return metadata.build(SECRETS, key.name, key.namespace)

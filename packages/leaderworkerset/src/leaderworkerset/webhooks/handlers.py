@@ -1,4 +1,4 @@
-"""The webhooks for LeaderWorkerSets, their pods, and DisaggregatedSets (contract 12.3).
+"""Implements the webhooks for LeaderWorkerSets, their pods, and DisaggregatedSets (contract 12.3).
 
 Types are validated here, so that decisions can rely on them.
 """
@@ -65,13 +65,13 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> AdmissionResult:
 
 
 def _read(obj: JSONObject) -> LeaderWorkerSet:
-    """Return the decoded object. Raise an error for invalid field types, including those in templates."""
+    """Return the decoded object. Raise an error for invalid field types, including field types in templates."""
     round_trip("LeaderWorkerSet", obj)
     return decode(obj)
 
 
 def _with_roles(obj: JSONObject) -> JSONObject:
-    """Return the object. Raise an error for invalid field types, including those in roles."""
+    """Return the object. Raise an error for invalid field types, including field types in roles."""
     decode_disaggregatedset(obj)
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")

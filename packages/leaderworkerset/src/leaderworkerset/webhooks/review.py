@@ -28,7 +28,7 @@ TYPE_ERRORS: Final = (GoTypeError, DecodeError)
 
 
 UID: Final = re.compile(rb'"uid":\s{0,8}"([\w-]{1,64})"')
-"""The uid of a review, which precedes the object. API servers reject responses without a uid."""
+"""The uid of a review, which precedes the object in the body. API servers reject responses without a uid."""
 
 HEAD: Final = 1024
 """The number of body bytes that are searched for the uid."""
@@ -57,7 +57,7 @@ class AdmissionResult(msgspec.Struct, frozen=True):
 
 
 Decide: TypeAlias = Callable[[Review], JSONObject | AdmissionResult]
-"""Returns the object to store, or the same object if unchanged. Raises an error to deny the request."""
+"""Returns the object to store, or the same object if it is unchanged. Raises an error to deny the request."""
 
 
 def answer(body: bytes, decide: Decide) -> bytes:

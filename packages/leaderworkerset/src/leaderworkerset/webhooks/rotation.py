@@ -1,4 +1,4 @@
-"""Decides when and how a certificate is renewed, based on the data of a Secret (R-CERT-1).
+"""Determines when and how a certificate is renewed, based on the data of a Secret (R-CERT-1).
 
 Input: the content of the secret, the host names and the time. Output: the new content. No connection fails during a
 renewal, because trust is changed before the served certificate:
@@ -38,7 +38,7 @@ KEY: Final = "tls.key"
 
 
 class CertificateSecret(Struct, frozen=True):
-    """The content of a Secret. The first CA in `authority` signs certificates, and the others remain trusted."""
+    """The content of a Secret. The first CA in `authority` signs certificates, and the other CAs remain trusted."""
 
     authority: Certificate
     serving: Certificate
@@ -50,7 +50,7 @@ class CertificateSecret(Struct, frozen=True):
 
 
 def read(data: Mapping[str, str]) -> CertificateSecret:
-    """Read the data of a Secret. Missing or invalid base64 values count as empty, and are renewed."""
+    """Read the data of a Secret. Missing or invalid base64 values are treated as empty, and are renewed."""
     parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
     return CertificateSecret(
         Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])

@@ -42,13 +42,13 @@ from leaderworkerset.webhooks.certificatesubprocess import (
 )
 
 INTERVAL: Final = 12 * 3600.0
-"""The interval in seconds between two plans without a change."""
+"""The interval in seconds between two plans if no change occurs."""
 
 LOOK_AT_CLOCK: Final = 60.0
 """The maximum delay in seconds of the next plan after a wall clock change, which can expire a certificate."""
 
 SETTLE: Final = 5.0
-"""The time in seconds for API servers to load a new CA before its certificate is served."""
+"""The time in seconds in which API servers load a new CA before its certificate is served."""
 
 SHORTEST: Final = 1.0
 """The minimum interval in seconds between two plans, even if a renewal is due immediately."""
@@ -59,7 +59,7 @@ BEHIND: Final = 1.0
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
 Serve: TypeAlias = Callable[[bytes, datetime], Awaitable[None]]
-"""Uses a certificate and key in one PEM, with their expiration time."""
+"""Uses a certificate and key in one PEM document, with their expiration time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -156,7 +156,7 @@ class Rotation:
         log.warning("created the missing certificate secret", secret=str(self._place.secret))
 
     def _trust(self, bundle: str) -> Actions:
-        """Return the writes for configurations that do not yet trust the CAs."""
+        """Return the writes that add the CAs to configurations without them."""
         actions: Actions = ()
         for informer in self._configurations:
             objects = informer.store.list()

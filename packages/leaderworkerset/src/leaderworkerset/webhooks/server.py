@@ -32,7 +32,7 @@ SECONDS: Final = 10.0
 """The timeout for a body, which equals the API server's timeout for the complete response."""
 
 USUAL: Final = 256 * 1024
-"""Bodies up to this size in bytes are read concurrently on all connections."""
+"""The size in bytes up to which bodies are read concurrently on all connections."""
 
 LARGE_AT_ONCE: Final = 8
 
@@ -40,7 +40,7 @@ Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractC
 """Reports that a body is being read from a connection, with a timeout in seconds (`LimitListener.receiving`)."""
 
 TO_REFUSE: Final = 1.0
-"""The time in seconds after the timeout during which the connection is open for the error response."""
+"""The time in seconds after the timeout during which the connection remains open for the error response."""
 
 
 class Bodies:
@@ -76,17 +76,23 @@ class Bodies:
 
 
 LARGEST_BODY = 7 * 512 * 1024
-"""The maximum size in bytes of a review with an object and its old version, each with up to 1.5 MiB as in etcd."""
+"""The maximum size of a review in bytes.
+
+It contains an object and its old version, each with up to 1.5 MiB as in etcd.
+"""
 
 LARGE: Final = 64 * 1024
 """The size in bytes from which a review is processed in a thread. Such a review takes a few milliseconds."""
 
 MOST_WAITING: Final = 2 * LARGEST_BODY
-"""The maximum total size in bytes of queued reviews above `USUAL`, which fits two reviews of the maximum size."""
+"""The maximum total size in bytes of queued reviews above `USUAL`. Two reviews of the maximum size fit."""
 
 
 class DecisionQueue:
-    """Processes reviews in a thread, one by one. Rejects them with status 503 if the queue exceeds a size limit."""
+    """Processes reviews in a thread, one at a time.
+
+    Rejects reviews with status 503 if the queue exceeds a size limit.
+    """
 
     def __init__(self, most: float = math.inf) -> None:
         self._most = most
@@ -114,7 +120,7 @@ Observe: TypeAlias = Callable[[str, int, float], None]
 
 
 Handle: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
-"""Handles a request without the aiohttp router and middlewares, which would take a tenth of the time."""
+"""Handles a request without the aiohttp router and middlewares, which would require 10 % of the time."""
 
 
 def ignore(_path: str, _code: int, _seconds: float) -> None:
@@ -125,7 +131,7 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookOptions(Struct, frozen=True, kw_only=True):
-    """The options of a webhook server. `body_seconds` is the timeout for a request body."""
+    """The options for a webhook server. `body_seconds` is the timeout for a request body."""
 
     tls: TLSSettings = field(default_factory=TLSSettings)
     observe: Observe = ignore

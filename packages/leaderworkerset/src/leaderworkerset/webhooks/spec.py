@@ -23,7 +23,7 @@ ClientConfig: TypeAlias = Callable[[str], JSONObject]
 
 
 class WebhookSpec(Struct, frozen=True, kw_only=True):
-    """A webhook. If `mutates` is set, it can change objects, which are selected by `selector` and `conditions`.
+    """A webhook. If `mutates` is set, it can change objects. `selector` and `conditions` select the objects.
 
     `is_called` is False for a webhook that is only declared, because clients of upstream expect it.
     """

@@ -1,4 +1,4 @@
-"""Clusters for the session, a namespace for each test, and tests that are coroutines."""
+"""Provides clusters for the session, a namespace for each test, and support for coroutine tests."""
 
 import asyncio
 import inspect
@@ -30,23 +30,23 @@ Manage: TypeAlias = Callable[[ClusterBackend, Path], AbstractAsyncContextManager
 """Runs a manager on a cluster. It may write to the directory."""
 
 LIMIT = 240.0
-"""Seconds for one test, besides the limits of its waits."""
+"""The timeout for one test in seconds, in addition to the limits of its waits."""
 
 
 @dataclass
 class Running:
-    """A cluster with LeaderWorkerSets, and a client with administrator permissions."""
+    """A cluster with the LeaderWorkerSet CRD, and a client with administrator permissions."""
 
     cluster: ClusterBackend
     manager: Manager
     client: Client
     runner: asyncio.Runner | None = None
-    """The event loop of a cluster with its own time."""
+    """The event loop of a cluster with virtual time."""
 
 
 @pytest.fixture(scope="package")
 def runner() -> Iterator[asyncio.Runner]:
-    """Run all tests of the session in one event loop. A failed test shows only errors."""
+    """Run all tests of the session in one event loop. Only the log of a failed test contains errors."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with asyncio.Runner() as runner:
         yield runner
@@ -54,7 +54,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="package")
 def manage() -> Manage:
-    """Return a function that runs a manager: the manager of `lws up`.
+    """Return a function that runs a manager in the same way as `lws up`.
 
     A package with another manager has another fixture of this name.
     """
@@ -89,7 +89,7 @@ def space(runner: asyncio.Runner, running: Running) -> Iterator[LiveScenario]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine in the session's event loop."""
+    """Run a coroutine test in the event loop of the session."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters
@@ -135,7 +135,7 @@ def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.Fixture
 
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context, and exit it at the end. The loop also runs the tests in between."""
+    """Enter an async context, and exit it at the end. In between, the event loop also runs the tests."""
     keeper = runner.run(OpenContext.enter(context))
     try:
         yield runner.run(keeper.value())

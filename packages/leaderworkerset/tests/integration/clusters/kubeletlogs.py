@@ -1,4 +1,4 @@
-"""Serves pod logs for a node that kwok simulates, as a kubelet serves them to kube-apiserver."""
+"""Serves pod logs for a simulated kwok node to kube-apiserver, as a kubelet does."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ LOOPBACK = "127.0.0.1"
 
 @asynccontextmanager
 async def logs_on(client: Client, node: str, lines: Mapping[str, str]) -> AsyncIterator[None]:
-    """Make every container with one of these names on a node print one line, while the context is entered."""
+    """Make each container with one of these names on a node print one line within the `with` block."""
     now = datetime.now(UTC)
 
     async def answer(request: web.Request) -> web.Response:

@@ -32,7 +32,7 @@ BY_POLICY = os.environ.get("POD_ADMISSION") == PodAdmission.POLICY
 
 
 async def set_up(cluster: KubernetesCluster) -> None:
-    """Define LeaderWorkerSets and create the nodes that kwok simulates."""
+    """Create the LeaderWorkerSet CRD, and the nodes that kwok simulates."""
     client = Client(cluster.transport("setup"))
     await client.apply(CUSTOM_RESOURCE_DEFINITIONS, leaderworkerset_crd(), manager=lwsmanager.INSTALLER)
     await create_nodes(client)
@@ -46,7 +46,7 @@ async def set_up(cluster: KubernetesCluster) -> None:
 
 @dataclass
 class LocalManager:
-    """Implements `Manager` with the manager of `lws up` in this process. Its webhooks are not stopped."""
+    """Implements `Manager` with the manager of `lws up` in this process. The webhooks are not stopped."""
 
     recording: RecordingTransport
     kinds: Registry
@@ -54,11 +54,11 @@ class LocalManager:
     _controllers: OpenContext[None]
 
     async def stop(self) -> None:
-        """Stop the controllers in an orderly way."""
+        """Stop the controllers gracefully."""
         await self._controllers.leave()
 
     async def kill(self) -> None:
-        """Stop the controllers in the middle of their work."""
+        """Stop the controllers immediately, without waiting for their current work."""
         await self._controllers.kill()
 
     async def start(self) -> None:
@@ -73,7 +73,7 @@ class LocalManager:
 
 @asynccontextmanager
 async def managed(cluster: ClusterBackend) -> AsyncIterator[LocalManager]:
-    """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
+    """Run the webhooks and controllers of LeaderWorkerSets on a cluster."""
     recording = RecordingTransport(cluster.transport("lws"))
     client = Client(recording)
     by_policy = BY_POLICY and isinstance(cluster, KubernetesCluster)

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets as a user writes them, with the values that matter to a test given by name."""
+"""Builds LeaderWorkerSets as users write them. The values that matter to a test are arguments."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import leaderworkerset
 
 GATE: Final = "tests.example.com/released"
-"""The readiness gate of pods that become ready only on a test's request."""
+"""The readiness gate of pods that become ready only when a test requests it."""
 
 
 START_DELAY_ANNOTATION: Final = "tests.example.com/start-delay"
@@ -58,7 +58,7 @@ def lws(
     annotations: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> JSONObject:
-    """Return a LeaderWorkerSet. `template` extends `leaderWorkerTemplate`, and further fields extend the spec."""
+    """Return a LeaderWorkerSet. `template` extends `leaderWorkerTemplate`, and other fields extend the spec."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": dict(rollout)} if rollout is not None else None
     return {
         "apiVersion": leaderworkerset.API_VERSION,

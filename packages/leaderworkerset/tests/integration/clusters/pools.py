@@ -1,4 +1,4 @@
-"""Creates a small pool of nodes for the pods of one test. The pool has the name of the test's namespace."""
+"""Creates a small node pool for the pods of one test. The pool has the same name as the test's namespace."""
 
 from typing import Final
 
@@ -14,21 +14,21 @@ POOL: Final = "tests.example.com/pool"
 
 
 def half_a_node(space: LiveScenario, image: str = "app:1") -> JSONObject:
-    """Return a pod template of which two pods fill a node of the test's pool."""
+    """Return a pod template. Two pods of the template fill a node of the test's pool."""
     template = pod_template(image, nodeSelector={POOL: space.namespace})
     template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "16"}}
     return template
 
 
 async def add_to_pool(space: LiveScenario, numbers: range) -> None:
-    """Make nodes part of the test's pool."""
+    """Add nodes to the test's pool."""
     for number in numbers:
         patch = {"metadata": {"labels": {POOL: space.namespace}}}
         await space.client.patch(NODES, space.key(f"node-{number}")._replace(namespace=""), patch, kind="merge")
 
 
 def is_bound(pod: JSONObject) -> bool:
-    """Return whether the pod has a node."""
+    """Return whether the pod is scheduled."""
     return bool(meta.spec(pod).get("nodeName"))
 
 

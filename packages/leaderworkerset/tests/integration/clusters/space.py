@@ -1,4 +1,4 @@
-"""Runs a test in a separate namespace: its actions, its objects, and the conditions that it waits for."""
+"""Provides a namespace for one test, with the actions, the objects, and the conditions to wait for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ from .objects import GATE
 from .state import State, assert_settled
 
 LIMIT: Final = 60.0
-"""The timeout of a condition in seconds. Usually a fraction of a second is enough.
+"""The timeout of a condition in seconds. Conditions usually become true within a fraction of a second.
 
 If a StatefulSet follows another of the same name immediately, its first sync sometimes fails, as a ControllerRevision
 or pod of the old one is about to be deleted, and no event triggers the next sync.
@@ -48,14 +48,14 @@ Tests cause hundreds of such syncs a minute, so a repetition may wait for tens o
 """
 
 POLL: Final = 0.1
-"""Seconds between two reads of objects without an informer."""
+"""The interval between two reads of objects that have no informer, in seconds."""
 
 T = TypeVar("T")
 
 Expectation: TypeAlias = Callable[[State], None]
 
 MAKING_PODS: Final = (DISAGGREGATED_SETS, LEADERWORKERSETS, DEPLOYMENTS, STATEFULSETS, PODS, PERSISTENT_VOLUME_CLAIMS)
-"""The kinds that are deleted after each test, in this order, with owners first."""
+"""The kinds that are deleted after each test, in this order. Owners are first."""
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """The label of StatefulSet revisions."""
@@ -75,7 +75,7 @@ FOLLOWED: Final = (
 
 @dataclass
 class LiveScenario(Scenario):
-    """One namespace. `changes` are all changes of pods since the test began."""
+    """One namespace. `changes` contains all pod changes since the test started."""
 
     cluster: ClusterBackend
     manager: Manager
@@ -84,7 +84,7 @@ class LiveScenario(Scenario):
     informers: Mapping[Resource, Informer]
     changes: list[Change] = field(default_factory=list)
     written: int = 0
-    """The generation of the last write by a test, if the test records it."""
+    """The generation of the test's last write, if the test records it."""
     _generations: dict[str, int] = field(default_factory=dict)
     _invariants: list[Expectation] = field(default_factory=list)
     _broken: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class LiveScenario(Scenario):
         )
 
     async def until(self, expectation: Expectation, *, limit: float = LIMIT) -> State:
-        """Wait until the condition is true. Return the state at this time."""
+        """Wait until the condition is true. Return the state at that time."""
         last: AssertionError | KeyError | None = None
         try:
             async with asyncio.timeout(limit):
@@ -146,7 +146,7 @@ class LiveScenario(Scenario):
     async def eventually(
         self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
     ) -> T:
-        """Read an object that is not watched until it satisfies the condition. Return it.
+        """Read an object without an informer until it satisfies the condition. Return it.
 
         Use it rarely if a read starts a process.
         """
@@ -159,7 +159,7 @@ class LiveScenario(Scenario):
         return found
 
     def always(self, invariant: Expectation) -> None:
-        """Check a condition at each pod change after this call. `until` fails if it was violated."""
+        """Check a condition at each subsequent pod change. `until` fails if the condition was violated."""
         self._invariants.append(invariant)
 
     async def bring_up(self, lws: JSONObject) -> State:
@@ -168,14 +168,14 @@ class LiveScenario(Scenario):
         return await self.settled(meta.name(lws))
 
     async def patch(self, patch: Any, name: str = "web", *, resource: Resource = LEADERWORKERSETS) -> JSONObject:
-        """Change an object; `settled` waits for this change of a LeaderWorkerSet."""
+        """Change an object. `settled` waits until a LeaderWorkerSet is reconciled after this change."""
         patched = await super().patch(patch, name, resource=resource)
         if resource is LEADERWORKERSETS:
             self._generations[name] = meta.generation(patched)
         return patched
 
     async def scale(self, replicas: int, name: str = "web") -> JSONObject:
-        """Set the number of groups; `settled` waits for this change."""
+        """Set the number of groups. `settled` waits until this change is reconciled."""
         scaled = await super().scale(replicas, name)
         self._generations[name] = meta.generation(await self.get(LEADERWORKERSETS, name))
         return scaled
@@ -188,7 +188,7 @@ class LiveScenario(Scenario):
         await super().delete(name, resource, propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
-        """Create the given number of volumes to which claims of this class can be bound."""
+        """Create `count` persistent volumes for claims of this storage class."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     async def restart_container(self, pod: str) -> None:
@@ -204,11 +204,11 @@ class LiveScenario(Scenario):
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))
 
     async def end_kept(self, pod: str) -> None:
-        """Make the node report the termination of a deleted pod that has a finalizer."""
+        """Report, as the node, that a deleted pod with a finalizer has terminated."""
         await self.cluster.end_kept(self.client, await self.get(PODS, pod))
 
     async def end_pod(self, pod: str, code: int) -> None:
-        """Make the only container of a running pod, with restart policy Never, exit with this code."""
+        """Make the only container of a running pod with restart policy `Never` exit with this code."""
         await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)
 
     async def release(self, *pods: str) -> None:
@@ -217,7 +217,7 @@ class LiveScenario(Scenario):
 
     @asynccontextmanager
     async def releasing(self) -> AsyncIterator[None]:
-        """Make every gated pod become ready as soon as it runs."""
+        """Make each gated pod become ready as soon as it runs."""
         waiting: asyncio.Queue[JSONObject] = asyncio.Queue()
 
         def note(change: Change) -> None:
@@ -246,7 +246,7 @@ class LiveScenario(Scenario):
         await self._set_gates(pods, "False")
 
     async def versions(self) -> dict[str, str]:
-        """Read the version of each object in the namespace, except events."""
+        """Return the resource version of each object in the namespace, except events."""
         followed = [resource for resource in FOLLOWED if resource is not EVENTS]
         found = [(resource, await self.client.list(resource, namespace=self.namespace)) for resource in followed]
         return {
@@ -257,7 +257,7 @@ class LiveScenario(Scenario):
 
     @asynccontextmanager
     async def second_manager(self) -> AsyncIterator[None]:
-        """Run another set of controllers in parallel to those of the cluster."""
+        """Run a second set of controllers in parallel with the controllers of the cluster."""
         client = Client(self.cluster.transport("lws"))
         async with lwsmanager.controllers(client, self.cluster.clock):
             yield
@@ -282,7 +282,7 @@ class LiveScenario(Scenario):
                 self._broken.append(str(broken))
 
     def story(self) -> list[str]:
-        """Return all changes of pods, a line each."""
+        """Return all pod changes, one line each."""
         return [
             f"{'-' if change.new is None else '+' if change.old is None else '~'} {meta.name(change.object)}"
             f" {meta.uid(change.object)[:8]} {_pod_line(change.object)}"
@@ -319,7 +319,7 @@ def _pod_line(pod: JSONObject) -> str:
 
 @asynccontextmanager
 async def space_of(cluster: ClusterBackend, manager: Manager, client: Client) -> AsyncIterator[LiveScenario]:
-    """Create a namespace, watch it, and finally delete its objects."""
+    """Create a namespace, watch it, and delete its objects at the end."""
     created = await client.create(
         NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
     )
@@ -343,7 +343,7 @@ async def space_of(cluster: ClusterBackend, manager: Manager, client: Client) ->
 
 
 async def _clear(client: Client, namespace: str) -> None:
-    """Delete the owners of pods, all pods, and the events. An embedded cluster stores 5,000 events in total.
+    """Delete the owners of pods, all pods, and the events. An embedded cluster stores at most 5,000 events.
 
     The namespace stays: its deletion would take two requests for each kind of the cluster.
     """

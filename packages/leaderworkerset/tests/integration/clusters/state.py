@@ -1,4 +1,4 @@
-"""Reads the content of a namespace, and defines the expected state of a LeaderWorkerSet after reconciliation.
+"""Reads the objects in a namespace, and defines the state of a LeaderWorkerSet after reconciliation.
 
 Expectations are plain assertions, so that a test can wait for the same function, and the function reports what is
 missing.
@@ -16,7 +16,7 @@ Objects = Mapping[str, JSONObject]
 
 @dataclass(frozen=True)
 class State:
-    """The objects in a namespace by name. `revisions` contains those of LeaderWorkerSets."""
+    """The objects in a namespace by name. `revisions` contains the revisions of LeaderWorkerSets."""
 
     leaderworkersets: Objects
     statefulsets: Objects
@@ -40,7 +40,7 @@ class State:
         return {pod: meta.uid(obj) for pod, obj in self.of(name).items()}
 
     def notes(self, reason: str, name: str = "web") -> list[str]:
-        """Return the notes of the events about a LeaderWorkerSet that have this reason, a line for each occurrence."""
+        """Return the messages of a LeaderWorkerSet's events with this reason, one line for each occurrence."""
         found = [
             event
             for event in self.events.values()
@@ -51,7 +51,7 @@ class State:
 
 
 def shows(read: Callable[[State], object], expected: object) -> Callable[[State], None]:
-    """Return the expectation that this value is read from the state."""
+    """Return an assertion that `read` returns the expected value."""
 
     def expectation(state: State) -> None:
         found = read(state)
@@ -76,18 +76,18 @@ def is_ready(pod: JSONObject) -> bool:
 
 
 def revision_of(obj: JSONObject) -> str:
-    """Return the revision key an object carries."""
+    """Return the revision key of an object."""
     return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
 def conditions(obj: JSONObject) -> dict[str, str]:
-    """Return the conditions of the current generation: type to status."""
+    """Return the status of each condition of the current generation by type."""
     found = meta.status(obj).get("conditions") or []
     return {one["type"]: one["status"] for one in found if one["observedGeneration"] == meta.generation(obj)}
 
 
 def assert_pods(state: State, name: str, *, replicas: int, size: int) -> None:
-    """Check that all pods of these groups are ready, and that no others exist."""
+    """Check that all pods of these groups are ready, and that there are no other pods."""
     assert state.of(name).keys() == pod_names(name, replicas, size)
     assert {pod for pod, obj in state.of(name).items() if not is_ready(obj)} == set()
 
@@ -120,7 +120,7 @@ def assert_statefulsets(state: State, name: str, *, replicas: int, size: int) ->
 
 
 def assert_services(state: State, name: str) -> None:
-    """Check that one headless Service exists, or one for each leader pod."""
+    """Check that there is one headless Service, or one for each leader pod."""
     policy = state.leaderworkersets[name]["spec"]["networkConfig"]["subdomainPolicy"]
     found = {key: one for key, one in state.services.items() if meta.labels(one).get(labels.NAME) == name}
     if policy == "Shared":
@@ -131,7 +131,7 @@ def assert_services(state: State, name: str) -> None:
 
 
 def assert_status(obj: JSONObject) -> None:
-    """Assert that the status counts all groups as ready and updated, with conditions of this generation."""
+    """Assert that all groups are ready and updated in the status, with conditions of this generation."""
     status, replicas = meta.status(obj), meta.spec(obj)["replicas"]
     counted = {field: status.get(field, 0) for field in ("replicas", "readyReplicas", "updatedReplicas")}
     assert counted == dict.fromkeys(counted, replicas)

@@ -1,4 +1,4 @@
-"""Selects the Kubernetes version of a test, and skips tests of unsupported features."""
+"""Selects the Kubernetes version of a test, and skips tests of features that it does not support."""
 
 import pytest
 from tests.controlplane import build
@@ -9,7 +9,7 @@ from localkube.apiserver.routing.nonresourceurls import VERSION
 
 
 def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
-    """Return whether the cluster of a test has a feature by default."""
+    """Return whether a feature is enabled by default on the cluster of a test."""
     cluster = request.node.callspec.params["running"]
     text = build.VERSIONS[build.CLUSTERS[cluster]] if cluster in build.CLUSTERS else VERSION["gitVersion"]
     version = kubernetesfeatures.parse(text)
@@ -18,6 +18,6 @@ def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
 
 
 def skip_without(request: pytest.FixtureRequest, feature: Feature) -> None:
-    """Skip a test of a feature that the cluster does not have."""
+    """Skip a test of a feature that the cluster does not support."""
     if not has(request, feature):
         pytest.skip(f"this Kubernetes has no {feature.name}")

@@ -1,4 +1,4 @@
-"""Runs scenarios on the simulated cluster: virtual time, no network and no faults."""
+"""Runs scenarios on the simulated cluster, in virtual time, without a network and without faults."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,24 +17,24 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 @dataclass
 class VirtualCluster(ModeledPods):
-    """Implements `Cluster`."""
+    """Implements `Cluster` with the simulated cluster."""
 
     world: SimulatedCluster
     name: str = field(default="virtual", init=False)
 
     @property
     def clock(self) -> VirtualClock:
-        """Return the clock of all its parts."""
+        """Return the virtual clock of the cluster."""
         return self.world.clock
 
     @property
     def kubeconfig(self) -> Path:
-        """Raise an error, because only tests in this process can use the cluster."""
+        """Raise an error, because the cluster can only be used in this process."""
         raise NotImplementedError("a simulated cluster accepts no connections; name the clusters of this test")
 
     @property
     def runner(self) -> SimulatedRunner:  # type: ignore[override]
-        """Return the runner of its processes."""
+        """Return the component that runs the processes of the cluster."""
         return self.world.runner
 
     def transport(self, user_agent: str) -> InProcessTransport:
@@ -44,7 +44,7 @@ class VirtualCluster(ModeledPods):
 
 @asynccontextmanager
 async def virtual_cluster(directory: Path) -> AsyncIterator[VirtualCluster]:
-    """Run a simulated cluster without managers, whose webhooks are those of LeaderWorkerSets."""
+    """Run a simulated cluster with the webhooks of LeaderWorkerSets, but without managers."""
     settings = Settings(managers=(), script=program_of, nodes=nodes().parsed())
     async with simulated(settings, Trace(), directory) as world:
         yield VirtualCluster(world)

@@ -1,1 +1,1 @@
-"""LeaderWorkerSets under Kueue's rules, on both clusters."""
+"""Tests LeaderWorkerSets under Kueue's rules, on both clusters."""

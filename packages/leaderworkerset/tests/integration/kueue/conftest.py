@@ -26,7 +26,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @pytest.fixture(scope="package")
 def admission(runner: asyncio.Runner, running: Running) -> Iterator[None]:
-    """Serve the simulated webhooks, with configurations that are called before those of the manager."""
+    """Serve the simulated webhooks. Their configurations are called before the webhooks of the manager."""
     keeper = runner.run(OpenContext.enter(serving(running)))
     runner.run(keeper.value())
     yield
@@ -35,7 +35,7 @@ def admission(runner: asyncio.Runner, running: Running) -> Iterator[None]:
 
 @asynccontextmanager
 async def serving(running: Running) -> AsyncIterator[None]:
-    """Serve them while the context is entered."""
+    """Serve the webhooks for the duration of the `with` block."""
     now = SystemClock().now()
     authority = certificates.create_authority(now)
     chain = certificates.issue(authority, [LOOPBACK], now).chain
@@ -50,7 +50,7 @@ async def serving(running: Running) -> AsyncIterator[None]:
 
 @pytest.fixture
 def kueue(runner: asyncio.Runner, space: LiveScenario, admission: None) -> Iterator[Kueue]:
-    """Run the controller without quota, and finally check its invariants."""
+    """Run the controller without a quota, and check its invariants at the end."""
     del admission
     racks = [[f"node-{rack * NODES_PER_RACK + number}" for number in range(NODES_PER_RACK)] for rack in (0, 1)]
     one = Kueue(space.client, space.namespace, quota=0, domains=racks)
@@ -61,7 +61,7 @@ def kueue(runner: asyncio.Runner, space: LiveScenario, admission: None) -> Itera
 
 
 async def started(one: Kueue) -> "asyncio.Task[None]":
-    """Start the reconciler in the loop of the tests."""
+    """Start the reconciler in the event loop of the tests."""
     return asyncio.create_task(one.run())
 
 

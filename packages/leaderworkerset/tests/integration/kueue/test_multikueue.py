@@ -1,4 +1,4 @@
-"""Tests both sides of MultiKueue, which are ordinary clusters for the manager.
+"""Tests both clusters of MultiKueue, which are ordinary clusters for the manager.
 
 On one cluster, groups never start, and on the other cluster, their copies run.
 
@@ -22,7 +22,7 @@ ORIGIN_UID: Final = PREFIX + "multikueue-origin-uid"
 
 
 def copied(obj: JSONObject) -> JSONObject:
-    """Return the copy of a LeaderWorkerSet as Kueue creates it elsewhere: spec, labels and annotations, and its origin."""
+    """Return the copy that Kueue creates on another cluster, with spec, labels, annotations, and its origin."""
     own = {
         "name": meta.name(obj),
         "labels": {**meta.labels(obj), ORIGIN: "home"},
@@ -56,7 +56,7 @@ async def test_managed_set_writes_nothing_while_its_groups_wait(space: LiveScena
 
 
 async def test_copied_set_behaves_like_any_other(space: LiveScenario, kueue: Kueue) -> None:
-    """The copy has the marks of the other cluster. Its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
+    """The copy has the labels of the other cluster. Its origin is neither lost nor passed on (R-KQ-40, R-KQ-68)."""
     home = await space.create(queued(replicas=2))
     await space.delete("web")
     await space.until(is_gone)

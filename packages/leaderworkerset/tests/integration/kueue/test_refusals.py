@@ -1,4 +1,4 @@
-"""Rejections by Kueue reach the user unchanged, and the manager's webhooks do not change what Kueue accepts."""
+"""Tests that users see rejections by Kueue unchanged, and that webhooks keep the values that Kueue accepts."""
 
 from typing import Any, Final
 
@@ -48,7 +48,10 @@ def annotated(annotations: dict[str, str]) -> JSONObject:
 async def test_kueue_rejections_reach_the_user_unchanged(
     space: LiveScenario, kueue: Kueue, spec: dict[str, Any], words: str
 ) -> None:
-    """Our defaults neither correct nor hide the error. Without a queue, the rule does not apply (R-KQ-15, R-KQ-55)."""
+    """The manager's defaults neither correct nor hide the error.
+
+    Without a queue, there is none (R-KQ-15, R-KQ-55).
+    """
     with pytest.raises(ForbiddenError, match=words):
         await space.create(queued(**spec))
     assert kueue.admitted == set()
@@ -56,7 +59,7 @@ async def test_kueue_rejections_reach_the_user_unchanged(
 
 
 async def test_replicas_above_the_limit_of_kueue_are_invalid(space: LiveScenario, kueue: Kueue) -> None:
-    """The schema already limits the number, with and without a queue (R-KQ-15)."""
+    """The schema limits the number, with and without a queue (R-KQ-15)."""
     assert refusals.MOST_GROUPS == 1_000_000
     for obj in (queued(replicas=refusals.MOST_GROUPS + 1), lws(replicas=refusals.MOST_GROUPS + 1)):
         with pytest.raises(InvalidError, match="less than or equal to 1000000"):
@@ -65,7 +68,7 @@ async def test_replicas_above_the_limit_of_kueue_are_invalid(space: LiveScenario
 
 
 async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: LiveScenario, kueue: Kueue) -> None:
-    """The API server accepts the label, which may be longer than any queue name (R-KQ-15)."""
+    """The API server accepts the label value, although it is longer than any queue name (R-KQ-15)."""
     obj = queued(replicas=1)
     obj["metadata"]["labels"] = {QUEUE: "Team_A"}
     with pytest.raises(ForbiddenError, match="DNS subdomain"):
@@ -74,7 +77,7 @@ async def test_queue_name_that_is_not_a_dns_name_is_rejected(space: LiveScenario
 
 
 async def test_leader_and_workers_share_one_topology_domain(space: LiveScenario, kueue: Kueue) -> None:
-    """Leader and workers are two pod sets with their pods' annotations (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
+    """Leaders and workers are two pod sets with their pods' annotations (R-KQ-31, R-KQ-50, R-KQ-52, R-KQ-55)."""
     kueue.quota = 1
     both = {"leaderTemplate": annotated(TOGETHER), "workerTemplate": annotated(TOGETHER)}
     state = await space.bring_up(queued(replicas=1, size=4, template=both))

@@ -1,4 +1,4 @@
-"""Tests the scenario of Kueue's page "Run LeaderWorkerSet" on both clusters: quota by group, scaling, topology."""
+"""Tests quota, scaling and topology of Kueue's page "Run LeaderWorkerSet" on both clusters."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ from leaderworkerset.api import groupname, labels
 
 
 def queued(**spec: Any) -> JSONObject:
-    """Return a LeaderWorkerSet in a queue."""
+    """Return a queued LeaderWorkerSet."""
     made = lws(**spec)
     return made | {"metadata": made["metadata"] | {"labels": {QUEUE: "team"}}}
 
 
 def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
-    """Check that these groups run completely, and that all pods of the other groups exist and wait."""
+    """Check that all pods of these groups run, and that all pods of the other groups exist and wait."""
     found = {index: state.group("web", index) for index in range(replicas)}
     assert len(state.of("web")) == replicas * size
     for index, pods in found.items():
@@ -33,7 +33,7 @@ def run(state: State, *indexes: int, replicas: int, size: int = 3) -> None:
 
 
 async def test_groups_within_the_quota_are_admitted_while_scaling(space: LiveScenario, kueue: Kueue) -> None:
-    """Groups within the quota are admitted while scaling.
+    """When the set is scaled, groups within the quota are admitted.
 
     Rules R-KQ-10, R-KQ-20, R-KQ-30 to R-KQ-33, R-KQ-43 to R-KQ-46, R-KQ-48, R-KQ-60, R-KQ-70.
     """
@@ -72,7 +72,7 @@ def run_leader_only(state: State) -> None:
 
 
 async def test_evicted_group_waits_and_returns(space: LiveScenario, kueue: Kueue) -> None:
-    """Only the pods of the group are recreated, and they wait with their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
+    """Only the pods of this group are recreated. They wait behind their gates (R-KQ-63, R-KQ-64, R-KQ-71)."""
     kueue.quota = 2
     await space.bring_up(queued(replicas=2))
     running = space.state.group("web", 0)
@@ -90,7 +90,7 @@ async def test_evicted_group_waits_and_returns(space: LiveScenario, kueue: Kueue
 
 
 async def test_completed_group_returns_its_quota(space: LiveScenario, kueue: Kueue) -> None:
-    """The waiting group starts after the other one is complete, and its Workload is finished (R-KQ-12, R-KQ-34)."""
+    """The waiting group starts after the first group completes and its Workload is finished (R-KQ-12, R-KQ-34)."""
     kueue.quota = 1
     await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
     await space.until(run_leader_only)
@@ -110,12 +110,12 @@ async def test_completed_group_returns_its_quota(space: LiveScenario, kueue: Kue
 
 
 def complete(state: State) -> None:
-    """Check that all groups are complete."""
+    """Assert that all groups are complete."""
     assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
 async def test_update_starts_no_pod_without_quota(space: LiveScenario, kueue: Kueue) -> None:
-    """The waiting group receives the new template first (R-KQ-47, R-KQ-61)."""
+    """The waiting group is the first to receive the new template (R-KQ-47, R-KQ-61)."""
     kueue.quota = 1
     await space.create(queued(replicas=2))
     await space.until(run_leader_only)
@@ -135,7 +135,7 @@ async def test_update_starts_no_pod_without_quota(space: LiveScenario, kueue: Ku
 
 
 async def test_groups_with_random_keys_run_up_to_the_quota(space: LiveScenario, kueue: Kueue) -> None:
-    """The owners of the two scheduling gates open them. A replacement group waits for quota like all others."""
+    """Both scheduling gates are removed by their owners. A replacement group waits for quota like other groups."""
     kueue.quota = 1
     await space.create(queued(replicas=2, **HASH))
 
@@ -165,7 +165,7 @@ def image(pod: JSONObject) -> str:
 
 
 async def test_each_group_gets_a_domain_and_hosts_by_rank(space: LiveScenario, kueue: Kueue) -> None:
-    """Each group receives a domain, and its ranks receive hosts (R-KQ-50 to R-KQ-54, R-KQ-56)."""
+    """Each group is assigned a domain, and its ranks are assigned hosts (R-KQ-50 to R-KQ-54, R-KQ-56)."""
     kueue.quota = 2
     template = pod_template() | {"metadata": {"annotations": {TOPOLOGY: "rack"}}}
     await space.bring_up(queued(replicas=2, size=4, template={"workerTemplate": template}))

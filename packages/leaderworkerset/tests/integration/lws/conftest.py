@@ -1,4 +1,4 @@
-"""Selects where scenarios run: in virtual time and on Kubernetes, unless they need processes or connections."""
+"""Runs scenarios in virtual time and on Kubernetes, unless they need processes or connections."""
 
 import pytest
 from tests.integration.clusters.fixtures import manage, pytest_pyfunc_call, run, runner, space

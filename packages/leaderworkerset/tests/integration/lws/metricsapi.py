@@ -1,4 +1,4 @@
-"""Serves a small metrics API behind the aggregation layer: the usage of pods, and external metrics.
+"""Serves pod usage and external metrics through a small metrics API behind the aggregation layer.
 
 It answers what `metrics-server` and the adapter of an event-driven autoscaler answer, with the load that a test sets.
 """
@@ -35,16 +35,16 @@ Load: TypeAlias = Callable[[JSONObject], int]
 
 @dataclass
 class MetricsAPI:
-    """The served metrics: millicores of a pod, and numbers by metric name and label value."""
+    """The served metrics: millicores of each pod, and values by metric name and label value."""
 
     client: Client
     load: Load = lambda _pod: 0
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     selectors: set[str] = field(default_factory=set)
-    """The selectors in requests for pods."""
+    """The label selectors of requests for pod metrics."""
 
     def application(self) -> web.Application:
-        """Return the HTTP application."""
+        """Return the HTTP application of the metrics API."""
         application = web.Application()
         application.add_routes(
             [
@@ -79,7 +79,7 @@ class MetricsAPI:
 
 @asynccontextmanager
 async def serving(client: Client) -> AsyncIterator[MetricsAPI]:
-    """Serve the metrics, and have the API server pass requests on to it."""
+    """Serve the metrics, and register the API so that the API server forwards requests to it."""
     api = MetricsAPI(client)
     (port,) = free_ports(1)
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Observation of recreations, for the tests of failures."""
+"""Observes group recreations, for the tests of failures."""
 
 from tests.integration.clusters.space import LIMIT, LiveScenario
 from tests.integration.clusters.state import State, assert_settled
@@ -8,7 +8,7 @@ from leaderworkerset.api import labels
 
 
 def created_leaders(space: LiveScenario, name: str = "web") -> list[str]:
-    """Return the names of the created leader pods, once for each creation."""
+    """Return the name of each created leader pod, once per creation."""
     wanted = {labels.NAME: name, labels.WORKER_INDEX: "0"}
     return [
         meta.name(change.object)

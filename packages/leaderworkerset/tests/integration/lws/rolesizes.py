@@ -1,4 +1,4 @@
-"""Compares the number of groups of a DisaggregatedSet's roles during a rollout with the contract."""
+"""Compares the role sizes of a DisaggregatedSet during a rollout with the contract."""
 
 from tests.integration.clusters.space import LiveScenario
 
@@ -10,7 +10,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 ROLES = ("prefill", "decode")
 
 Counts = tuple[tuple[int, ...], tuple[int, ...]]
-"""Old and new groups by role, as the contract writes them: 3,3/1,1."""
+"""The old and new groups of each role, in the notation of the contract: 3,3/1,1."""
 
 
 class Sizes:
@@ -30,7 +30,7 @@ class Sizes:
             self.seen.append((counts[0], counts[1]))
 
     def assert_went_through(self, trace: str) -> None:
-        """Assert that every state of a trace was observed, in order, without states outside of their range."""
+        """Assert that all states of a trace were observed in order, and that no state was outside its range."""
         steps = [as_counts(text) for text in trace.split()]
         seen = self.seen[self.seen.index(steps[0]) :]
         position = 0
@@ -44,7 +44,7 @@ class Sizes:
 
 
 def followed_sizes(space: LiveScenario, old_revision: str) -> Sizes:
-    """Return the sizes from now on, updated at each change."""
+    """Return the sizes after this call, updated at each change."""
     sizes = Sizes(old_revision)
     space.informers[LEADERWORKERSETS].subscribe(sizes.note)
     return sizes

@@ -1,4 +1,4 @@
-"""Tests the variables with which pods with TPUs find each other (contract 7.4)."""
+"""Tests the environment variables that pods with TPUs use to find each other (contract 7.4)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
@@ -19,7 +19,7 @@ def with_tpus() -> JSONObject:
 
 
 def told(pod: JSONObject) -> dict[str, str]:
-    """Return the environment of the first container, in order."""
+    """Return the ordered environment variables of the first container."""
     return {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
 
 
@@ -29,7 +29,7 @@ def are_there(state: State) -> None:
 
 
 async def test_every_rank_knows_the_hosts_and_its_number(space: LiveScenario) -> None:
-    """The TPU variables come after those of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
+    """The TPU variables follow the variables of the group (R-TPU-1 to R-TPU-4, R-TPU-6, R-ENV-4, R-ADM-15)."""
     await space.create(lws(replicas=1, size=4, template={"workerTemplate": with_tpus()}))
     state = await space.until(are_there)
     hosts = ["web-0.web", "web-0-1.web", "web-0-2.web", "web-0-3.web"]
@@ -50,7 +50,7 @@ async def test_every_rank_knows_the_hosts_and_its_number(space: LiveScenario) ->
 
 
 async def test_leader_without_tpus_is_not_counted(space: LiveScenario) -> None:
-    """The numbers start with the first worker (R-TPU-3, R-WSTS-3)."""
+    """Worker numbers start with the first worker (R-TPU-3, R-WSTS-3)."""
     template = {"leaderTemplate": pod_template(), "workerTemplate": with_tpus()}
     await space.create(lws(replicas=1, size=4, template=template))
     state = await space.until(are_there)

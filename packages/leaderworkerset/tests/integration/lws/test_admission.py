@@ -1,4 +1,4 @@
-"""Tests each rejection in contract section 10 with a request, as a user sees it."""
+"""Tests each rejection in contract section 10 with a request of a user."""
 
 import copy
 from typing import Any
@@ -24,7 +24,7 @@ KEY = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
 
 
 def subgroup_policy(size: Any, policy: str = "LeaderWorker") -> JSONObject:
-    """Return the template field that creates subgroups."""
+    """Return the template field that defines subgroups."""
     return {"subGroupPolicy": {"subGroupPolicyType": policy, "subGroupSize": size}}
 
 
@@ -34,7 +34,7 @@ def subgroups(size: Any, *, policy: str = "LeaderWorker", group: int = 4) -> JSO
 
 
 def with_spec(**fields: Any) -> JSONObject:
-    """Return a LeaderWorkerSet with these fields in its spec."""
+    """Return a LeaderWorkerSet with these spec fields."""
     obj = lws()
     return obj | {"spec": obj["spec"] | fields}
 
@@ -100,7 +100,10 @@ BY_WEBHOOK = [
 
 @pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
 async def test_webhook_rejects_invalid_fields(space: LiveScenario, obj: JSONObject, failures: list[str]) -> None:
-    """The error is a 403 that lists every field with its value (R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24)."""
+    """The response is a 403 error with each field and its value.
+
+    See R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24.
+    """
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
     assert error.message.startswith(DENIED)
@@ -134,7 +137,7 @@ async def test_schema_rejects_invalid_fields(space: LiveScenario, obj: JSONObjec
 
 
 async def test_webhook_rejects_a_string_for_a_number(space: LiveScenario) -> None:
-    """The response is a 400 error, because fields with an incorrect type cannot have defaults (R-DEF-7)."""
+    """The response is a 400 error, because a field with an incorrect type cannot have a default (R-DEF-7)."""
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
     denied = 'admission webhook "mleaderworkerset.kb.io" denied the request: '
@@ -165,7 +168,7 @@ async def test_valid_fields_are_accepted(space: LiveScenario, obj: JSONObject) -
 
 
 async def test_webhook_rejects_invalid_updates(space: LiveScenario) -> None:
-    """The response lists each error (R-VAL-22, Q-7)."""
+    """The response contains each error (R-VAL-22, Q-7)."""
     await space.create(subgroups(2) | {"spec": subgroups(2)["spec"] | {"replicas": 0}})
     spec = copy.deepcopy((await space.get(LEADERWORKERSETS, "web"))["spec"])
     spec["leaderWorkerTemplate"]["subGroupPolicy"]["subGroupSize"] = 4
@@ -180,27 +183,27 @@ async def test_webhook_rejects_invalid_updates(space: LiveScenario) -> None:
 
 
 async def test_null_subdomain_policy_gets_the_default(space: LiveScenario) -> None:
-    """The value is valid, because the default is set before validation (R-DEF-4, R-VAL-25)."""
+    """The value is valid, because defaults are set before validation (R-DEF-4, R-VAL-25)."""
     await space.create(lws(replicas=0))
     patched = await space.patch([{"op": "replace", "path": "/spec/networkConfig", "value": {"subdomainPolicy": None}}])
     assert patched["spec"]["networkConfig"] == {"subdomainPolicy": "Shared"}
 
 
 async def test_unknown_fields_are_dropped_or_rejected_when_strict(space: LiveScenario) -> None:
-    """Unknown fields are pruned as usual, and reported if the client requests strictness (R-API-5)."""
+    """Unknown fields are pruned as usual, and reported if the client requests strict validation (R-API-5)."""
     obj = with_spec(replicaz=3)
     assert "replicaz" not in (await space.create(obj, dry_run=True))["spec"]
 
 
 async def test_scale_and_status_bypass_the_webhooks(space: LiveScenario) -> None:
-    """A percentage that rounds to zero after scaling is not an error (R-VAL-26, Q-28)."""
+    """A percentage that rounds to zero after scaling does not cause an error (R-VAL-26, Q-28)."""
     await space.bring_up(lws(replicas=4, size=1, rollout={"maxUnavailable": "25%", "maxSurge": 0}))
     await space.scale(2)
     await space.settled()
 
 
 async def test_pod_without_a_size_is_rejected(space: LiveScenario) -> None:
-    """A pod without a size is rejected (R-ADM-1)."""
+    """A pod without a group size is rejected (R-ADM-1)."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "labels": {labels.NAME: "web"}}}
     with pytest.raises(APIError) as caught:
         await space.create(pod | pod_template(), PODS)

@@ -1,4 +1,4 @@
-"""A HorizontalPodAutoscaler of the real kube-controller-manager scales groups through `/scale` (R-API-2)."""
+"""Tests that a HorizontalPodAutoscaler of the real kube-controller-manager scales `/scale` (R-API-2)."""
 
 import asyncio
 import re
@@ -36,7 +36,7 @@ AT_ONCE: Final[JSONObject] = {
 
 @pytest.fixture(scope="module")
 def metrics(runner: asyncio.Runner, running: Running) -> Iterator[MetricsAPI]:
-    """Serve metrics that the API server passes on."""
+    """Serve metrics through the aggregation layer of the API server."""
     keeper = runner.run(OpenContext.enter(serving(running.client)))
     try:
         yield runner.run(keeper.value())
@@ -45,7 +45,7 @@ def metrics(runner: asyncio.Runner, running: Running) -> Iterator[MetricsAPI]:
 
 
 def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maximum: int = 8) -> JSONObject:
-    """Return an autoscaler that acts immediately on its metrics."""
+    """Return an autoscaler that reacts immediately to its metrics."""
     target = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind, "name": "web"}
     return {
         "apiVersion": AUTOSCALERS.api_version,
@@ -62,13 +62,13 @@ def autoscaler(metric: JSONObject, *, name: str = "web", minimum: int = 1, maxim
 
 
 def of_pods(millicores: int) -> JSONObject:
-    """Return the metric by which the leader of each group should use so much."""
+    """Return a metric that defines the target usage of each group's leader."""
     target = {"type": "AverageValue", "averageValue": f"{millicores}m"}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
 def of_queue(each: int, owner: str) -> JSONObject:
-    """Return the metric as KEDA writes it: so much for each group, selected by its own label."""
+    """Return an external metric as KEDA writes it, with a target value per group and its own label selector."""
     selector = {"matchLabels": {"scaledobject.keda.sh/name": owner}}
     target = {"type": "AverageValue", "averageValue": str(each)}
     return {"type": "External", "external": {"metric": {"name": QUEUE, "selector": selector}, "target": target}}
@@ -90,7 +90,7 @@ async def scaler_conditions(space: LiveScenario, name: str) -> dict[str, tuple[s
 
 
 async def test_autoscaler_measures_leaders_only(space: LiveScenario, metrics: MetricsAPI) -> None:
-    """The selector of `/scale` matches only leaders, so the usage of workers does not count (R-STAT-4).
+    """The selector of `/scale` matches only leaders, so the usage of workers is ignored (R-STAT-4).
 
     One leader for each group, so that the mean over pods is the mean over groups: 2 groups x 300 / 100 are 6.
     """
@@ -111,7 +111,7 @@ async def test_autoscaler_measures_leaders_only(space: LiveScenario, metrics: Me
 
 
 async def test_autoscaler_scales_groups_with_random_keys(space: LiveScenario, metrics: MetricsAPI) -> None:
-    """2 groups x 300 / 100 are 6 groups. The ReplicaSet selects the groups to delete (R-STAT-4, N-HASH-6)."""
+    """2 groups x 300 / 100 results in 6 groups. The ReplicaSet selects the groups to delete (R-STAT-4, N-HASH-6)."""
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
     await space.create(lws(replicas=2, size=2, **HASH))
@@ -133,7 +133,7 @@ async def test_autoscaler_scales_groups_with_random_keys(space: LiveScenario, me
 
 
 async def test_rollout_proceeds_when_percentages_round_to_zero(space: LiveScenario, metrics: MetricsAPI) -> None:
-    """25 % of 4 groups is one. After scaling to 2, it is zero, and the rollout continues (Q-28).
+    """25 % of 4 groups is one group. After scaling to 2, it is zero, and the rollout continues (Q-28).
 
     The stored percentage blocks no later change of the template (docs/adr/0029).
     """
@@ -180,7 +180,7 @@ def _rolled(state: State, before: dict[str, str]) -> None:
 
 
 def _one_group_at_a_time(state: State) -> None:
-    """Check that one leader is ready during any replacement."""
+    """Check that one leader is always ready during replacements."""
     leaders = [pod for pod in state.of("web").values() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
     assert any(is_ready(pod) for pod in leaders)
 
@@ -213,7 +213,7 @@ async def test_keda_scales_to_zero_and_back(space: LiveScenario, metrics: Metric
 
 
 async def put_scale(space: LiveScenario, replicas: int) -> dict[str, Any]:
-    """Update `/scale` as scale clients do: get it, change it, and put it with its resourceVersion."""
+    """Update `/scale` as scale clients do: read it, change it, and send it back with its resourceVersion."""
 
     async def read() -> dict[str, Any]:
         return dict(await space.get(LEADERWORKERSETS, "web", subresource="scale"))
@@ -227,7 +227,7 @@ async def put_scale(space: LiveScenario, replicas: int) -> dict[str, Any]:
 
 
 async def test_autoscaler_of_the_documentation_is_valid(space: LiveScenario) -> None:
-    """The API server accepts the printed manifest without unknown fields."""
+    """The API server accepts the printed manifest with strict field validation."""
     page = (ROOT / "docs/how-to/autoscaling.md").read_text()
     (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     written = yaml.safe_load(text)

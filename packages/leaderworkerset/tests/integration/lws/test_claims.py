@@ -1,4 +1,4 @@
-"""Tests the volumes of groups: claim templates for leaders and workers, and the retention of claims (K-622)."""
+"""Tests volume claim templates for leaders and workers, and the retention of claims (K-622)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
@@ -11,7 +11,7 @@ STORAGE = "tests"
 
 
 def with_claims(**template: object) -> JSONObject:
-    """Return two groups of two whose pods mount a claim each."""
+    """Return two groups of two pods, each of which mounts a claim."""
     pod = pod_template()
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
     claim = {
@@ -26,7 +26,7 @@ def with_claims(**template: object) -> JSONObject:
 
 
 async def test_every_pod_gets_its_own_claim(space: LiveScenario) -> None:
-    """Claims belong to the leader or the worker StatefulSet. Other templates are dropped (R-LSTS-5, R-WSTS-3)."""
+    """Claims belong to the leader or the worker StatefulSet. Other templates are removed (R-LSTS-5, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     state = await space.bring_up(with_claims())
     assert state.claims.keys() == {"data-web-0", "data-web-0-1", "data-web-1", "data-web-1-1"}
@@ -43,7 +43,7 @@ async def test_every_pod_gets_its_own_claim(space: LiveScenario) -> None:
 
 
 async def test_claims_outlive_pods_by_default(space: LiveScenario) -> None:
-    """Without a policy, scaling down and up finds the same claims (R-LSTS-2)."""
+    """Without a policy, the same claims are used after scaling down and up (R-LSTS-2)."""
     await space.provide_volumes(STORAGE, 4)
     before = await space.bring_up(with_claims())
     await space.edit(replicas=1)
@@ -55,7 +55,7 @@ async def test_claims_outlive_pods_by_default(space: LiveScenario) -> None:
 
 
 async def test_claims_are_deleted_when_the_policy_requests_it(space: LiveScenario) -> None:
-    """Both kinds of StatefulSets have the persistentVolumeClaimRetentionPolicy (R-LSTS-2, R-WSTS-3)."""
+    """StatefulSets of leaders and workers have the persistentVolumeClaimRetentionPolicy (R-LSTS-2, R-WSTS-3)."""
     await space.provide_volumes(STORAGE, 4)
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
     state = await space.bring_up(with_claims(persistentVolumeClaimRetentionPolicy=policy))

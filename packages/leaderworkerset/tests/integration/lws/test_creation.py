@@ -1,4 +1,4 @@
-"""Tests the exact objects of one LeaderWorkerSet."""
+"""Tests the exact objects that one LeaderWorkerSet creates."""
 
 import hashlib
 from datetime import datetime
@@ -23,7 +23,7 @@ def key_of(state: State) -> str:
 
 
 async def test_groups_start_and_the_status_reports_them(space: LiveScenario) -> None:
-    """Groups start and the status reports them.
+    """Groups start, and the status reports them.
 
     Rules R-ARC-2, R-STAT-1, R-STAT-4, R-STAT-6 to R-STAT-8, R-STAT-11, R-STAT-15.
     """
@@ -35,7 +35,7 @@ async def test_groups_start_and_the_status_reports_them(space: LiveScenario) -> 
 
 
 async def test_template_of_a_running_pod_creates_new_groups(space: LiveScenario) -> None:
-    """`kubectl get pod -o yaml` shows labels and annotations that only the controllers may set (ADR 29)."""
+    """A template that was copied from a pod contains labels that only controllers may set (ADR 29)."""
     (pod,) = (await space.bring_up(lws("origin", replicas=1, size=1))).of("origin").values()
     template = pod_template() | {"metadata": {"labels": meta.labels(pod), "annotations": meta.annotations(pod)}}
     state = await space.bring_up(lws(replicas=3, size=2, template={"workerTemplate": template}))
@@ -89,7 +89,7 @@ async def test_worker_statefulsets_have_the_expected_fields(space: LiveScenario)
 
 
 async def test_pods_have_labels_and_variables_of_their_group(space: LiveScenario) -> None:
-    """Pods have labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
+    """Pods have the labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
     state = await space.bring_up(lws(replicas=2, size=3))
     for index in range(2):
         hashed = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
@@ -125,7 +125,7 @@ async def test_injected_variables_override_those_of_the_user(space: LiveScenario
 
 
 async def test_leaders_have_their_own_template(space: LiveScenario) -> None:
-    """Leaders have their own template (R-LSTS-2, R-WSTS-3, R-REV-5)."""
+    """Leaders have a separate template (R-LSTS-2, R-WSTS-3, R-REV-5)."""
     leader = pod_template("leader:1", name="lead")
     leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
@@ -178,7 +178,7 @@ async def test_revision_has_the_expected_fields(space: LiveScenario) -> None:
 
 
 async def test_equal_templates_have_equal_revision_keys(space: LiveScenario) -> None:
-    """The golden vector, through the stored object of the API server (R-REV-9)."""
+    """The golden vector is unchanged after the API server stores the object (R-REV-9)."""
     ports = [{"containerPort": 8080}]
     image = "docker.io/nginxinc/nginx-unprivileged:1.27"
     worker = {"spec": {"containers": [{"name": "worker", "image": image, "ports": ports}]}}
@@ -194,20 +194,20 @@ async def test_equal_templates_have_equal_revision_keys(space: LiveScenario) -> 
 
 
 async def test_group_of_one_has_no_worker_statefulset(space: LiveScenario) -> None:
-    """A group of one pod does not have a worker StatefulSet (R-WSTS-8, R-STAT-6)."""
+    """A group with one pod does not have a worker StatefulSet (R-WSTS-8, R-STAT-6)."""
     state = await space.bring_up(lws(replicas=3, size=1))
     assert state.statefulsets.keys() == {"web"}
     assert dict(environment(state.pods["web-2"]))["LWS_GROUP_SIZE"] == "1"
 
 
 async def test_zero_groups_are_available_immediately(space: LiveScenario) -> None:
-    """Zero groups are available immediately (R-STAT-16, R-API-10)."""
+    """A LeaderWorkerSet with zero groups is available immediately (R-STAT-16, R-API-10)."""
     state = await space.bring_up(lws(replicas=0))
     assert "readyReplicas" not in meta.status(state.leaderworkersets["web"])
 
 
 async def test_workers_wait_for_a_ready_leader(space: LiveScenario) -> None:
-    """With startupPolicy LeaderReady, each group waits for its own leader (R-WSTS-1 (h))."""
+    """With the `LeaderReady` startup policy, each group waits for its own leader (R-WSTS-1 (h))."""
     await space.create(lws(replicas=2, size=2, gated=True, startupPolicy="LeaderReady"))
 
     def leaders_run(state: State) -> None:
@@ -227,7 +227,7 @@ async def test_workers_wait_for_a_ready_leader(space: LiveScenario) -> None:
 
 
 async def test_workers_wait_for_a_leader_with_a_slow_image(space: LiveScenario) -> None:
-    """Workers are created only when their leader is ready, also if its image is pulled slowly (R-WSTS-1 (h))."""
+    """Workers are created only after their leader is ready, even if its image is pulled slowly (R-WSTS-1 (h))."""
     template = {"leaderTemplate": slow_template(2)}
     await space.bring_up(lws(replicas=2, size=2, template=template, startupPolicy="LeaderReady"))
     for leader, worker in (("web-0", "web-0-1"), ("web-1", "web-1-1")):
@@ -238,14 +238,14 @@ async def test_workers_wait_for_a_leader_with_a_slow_image(space: LiveScenario) 
 
 
 def seconds_until_ready(pod: JSONObject) -> float:
-    """Return the seconds, whole ones, from the creation of a pod to its readiness."""
+    """Return the whole seconds from the creation of a pod to its readiness."""
     ready = next(one["lastTransitionTime"] for one in meta.status(pod)["conditions"] if one["type"] == "Ready")
     created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
     return (datetime.fromisoformat(ready) - created).total_seconds()
 
 
 async def test_workers_start_with_their_leader_by_default(space: LiveScenario) -> None:
-    """With startupPolicy LeaderCreated, the set is progressing until all pods are ready (R-WSTS-1, R-STAT-8)."""
+    """With `LeaderCreated`, the set is progressing until all pods are ready (R-WSTS-1, R-STAT-8)."""
     await space.create(lws(replicas=1, size=3, gated=True))
     state = await space.until(lambda state: assert_progressing(state, "web-0", "web-0-1", "web-0-2"))
     assert not any(is_ready(pod) for pod in state.pods.values())
@@ -267,7 +267,7 @@ async def test_defaults_are_filled_in(space: LiveScenario) -> None:
 
 
 def environment(pod: JSONObject) -> list[tuple[str, str]]:
-    """Return the environment of the first container."""
+    """Return the environment variables of the first container."""
     return [(variable["name"], variable["value"]) for variable in pod["spec"]["containers"][0]["env"]]
 
 
@@ -282,7 +282,7 @@ def assert_created(state: State, *names: str) -> None:
 
 
 def assert_progressing(state: State, *names: str) -> None:
-    """Check that exactly these pods run, and that the status reports progress."""
+    """Check that exactly these pods run, and that the status reports the progress."""
     assert_created(state, *names)
     found = {one["type"]: one["status"] for one in meta.status(state.leaderworkersets["web"])["conditions"]}
     assert found == {"Progressing": "True", "Degraded": "False"}

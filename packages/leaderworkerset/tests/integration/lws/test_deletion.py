@@ -1,4 +1,4 @@
-"""Tests the deletion of a LeaderWorkerSet with its dependents."""
+"""Tests the deletion of a LeaderWorkerSet and its dependents."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ def assert_nothing(state: State) -> None:
 
 @pytest.mark.parametrize("propagation", [None, "Background", "Foreground"])
 async def test_deletion_removes_all_parts(space: LiveScenario, propagation: Propagation | None) -> None:
-    """The garbage collector deletes all dependents, and no finalizer is needed (R-ARC-5, R-WSTS-7)."""
+    """The garbage collector deletes all dependents. No finalizer is needed (R-ARC-5, R-WSTS-7)."""
     await space.bring_up(lws(replicas=2, size=3))
     await space.delete("web", propagation=propagation)
     await space.until(assert_nothing)
@@ -44,7 +44,7 @@ async def test_foreground_deletion_removes_the_owner_last(space: LiveScenario) -
 
 
 async def test_differs_from_upstream_foreground_delete_is_unaided(space: LiveScenario) -> None:
-    """Simulates unavailable managers with additional webhooks that do not have a server (ADR 29)."""
+    """Tests unavailable managers with additional webhooks that have no server (ADR 29)."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
         await space.delete("web", propagation="Foreground")
@@ -53,7 +53,7 @@ async def test_differs_from_upstream_foreground_delete_is_unaided(space: LiveSce
 
 @asynccontextmanager
 async def unreachable_webhooks(space: LiveScenario) -> AsyncIterator[None]:
-    """Register the product's webhooks again for this namespace, with an address without a listener."""
+    """Register the webhooks of the manager for this namespace a second time, with an unreachable address."""
     name, selector = f"unreachable-{space.namespace}", {"kubernetes.io/metadata.name": space.namespace}
     declared = build_configurations(MANAGED.webhooks, at_url("https://127.0.0.1:1", b""))
     built = [(resource, obj | {"metadata": {"name": name}}) for resource, obj in declared]

@@ -1,4 +1,4 @@
-"""Tests that the roles of a DisaggregatedSet are created, updated, scaled and deleted together."""
+"""Tests that all roles of a DisaggregatedSet are created, updated, scaled and deleted together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -55,7 +55,10 @@ async def edit(space: LiveScenario, spec: JSONObject) -> None:
 
 
 async def test_disaggregated_set_creates_its_parts(space: LiveScenario) -> None:
-    """A DisaggregatedSet creates its parts (R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95)."""
+    """A DisaggregatedSet creates its objects.
+
+    See R-DS-14 to R-DS-17, R-DS-31, R-DS-80 to R-DS-83, R-DS-92 to R-DS-95.
+    """
     await create(space, [role("prefill", 2, size=2), role("decode", 1)])
     state = await available(space)
     prefix = f"split-0-{revision_of(state)}"
@@ -77,7 +80,7 @@ def revision_of(state: State) -> str:
 
 
 async def rolled(space: LiveScenario, before: list[JSONObject], after: list[JSONObject]) -> Sizes:
-    """Update these roles to another image. Return the sizes during the rollout."""
+    """Change the image of these roles. Return the sizes during the rollout."""
     await create(space, before)
     sizes = followed_sizes(space, revision_of(await available(space)))
     await edit(space, with_image(disaggregatedset_object(after), "app:2"))
@@ -86,7 +89,7 @@ async def rolled(space: LiveScenario, before: list[JSONObject], after: list[JSON
 
 
 def rolling(prefill: int, decode: int, *budgets: Mapping[str, int]) -> list[JSONObject]:
-    """Return both roles, with the budgets of each."""
+    """Return both roles with their budgets."""
     sizes = zip(ROLES, (prefill, decode), budgets or (None, None), strict=True)
     return [role(name, size, rollout=budget) for name, size, budget in sizes]
 
@@ -123,7 +126,10 @@ NO_SURGE: Final = ({"maxSurge": 0, "maxUnavailable": 2},) * 2
 async def test_rollouts_follow_the_steps_of_the_contract(
     space: LiveScenario, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """Step by step, also where the roles grow, shrink or may not surge (R-DS-35 to R-DS-62, contract 10)."""
+    """The rollout has the expected steps, even if roles grow, shrink or may not surge.
+
+    See R-DS-35 to R-DS-62, contract 10.
+    """
     sizes = await rolled(space, before, after)
     sizes.assert_went_through(trace)
 
@@ -158,7 +164,7 @@ async def test_old_groups_added_during_a_rollout_are_removed(space: LiveScenario
 
 
 def gated(spec: JSONObject) -> JSONObject:
-    """Make the pods of every role become ready only when they are released."""
+    """Delay the readiness of the pods of all roles until they are released."""
     for one in spec["roles"]:
         one["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["readinessGates"] = [{"conditionType": GATE}]
     return spec
@@ -169,7 +175,7 @@ def assert_last(sizes: Sizes, text: str) -> None:
 
 
 async def test_new_groups_added_by_hand_start_no_rollout(space: LiveScenario) -> None:
-    """N(4,7) T(3,6) without old groups returns to the sizes of the spec, and no pod rolls (R-DS-31, contract 10 W11)."""
+    """N(4,7) T(3,6) without old groups returns to the spec sizes without a rollout (R-DS-31, contract 10 W11)."""
     await create(space, rolling(3, 6))
     state = await available(space)
     revision, before = revision_of(state), state.pods.keys()
@@ -199,7 +205,7 @@ async def test_new_groups_added_by_hand_start_no_rollout(space: LiveScenario) ->
 async def test_scaling_to_or_from_zero_takes_one_step(
     space: LiveScenario, before: list[JSONObject], after: list[JSONObject], trace: str
 ) -> None:
-    """Scaling happens in one step, also together with another template (R-DS-31, contract 10 W11)."""
+    """Scaling happens in one step, even if the template also changes (R-DS-31, contract 10 W11)."""
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
@@ -209,7 +215,7 @@ async def test_scaling_to_or_from_zero_takes_one_step(
 
 
 async def test_autoscaler_scales_one_role_during_a_rollout(space: LiveScenario) -> None:
-    """The autoscaler uses `/scale` from the start of the rollout (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
+    """The autoscaler uses `/scale` from the beginning of the rollout (R-DS-2, R-DS-6, R-DS-96 to R-DS-101)."""
     obj = await create(space, [role("prefill", None, external=True), role("decode", 2)])
     await space.until(lambda _: assert_scaler(space))
     key = space.key("split-prefill")
@@ -235,7 +241,7 @@ def assert_scaler(space: LiveScenario) -> None:
 
 
 async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: LiveScenario) -> None:
-    """The roles' LeaderWorkerSets and pods do not change, also with copied budgets (R-DS-24, Q-11)."""
+    """The roles' LeaderWorkerSets and pods do not change, even if budgets are copied (R-DS-24, Q-11)."""
     roles = rolling(2, 1, *SURGE_TWO)
     await space.manager.stop()
     obj = await create(space, roles)
@@ -262,7 +268,7 @@ async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: LiveSce
 
 
 async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: LiveScenario) -> None:
-    """After `kubectl delete --cascade=orphan` the Go controller fails for ever (R-DS-72, docs/adr/0030)."""
+    """After `kubectl delete --cascade=orphan`, the Go controller fails permanently (R-DS-72, docs/adr/0030)."""
     roles = rolling(1, 1)
     obj = await create(space, roles)
     before = await space.until(has_two_services)
@@ -303,7 +309,7 @@ def identity(obj: JSONObject) -> tuple[str, int, JSONObject]:
 
 
 async def define_as_the_go_controller(space: LiveScenario) -> None:
-    """Assign the CRD to another installer, as Helm leaves it. Then take it over as `lws install` does."""
+    """Assign the CRD to another installer, like Helm. Then adopt it as `lws install` does."""
     key = ObjectKey("", DISAGGREGATED_SETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
     kept = {name: installed[name] for name in ("apiVersion", "kind")}
@@ -315,7 +321,7 @@ async def define_as_the_go_controller(space: LiveScenario) -> None:
 
 
 async def test_role_with_random_keys_rolls_and_scales_with_others(space: LiveScenario) -> None:
-    """The LeaderWorkerSet has the policies of the role, and no other change (N-DS-1, N-DS-2, N-AT-9, N-PT-5)."""
+    """The LeaderWorkerSet has the role's policies, and is otherwise unchanged (N-DS-1, N-DS-2, N-AT-9, N-PT-5)."""
     prefill = role("prefill", 2, size=2)
     keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
     obj = await create(space, [keyed, role("decode", 2)])
@@ -364,7 +370,7 @@ def assert_first_slice(state: State) -> None:
 
 
 async def test_invalid_disaggregated_sets_are_rejected(space: LiveScenario) -> None:
-    """The schema or the webhook rejects each of them (R-DS-4, R-DS-9)."""
+    """Either the schema or the webhook rejects each object (R-DS-4, R-DS-9)."""
     with pytest.raises(APIError, match="zero for all"):
         await create(space, [role("prefill", 0), role("decode", 1)])
     with pytest.raises(APIError, match="partition"):

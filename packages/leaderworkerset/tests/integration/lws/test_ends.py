@@ -1,4 +1,4 @@
-"""Tests workers that terminate together with their leader, or after it."""
+"""Tests workers that terminate together with their leader, or after their leader."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ BY_FIELD: Final[dict[str, Any]] = {"podTerminationPolicy": "Parallel"}
 
 
 async def hold(space: LiveScenario, leader: str, *, held: bool = True) -> None:
-    """Make a leader terminate as slowly as the test needs, or complete its termination."""
+    """Delay the termination of a leader as long as the test needs, or complete it."""
     await space.patch({"metadata": {"finalizers": [HOLD] if held else None}}, leader, resource=PODS)
 
 
@@ -31,7 +31,7 @@ async def hold(space: LiveScenario, leader: str, *, held: bool = True) -> None:
 async def test_workers_of_a_scaled_down_group_end_before_the_leader(
     space: LiveScenario, identity: str, policy: dict[str, Any]
 ) -> None:
-    """Workers of a scaled-down group terminate before the leader (N-PT-1, N-PT-2)."""
+    """Workers of a scaled-down group terminate before their leader (N-PT-1, N-PT-2)."""
     await space.create(lws(replicas=2, size=3, groupIdentity=identity, **policy))
     state = await settled_by_key(space, 2, 3) if identity == "Hash" else await space.settled()
     leaders = [name for name, pod in state.pods.items() if groupname.is_leader(pod)]
@@ -50,7 +50,7 @@ async def test_workers_of_a_scaled_down_group_end_before_the_leader(
 
 
 async def test_index_is_reused_when_leader_and_workers_are_gone(space: LiveScenario) -> None:
-    """The index is not reused earlier if the workers need more time than their leader (N-PT-2, N-PT-4)."""
+    """The index is not reused before the workers terminate, even if their leader is faster (N-PT-2, N-PT-4)."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=PARALLEL))
     await hold(space, "web-0")
     await hold(space, "web-0-1")
@@ -95,7 +95,7 @@ def _assert_pods(state: State, names: set[str]) -> None:
 async def test_workers_end_after_their_leader_until_parallel_is_set(
     space: LiveScenario, change: dict[str, Any]
 ) -> None:
-    """The policy can be set later, and applies immediately without a rollout (N-PT-1, in contrast to N-PT-5)."""
+    """The policy can be set later. It then applies immediately without a rollout (N-PT-1, in contrast to N-PT-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await hold(space, "web-1")
     await space.edit(replicas=1)
@@ -109,7 +109,7 @@ async def test_workers_end_after_their_leader_until_parallel_is_set(
 
 
 async def test_policy_is_checked_and_has_no_stored_default(space: LiveScenario) -> None:
-    """Only the two values are stored. Without the field, the annotation applies (N-VAL-7)."""
+    """Only the two valid values are stored. Without the field, the annotation applies (N-VAL-7)."""
     with pytest.raises(InvalidError, match="podTerminationPolicy"):
         await space.create(lws(podTerminationPolicy="Fast"))
     await space.create(lws(replicas=0))

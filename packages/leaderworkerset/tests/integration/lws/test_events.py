@@ -1,4 +1,4 @@
-"""Events and conditions for users (contract 8.3 and section 9)."""
+"""Tests events and conditions for users (contract 8.3 and section 9)."""
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
@@ -63,7 +63,7 @@ async def test_statefulset_events_are_equal_on_both_clusters(space: LiveScenario
 
 
 async def test_rejection_by_the_api_server_is_an_event(space: LiveScenario) -> None:
-    """A LeaderWorkerSet with a template that StatefulSets reject recovers after a correction (R-LSTS-7)."""
+    """A LeaderWorkerSet whose template StatefulSets reject recovers after a correction (R-LSTS-7)."""
     broken = pod_template()
     broken["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "name": "Not A Port Name"}]
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": broken}))
@@ -106,7 +106,7 @@ async def test_creation_sets_conditions(space: LiveScenario) -> None:
 
 
 async def test_group_that_becomes_unready_changes_conditions(space: LiveScenario) -> None:
-    """The group is not recreated because of changed conditions (R-STAT-6, R-STAT-8)."""
+    """A change of conditions does not recreate the group (R-STAT-6, R-STAT-8)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     async with space.releasing():
         before = await space.settled()

@@ -1,4 +1,4 @@
-"""The effect of a terminated pod, failed or succeeded, on its group (contract 8.2)."""
+"""Tests the effect of a failed or succeeded pod on its group (contract 8.2)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -12,7 +12,7 @@ GROUP = ("web-1", "web-1-1", "web-1-2")
 
 
 def mortal() -> JSONObject:
-    """Return a pod template whose container is not restarted, although the restart policy of the pod is Always.
+    """Return a pod template whose container does not restart, although the pod's restart policy is `Always`.
 
     Pods of StatefulSets can say nothing else; kubelets fail them for lack of memory or disk in the same way.
     """
@@ -36,7 +36,7 @@ def mortal() -> JSONObject:
 async def test_terminated_pod_counts_once_it_is_deleted(
     space: LiveScenario, policy: str, pod: str, hit: tuple[str, ...], code: int, phase: str
 ) -> None:
-    """The failure counts when the StatefulSet deletes the pod, and does not depend on its phase.
+    """The failure is detected when the StatefulSet deletes the pod, regardless of the pod's phase.
 
     Rules R-POD-3 to R-POD-5, R-POD-9, R-POD-10.
 

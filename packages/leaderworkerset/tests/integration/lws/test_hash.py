@@ -22,7 +22,7 @@ def leaders(state: State) -> list[str]:
 
 
 def assert_settled(state: State, replicas: int, size: int) -> None:
-    """Check that all groups are complete, ready, of one revision, and named after their leaders.
+    """Check that all groups are complete and ready, have one revision, and are named after their leaders.
 
     No other object exists.
     """
@@ -106,7 +106,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: LiveScenario) -> No
 
 
 async def test_failed_worker_or_deleted_leader_replaces_the_group(space: LiveScenario) -> None:
-    """A new group replaces it, and is scheduled after the old group is deleted (N-HASH-6, R-POD-5)."""
+    """A new group replaces the failed group, and is scheduled after its deletion (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))
@@ -134,7 +134,7 @@ async def test_workers_wait_for_the_containers_of_their_leader(space: LiveScenar
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 async def test_conflicting_service_is_reported_until_it_is_gone(space: LiveScenario, identity: str) -> None:
-    """The groups run, but their names do not resolve, so the set is not available (docs/adr/0030) (N-HASH-24)."""
+    """The groups run, but the set is not available because their names do not resolve (docs/adr/0030) (N-HASH-24)."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
     own = {labels.NAME: "web"}
     controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}
@@ -169,7 +169,7 @@ async def test_longest_names_are_supported(space: LiveScenario, length: int, siz
 
 
 async def replaced(space: LiveScenario, before: State, groups: int, *, size: int = 2) -> State:
-    """Wait until `count` groups were replaced, and the others did not change."""
+    """Wait until `count` groups were replaced and all others are unchanged."""
     replicas = len(leaders(before))
 
     def are_replaced(state: State) -> None:
@@ -180,7 +180,7 @@ async def replaced(space: LiveScenario, before: State, groups: int, *, size: int
 
 
 def assert_bounded(state: State, most: int) -> None:
-    """Check that at most the permitted number of groups uses capacity at the same time."""
+    """Check that at most the permitted number of groups uses capacity at any time."""
     holding = {group_of(pod) for pod in state.of("web").values() if "schedulingGates" not in meta.spec(pod)}
     assert len(holding) <= most, holding
 

@@ -1,4 +1,4 @@
-"""Tests features that use the group key with random keys: exclusive placement, subgroups, TPUs (contract-newest)."""
+"""Tests exclusive placement, subgroups and TPUs with random group keys (contract-newest)."""
 
 import pytest
 from testkit.clusters.cluster import RACK
@@ -17,7 +17,7 @@ from leaderworkerset.core.policies.identity import group_hash
 
 
 def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
-    """Return the pods of `web` by the key of their group."""
+    """Return the pods of `web` by group key."""
     found: dict[str, dict[str, JSONObject]] = {}
     for name, pod in state.of("web").items():
         found.setdefault(meta.labels(pod)[labels.GROUP_KEY], {})[name] = pod
@@ -25,7 +25,7 @@ def by_key(state: State) -> dict[str, dict[str, JSONObject]]:
 
 
 async def test_each_group_with_a_random_key_has_its_own_rack(space: LiveScenario) -> None:
-    """A replacement group also has a separate rack (N-ADM-6, N-AT-3)."""
+    """A replacement group also runs in a separate rack (N-ADM-6, N-AT-3)."""
     await space.create(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}, **HASH))
     before = await settled(space, 3, 3)
     await assert_racks(space, before)
@@ -35,7 +35,7 @@ async def test_each_group_with_a_random_key_has_its_own_rack(space: LiveScenario
 
 
 async def assert_racks(space: LiveScenario, state: State) -> None:
-    """Assert that each group has one rack, and that no two groups share it."""
+    """Assert that each group runs in one rack, and that no two groups share a rack."""
     racks = await domains(space, state, RACK)
     by_group = [{racks[name] for name in pods} for pods in by_key(state).values()]
     assert [len(group) for group in by_group] == [1] * 3
@@ -65,7 +65,7 @@ async def test_subgroup_keys_derive_from_the_group_key(space: LiveScenario) -> N
 
 @pytest.mark.parametrize("slices", ["whole", "subgroups", "without the leader"])
 async def test_ranks_with_tpus_know_the_hosts_of_their_group(space: LiveScenario, slices: str) -> None:
-    """No node has TPUs, so the pods remain pending (N-AT-2, N-ADM-10)."""
+    """The pods remain pending, because no node has TPUs (N-AT-2, N-ADM-10)."""
     template: JSONObject = {"workerTemplate": with_tpus()}
     size, members = 4, [[0, 1, 2, 3]]
     if slices == "subgroups":

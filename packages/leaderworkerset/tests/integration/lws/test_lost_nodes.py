@@ -1,4 +1,4 @@
-"""The effect of a lost node on the groups that had a pod there (contract 8.2).
+"""Tests the effect of a lost node on groups with a pod on this node (contract 8.2).
 
 There is one LeaderWorkerSet for each restart policy and role, with two groups each. One group has its leader, or its
 worker, on the lost node. A third node is free for recreated pods.
@@ -25,7 +25,7 @@ SPARE: Final = "node-62"
 NODES: Final = (LOST, OTHER, SPARE)
 
 COLLECTION: Final = 150.0
-"""The time until kube-controller-manager notices pods on a deleted node, in seconds.
+"""The time until kube-controller-manager detects pods on a deleted node, in seconds.
 
 It waits for 40, and checks every 20.
 """
@@ -35,7 +35,7 @@ POLICIES: Final = {"pod-restart": "RecreateGroupOnPodRestart", "after-start": "R
 
 @dataclass(frozen=True)
 class Victim:
-    """A LeaderWorkerSet, with its pod on the lost node."""
+    """A LeaderWorkerSet and its pod on the lost node."""
 
     name: str
     pod: str
@@ -54,13 +54,16 @@ class Victim:
 
     @property
     def hit(self) -> tuple[str, ...]:
-        """Return the recreated pods. A recreated leader includes its workers under any policy (R-ARC-4)."""
+        """Return the recreated pods.
+
+        Under any policy, the workers of a recreated leader are recreated too (R-ARC-4).
+        """
         is_alone = self.is_worker and self.name.startswith("none")
         return (self.pod,) if is_alone else (self.leader, f"{self.leader}-1")
 
     @property
     def notes(self) -> list[str]:
-        """Return the event of a recreation, or None if the leader itself is deleted (R-POD-5 step 4)."""
+        """Return the recreation event, or None if the leader itself is deleted (R-POD-5 step 4)."""
         if len(self.hit) == 1 or not self.is_worker:
             return []
         index = self.leader.rsplit("-", 1)[1]
@@ -68,7 +71,7 @@ class Victim:
 
 
 async def test_groups_on_a_deleted_node_are_recreated_once(space: LiveScenario) -> None:
-    """Their pods are deleted before a kubelet could terminate them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
+    """The pods are deleted before a kubelet can terminate them (R-POD-3 to R-POD-5, R-POD-9 to R-POD-11)."""
     before, victims = await settle(space)
     async with deleted_node(space.client, LOST):
         for victim in victims:
@@ -78,7 +81,10 @@ async def test_groups_on_a_deleted_node_are_recreated_once(space: LiveScenario) 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
 async def test_groups_on_a_hanging_node_wait_for_its_pods(space: LiveScenario, ready: str) -> None:
-    """Evicted pods that do not end block their successors until they are deleted by force (R-POD-4, R-POD-5, R-POD-9)."""
+    """Evicted pods that do not terminate block their replacements until a forced deletion.
+
+    See R-POD-4, R-POD-5, R-POD-9.
+    """
     before, victims = await settle(space)
     async with space.cluster.hung_node(space.client, LOST, ready):
         await space.until(lambda state: assert_held(before, state, victims))
@@ -91,7 +97,7 @@ async def test_groups_on_a_hanging_node_wait_for_its_pods(space: LiveScenario, r
 
 
 async def settle(space: LiveScenario) -> tuple[State, list[Victim]]:
-    """Create the workloads, and permit the spare node after reconciliation.
+    """Create the workloads. After reconciliation, permit scheduling on the spare node.
 
     Return the state and the affected pods.
     """
@@ -112,7 +118,7 @@ async def settle(space: LiveScenario) -> tuple[State, list[Victim]]:
 
 
 def exposed(name: str) -> JSONObject:
-    """Return a LeaderWorkerSet of two pairs whose leaders, or workers, are spread over the test's nodes."""
+    """Return a LeaderWorkerSet of two groups of two, whose leaders or workers run on different nodes."""
     short, role = name.rsplit("-", 1)
     templates = {
         "leaderTemplate": template(name, is_exposed=role == "leader"),
@@ -122,7 +128,10 @@ def exposed(name: str) -> JSONObject:
 
 
 def template(name: str, *, is_exposed: bool) -> JSONObject:
-    """Return a template of pods that are scheduled to different nodes of this test and leave them soon, or avoid them."""
+    """Return a template of pods that either run on different nodes of this test, or avoid these nodes.
+
+    Pods on these nodes tolerate their loss only briefly.
+    """
     hostname = "kubernetes.io/hostname"
     place = {"key": hostname, "operator": "In" if is_exposed else "NotIn", "values": [*NODES]}
     nodes = {"nodeSelectorTerms": [{"matchExpressions": [place]}]}
@@ -139,7 +148,7 @@ def template(name: str, *, is_exposed: bool) -> JSONObject:
 
 
 def assert_held(before: State, state: State, victims: Iterable[Victim]) -> None:
-    """Assert that every pod of the node exists and is being deleted, and so is a leader that is recreated for a worker.
+    """Assert that all pods of the node are being deleted, and also each leader that is recreated for a worker.
 
     The other pods of a group are kept while its leader does not end (R-POD-7), and with the policy None.
     """
@@ -157,7 +166,7 @@ def created_leaders_of(space: LiveScenario, victims: Iterable[Victim]) -> list[s
 
 
 async def assert_recreated_once(space: LiveScenario, victims: Iterable[Victim]) -> None:
-    """Assert that each group was recreated once, and reported when the pod controller did it."""
+    """Assert that each group was recreated once, with an event if the pod controller recreated it."""
 
     def is_told(state: State) -> None:
         for victim in victims:

@@ -1,4 +1,4 @@
-"""Tests nodes that are drained one after another.
+"""Tests nodes that are drained in sequence.
 
 Groups are immediately recreated as a whole, and no failure is counted.
 """
@@ -25,7 +25,7 @@ Step = Callable[[LiveScenario, str], Awaitable[None]]
 
 
 async def drain(space: LiveScenario, node: str) -> None:
-    """Evict the pods of a closed node."""
+    """Evict the pods of a cordoned node."""
     await space.cordon(node)
     for pod in list(space.state.pods.values()):
         if meta.spec(pod).get("nodeName") == node and not meta.is_deleting(pod):
@@ -33,7 +33,7 @@ async def drain(space: LiveScenario, node: str) -> None:
 
 
 async def taint(space: LiveScenario, node: str) -> None:
-    """Evict the pods of a node by a taint."""
+    """Evict the pods of a node with a taint."""
     await space.client.patch(NODES, ObjectKey("", node), {"spec": {"taints": TAINTS}}, kind="merge")
 
 
@@ -42,14 +42,14 @@ async def remain(_space: LiveScenario) -> None:
 
 
 async def roll_with_surge(space: LiveScenario) -> None:
-    """Change the image, with one surge group."""
+    """Change the image, with a surge of one group."""
     rolling = {"maxUnavailable": 0, "maxSurge": 1}
     await space.edit(rolloutStrategy={"type": "RollingUpdate", "rollingUpdateConfiguration": rolling})
     await space.replace_worker_template(pod_template("app:2"))
 
 
 async def autoscale(space: LiveScenario) -> None:
-    """Request another group."""
+    """Request an additional group."""
     await space.scale(4)
 
 
@@ -90,7 +90,7 @@ def _assert_gone(uids: set[str], gone: set[str]) -> None:
 
 
 async def test_worker_evicted_soon_without_a_manager_is_noticed(space: LiveScenario) -> None:
-    """The LeaderWorkerSet is Available only for some seconds (docs/adr/0014)."""
+    """The `Available` condition is True only for a few seconds (docs/adr/0014)."""
     before = await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": slow_template(2)}))
 
     async def written_before() -> float:

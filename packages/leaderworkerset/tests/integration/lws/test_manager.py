@@ -1,4 +1,4 @@
-"""Tests that idle controllers do not write, and can stop at any time."""
+"""Tests that idle controllers do not write, and that they can stop at any time."""
 
 import pytest
 from testkit.clusters.recording import RecordingTransport
@@ -11,13 +11,13 @@ from kuberuntime.objects import meta
 
 
 def recording(space: LiveScenario) -> RecordingTransport:
-    """Return a recorder of the writes of the manager in this process."""
+    """Return a recorder of the manager's writes in this process."""
     assert isinstance(space.manager, LocalManager)
     return space.manager.recording
 
 
 def creations(space: LiveScenario) -> list[str]:
-    """Return the names of the pods that were created, once per creation."""
+    """Return the name of each created pod, once per creation."""
     return sorted(meta.name(change.object) for change in space.changes if change.old is None)
 
 
@@ -77,7 +77,7 @@ async def test_interrupted_rollout_is_completed(space: LiveScenario, at: int) ->
 
 @pytest.mark.parametrize("step", range(1, 8))
 async def test_interrupted_creation_is_completed(space: LiveScenario, step: int) -> None:
-    """Existing objects are found and not recreated (R-STAT-2, R-SVC-4, R-REV-10)."""
+    """Existing objects are adopted and not recreated (R-STAT-2, R-SVC-4, R-REV-10)."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
     reached = recording(space).write_number(step)
@@ -112,7 +112,7 @@ async def test_restart_during_an_outage_recreates_the_group_later(space: LiveSce
 
 
 async def test_two_active_managers_create_no_duplicates(space: LiveScenario) -> None:
-    """If a lease ends unnoticed, two managers work at the same time and create each object once (R-WSTS-2, R-SVC-4)."""
+    """If a lease expires unnoticed, two concurrent managers create each object once (R-WSTS-2, R-SVC-4)."""
     async with space.second_manager():
         await space.bring_up(lws(replicas=6, size=3))
         await space.edit_template(workerTemplate=pod_template("app:2"))

@@ -1,4 +1,4 @@
-"""The placement of groups: one rack per group, one group per rack (contract section 7, R-WSTS-6)."""
+"""Tests exclusive placement, with one rack per group and one group per rack (contract section 7, R-WSTS-6)."""
 
 from testkit.clusters.cluster import RACK, ZONE
 from tests.integration.clusters.objects import lws, pod_template
@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 async def domains(space: LiveScenario, state: State, key: str) -> dict[str, str]:
-    """Return the value of a node label for every pod that has a node."""
+    """Return the value of a node label for each scheduled pod."""
     found = await space.client.list(NODES)
     labels_of = {meta.name(node): meta.labels(node) for node in found.items}
     return {
@@ -23,7 +23,7 @@ async def domains(space: LiveScenario, state: State, key: str) -> dict[str, str]
 
 
 async def test_each_group_has_its_own_rack(space: LiveScenario) -> None:
-    """Each group has a separate rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
+    """Each group runs in a separate rack (R-ADM-7, R-ADM-14, R-WSTS-6, R-LSTS-2, R-WSTS-3)."""
     state = await space.bring_up(lws(replicas=6, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     racks = await domains(space, state, RACK)
     by_group = [{racks[pod] for pod in state.group("web", index)} for index in range(6)]
@@ -38,7 +38,7 @@ async def test_each_group_has_its_own_rack(space: LiveScenario) -> None:
 
 
 async def test_group_without_a_free_domain_stays_pending(space: LiveScenario) -> None:
-    """There are four zones. The fifth group waits until one is available (R-WSTS-6, R-ADM-14)."""
+    """There are four zones. The fifth group waits until a zone is available (R-WSTS-6, R-ADM-14)."""
     await space.create(lws(replicas=5, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: ZONE}))
 
     def one_waits(state: State) -> None:
@@ -59,7 +59,7 @@ async def test_group_without_a_free_domain_stays_pending(space: LiveScenario) ->
 
 
 async def test_recreated_group_gets_a_rack_again(space: LiveScenario) -> None:
-    """The workers follow the new leader (R-WSTS-6, R-POD-9)."""
+    """The workers are placed in the rack of the new leader (R-WSTS-6, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, annotations={labels.EXCLUSIVE_TOPOLOGY: RACK}))
     await space.delete("web-1-1", PODS)
 
@@ -74,7 +74,7 @@ async def test_recreated_group_gets_a_rack_again(space: LiveScenario) -> None:
 
 
 async def test_each_subgroup_has_its_own_rack(space: LiveScenario) -> None:
-    """With LeaderWorker, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
+    """With `LeaderWorker`, the leader is in the first subgroup (R-ADM-8, R-ADM-9, R-ADM-11 to R-ADM-14)."""
     state = await space.bring_up(subgrouped("LeaderWorker", size=4))
     racks = await domains(space, state, RACK)
     subgroups = subgroups_of(state)
@@ -90,7 +90,7 @@ async def test_each_subgroup_has_its_own_rack(space: LiveScenario) -> None:
 
 
 async def test_leader_is_outside_of_subgroups_when_excluded(space: LiveScenario) -> None:
-    """With LeaderExcluded, the leader is in no subgroup (R-ADM-8, R-ADM-12)."""
+    """With LeaderExcluded, the leader is not in a subgroup (R-ADM-8, R-ADM-12)."""
     state = await space.bring_up(subgrouped("LeaderExcluded", size=5))
     racks = await domains(space, state, RACK)
     leader = state.pods["web-0"]
@@ -102,7 +102,7 @@ async def test_leader_is_outside_of_subgroups_when_excluded(space: LiveScenario)
 
 
 async def test_group_shares_a_zone_and_subgroups_share_racks(space: LiveScenario) -> None:
-    """Each group has a zone, and each of its subgroups a rack (R-ADM-7, R-ADM-9)."""
+    """Each group runs in one zone, and each of its subgroups in one rack (R-ADM-7, R-ADM-9)."""
     annotations = {labels.EXCLUSIVE_TOPOLOGY: ZONE, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     state = await space.bring_up(subgrouped("LeaderWorker", size=4, annotations=annotations))
     zones, racks = await domains(space, state, ZONE), await domains(space, state, RACK)
@@ -124,21 +124,21 @@ async def test_node_selector_of_the_user_is_kept(space: LiveScenario) -> None:
 
 
 async def label_nodes(space: LiveScenario) -> None:
-    """Label the first rack's nodes with the labels of kubelets."""
+    """Add the labels that a kubelet sets to the nodes of the first rack."""
     patch = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
     for index in range(4):
         await space.client.patch(NODES, ObjectKey("", f"node-{index}"), patch, kind="merge")
 
 
 def subgrouped(policy: str, *, size: int, annotations: dict[str, str] | None = None) -> JSONObject:
-    """Return two groups with subgroups of two."""
+    """Return two groups with subgroups of two pods."""
     template = {"subGroupPolicy": {"subGroupPolicyType": policy, "subGroupSize": 2}}
     own = annotations or {labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: RACK}
     return lws(replicas=2, size=size, template=template, annotations=own)
 
 
 def subgroups_of(state: State) -> dict[str, str]:
-    """Return the subgroup index of each pod that has one."""
+    """Return the subgroup index of each pod in a subgroup."""
     found = {name: meta.labels(pod).get(labels.SUBGROUP_INDEX) for name, pod in state.pods.items()}
     return {name: index for name, index in found.items() if index is not None}
 

@@ -1,4 +1,4 @@
-"""Groups that return to their previous nodes."""
+"""Tests groups that return to their previous nodes."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ STAYING = {labels.STAY_ON_NODES: "Preferred", labels.RESTART_FIRST_DELAY: "1s", 
 
 
 def nodes(state: State) -> dict[str, str]:
-    """Return the nodes of all pods, by group and rank where groups have indexes, else by rank."""
+    """Return the nodes of all pods, by rank, and also by group if groups have indexes."""
     return {_place(pod): meta.spec(pod)["nodeName"] for pod in state.of("web").values()}
 
 
@@ -36,7 +36,7 @@ def preferences(pod: JSONObject) -> list[tuple[str, str]]:
 
 
 async def fail(space: LiveScenario, pod: str) -> State:
-    """Make a container of a pod restart. Return the state in which its whole group is replaced and ready."""
+    """Make a container of a pod restart. Return the state after its whole group is replaced and ready."""
     before = space.state.uids("web")
     group = {name for name in before if name.startswith(pod.rpartition("-")[0] if pod.count("-") > 1 else pod)}
     await space.restart_container(pod)
@@ -50,7 +50,7 @@ async def fail(space: LiveScenario, pod: str) -> State:
 
 
 async def test_group_returns_to_its_nodes_except_where_it_fails_twice(space: LiveScenario) -> None:
-    """Each rank counts separately.
+    """The nodes are recorded separately for each rank.
 
     One failure may be the program's; the second in a row on a node is attributed to the node.
     """
@@ -93,7 +93,7 @@ async def recorded(space: LiveScenario, state: State) -> None:
 
 
 async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: LiveScenario) -> None:
-    """It is only a preference. The group starts on another node instead of waiting."""
+    """This is only a preference. If the node is unavailable, the group starts on another node."""
     before = await space.bring_up(lws(replicas=1, size=2, annotations=STAYING))
     await recorded(space, before)
     await space.replace_worker_template(pod_template("app:2"))
@@ -110,7 +110,7 @@ async def test_cordoned_node_is_left_and_rollout_keeps_other_nodes(space: LiveSc
 
 
 async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: LiveScenario) -> None:
-    """The patch that opens the leader's gate assigns the nodes (N-GATE-6)."""
+    """The patch that removes the leader's gate assigns the nodes (N-GATE-6)."""
     await space.create(lws(replicas=1, size=2, annotations=STAYING, groupIdentity="Hash"))
     before = await keyed.settled(space, 1, 2)
     await recorded(space, before)

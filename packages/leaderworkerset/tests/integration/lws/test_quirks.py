@@ -1,4 +1,4 @@
-"""Tests that quirks of the Go controller on which clients rely are preserved, on both clusters."""
+"""Tests that quirks of the Go controller that clients rely on are preserved, on both clusters."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -21,7 +21,7 @@ def is_available(state: State) -> None:
 
 
 async def test_annotations_reach_leader_set_and_new_worker_sets(space: LiveScenario) -> None:
-    """The leader StatefulSet is updated. Worker StatefulSets retain the annotations from their creation.
+    """The leader StatefulSet is updated. Worker StatefulSets retain their initial annotations.
 
     Rules Q-21, R-LSTS-2, R-WSTS-3.
     """
@@ -33,7 +33,7 @@ async def test_annotations_reach_leader_set_and_new_worker_sets(space: LiveScena
 
 
 async def test_special_characters_in_annotations_reach_statefulsets(space: LiveScenario) -> None:
-    """API servers parse an apply as YAML, which rejects some JSON characters, and wraps lines at others."""
+    """API servers parse an apply as YAML, which rejects some JSON characters and folds lines at others."""
     text = "a\x7f b\x85 c\x9b d\u2028 e\ufeff f\uffff é😀"
     await space.bring_up(lws(replicas=1, size=2, annotations={NOTE: text}))
     assert meta.annotations(space.state.statefulsets["web"])[NOTE] == text
@@ -41,7 +41,7 @@ async def test_special_characters_in_annotations_reach_statefulsets(space: LiveS
 
 
 async def test_service_of_the_user_is_not_changed(space: LiveScenario) -> None:
-    """The Service is used because of its name. It is neither adopted nor changed (Q-27, R-SVC-4)."""
+    """The Service is used because it has the expected name. It is neither adopted nor changed (Q-27, R-SVC-4)."""
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -57,7 +57,7 @@ async def test_service_of_the_user_is_not_changed(space: LiveScenario) -> None:
 
 
 async def test_current_restart_policy_applies_to_older_revisions(space: LiveScenario) -> None:
-    """A group that the partition blocks is not recreated after the policy changes to None (Q-14)."""
+    """A group that the partition blocks is not recreated after the policy changes to `None` (Q-14)."""
     await space.create(lws(replicas=1, size=2, rollout={"partition": 1}))
     await space.until(is_available)
     edited = await space.edit_template(restartPolicy="None")
@@ -75,7 +75,7 @@ async def test_current_restart_policy_applies_to_older_revisions(space: LiveScen
 
 
 async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: LiveScenario) -> None:
-    """Typed clients send both fields with empty values (Q-33)."""
+    """Typed clients send both fields, with empty values (Q-33)."""
     with pytest.raises(InvalidError, match="startupPolicy"):
         await space.create(lws(startupPolicy=""))
 
@@ -86,7 +86,7 @@ async def test_empty_startup_policy_is_rejected_and_strategy_filled(space: LiveS
 
 
 async def test_percent_sign_in_an_error_is_kept(space: LiveScenario) -> None:
-    """Texts of events are not format strings (Q-11)."""
+    """Event messages are not format strings (Q-11)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "100%d", "value": ""}, {"name": "a=b", "value": "%s"}]
     await space.create(lws(replicas=1, size=1, template={"workerTemplate": template}))

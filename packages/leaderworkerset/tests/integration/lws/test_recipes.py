@@ -1,4 +1,4 @@
-"""Tests recipes that platforms publish for their users: their pods, names, addresses and counts."""
+"""Tests the pods, names, addresses and counts of recipes that platforms publish for their users."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ TABLE: Final = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 @asynccontextmanager
 async def equipped(space: LiveScenario, count: int, **resources: str) -> AsyncIterator[None]:
-    """Add devices to the first nodes until the context exits."""
+    """Add devices to the first nodes for the duration of the `with` block."""
     names = [f"node-{index}" for index in range(count)]
 
     async def offer(amounts: Mapping[str, str | None]) -> None:
@@ -43,7 +43,7 @@ async def equipped(space: LiveScenario, count: int, **resources: str) -> AsyncIt
 
 
 def trainer(role: str, **resources: str) -> JSONObject:
-    """Return the template of a training pod with all the GPUs of a node."""
+    """Return the template of a training pod that uses all GPUs of a node."""
     template = pod_template(name="trainer")
     (container,) = template["spec"]["containers"]
     more = {
@@ -78,14 +78,14 @@ async def row(space: LiveScenario, name: str) -> list[Any]:
 
 
 def environment(pod: JSONObject) -> list[dict[str, str]]:
-    """Return the variables of every container, in order."""
+    """Return the environment variables of each container, in order."""
     spec = meta.spec(pod)
     found = [*spec["containers"], *spec.get("initContainers", [])]
     return [{one["name"]: one.get("value", "") for one in container["env"]} for container in found]
 
 
 async def test_training_recipe_creates_two_groups(space: LiveScenario) -> None:
-    """Ten pods use ten nodes with eight GPUs each, and a failed pod recreates its group.
+    """Ten pods use ten nodes with eight GPUs each. A failed pod recreates its group.
 
     Rules R-OP-59, R-OP-61, R-OP-62, R-OP-83 (D3), AT-000-3, AT-000-5, AT-000-6a.
     """
@@ -115,7 +115,7 @@ async def test_training_recipe_creates_two_groups(space: LiveScenario) -> None:
 
 
 def _assert_variables(pod: JSONObject, address: str, group: int) -> None:
-    """The variables of the group precede those of the user, so that the user's can refer to them (R-OP-61)."""
+    """The group's variables precede the user's variables, so that the user can refer to them (R-OP-61)."""
     for variables in environment(pod):
         assert next(iter(variables)) == "LWS_LEADER_ADDRESS"
         assert variables["LWS_LEADER_ADDRESS"] == address
@@ -182,7 +182,7 @@ def _claim(space: LiveScenario, name: str) -> JSONObject:
 
 
 async def test_operator_sample_creates_six_pods(space: LiveScenario) -> None:
-    """The pods have the names of the sample. The generation in the file is ignored, and a wrong policy is rejected.
+    """Pods have the names of the sample. The generation in the file is ignored. An invalid policy is rejected.
 
     Rules R-OP-65, AT-001-3.
     """
@@ -216,7 +216,7 @@ async def test_operator_sample_creates_six_pods(space: LiveScenario) -> None:
 
 
 async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: LiveScenario) -> None:
-    """Exclusive placement and topologySpreadConstraints of the template apply together (R-OP-68, AT-003-3)."""
+    """Exclusive placement and the template's topologySpreadConstraints apply together (R-OP-68, AT-003-3)."""
     selector = {"matchLabels": {labels.NAME: "web"}}
     spread = {"maxSkew": 4, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     template = pod_template(topologySpreadConstraints=[spread | {"labelSelector": selector}])
@@ -233,7 +233,7 @@ async def test_exclusive_groups_keep_spread_constraints_of_the_user(space: LiveS
 
 
 async def test_recreated_group_keeps_its_names_and_address(space: LiveScenario) -> None:
-    """The DNS name of a leader or a rank resolves to its successor pod (R-OP-68, AT-003-4, AT-003-5)."""
+    """The DNS name of a leader or a rank resolves to its replacement pod (R-OP-68, AT-003-4, AT-003-5)."""
 
     def identities(state: State) -> dict[str, tuple[str, str, str]]:
         return {
@@ -261,7 +261,7 @@ async def test_recreated_group_keeps_its_names_and_address(space: LiveScenario) 
 
 
 async def test_ready_groups_have_pods_of_one_revision(space: LiveScenario) -> None:
-    """With at most one unavailable group, every ready group has one revision (R-OP-68, AT-003-6).
+    """With at most one unavailable group, each ready group has a single revision (R-OP-68, AT-003-6).
 
     Workers of a deleted leader do not belong to the group of its successor; the garbage collector deletes them.
     """
@@ -290,7 +290,7 @@ async def test_ready_groups_have_pods_of_one_revision(space: LiveScenario) -> No
 
 @pytest.mark.parametrize(("policy", "workers"), [("LeaderReady", 0), ("LeaderCreated", 2)])
 async def test_startup_policy_determines_when_workers_start(space: LiveScenario, policy: str, workers: int) -> None:
-    """The StatefulSet of workers waits for a ready leader, or is created immediately (R-OP-68, AT-003-7)."""
+    """The worker StatefulSet is created after its leader is ready, or immediately (R-OP-68, AT-003-7)."""
     gated = {"leaderTemplate": pod_template(gated=True), "workerTemplate": pod_template()}
     await space.create(lws(replicas=2, size=2, template=gated, startupPolicy=policy))
 

@@ -1,4 +1,4 @@
-"""Tests the limits of recreations: delays, and the removal of lost pods (docs/adr/0003-recreation-backoff.md)."""
+"""Tests delayed recreations and the removal of lost pods (docs/adr/0003-recreation-backoff.md)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,13 +25,13 @@ GROUP: Final = ("web-0", "web-0-1")
 
 
 def record(space: LiveScenario, leader: str = "web-0") -> dict[str, str]:
-    """Return the annotations of a group's record, or an empty result."""
+    """Return the annotations of a group's record, or an empty dict if there is no record."""
     found = space.informers[CONTROLLER_REVISIONS].store.get(space.key(f"{leader}-recreations"))
     return {} if found is None else meta.annotations(found)
 
 
 async def fail_again(space: LiveScenario, before: State) -> State:
-    """Make the worker of the first group restart, and wait until the group was recreated."""
+    """Make the worker of the first group restart, and wait until the group is recreated."""
     await space.restart_container("web-0-1")
     return await replaced(space, before, *GROUP)
 
@@ -49,7 +49,7 @@ async def test_backoff_annotations_delay_recreations(space: LiveScenario) -> Non
 
 
 async def test_group_that_waits_for_its_recreation_is_not_ready(space: LiveScenario) -> None:
-    """Its pods are Ready, because the kubelet has restarted the container (case: a failed group that waits)."""
+    """The pods are Ready, because the kubelet restarted the container while the failed group waits."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, state)
     await space.restart_container("web-0-1")
@@ -76,7 +76,7 @@ async def test_groups_are_recreated_immediately_without_backoff(space: LiveScena
 
 
 async def test_leader_replaced_by_others_is_not_a_recreation(space: LiveScenario) -> None:
-    """Only a recreation because of a failure counts, even if other writers delete pods."""
+    """Only a recreation because of a failure is counted, even if other writers delete pods."""
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
     for _ in range(4):
@@ -100,7 +100,7 @@ async def test_invalid_restart_bounds_are_rejected(space: LiveScenario) -> None:
 
 
 async def test_pods_of_a_lost_node_are_deleted_by_force(space: LiveScenario) -> None:
-    """Groups are recreated as a whole, and no leader while its predecessor may be running."""
+    """Groups are recreated as a whole. No leader is recreated while the previous one may be running."""
     of_worker, of_leader = "pod-restart-worker", "pod-restart-leader"
     before, worker, leader = await settle(space, of_worker, of_leader)
     group = worker.rpartition("-")[0]
@@ -127,7 +127,7 @@ def assert_held_up(state: State, name: str, leader: str) -> None:
 
 
 async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:
-    """Create workloads that remove lost pods. Return the state and the pod of each on the node that will be lost."""
+    """Create workloads that remove lost pods. Return the state, and each workload's pod on the node to be lost."""
     for node in NODES:
         await await_rest(space.client, node)
     await space.cordon(SPARE)
@@ -147,7 +147,7 @@ async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:
 
 @asynccontextmanager
 async def down(space: LiveScenario, node: str) -> AsyncIterator[None]:
-    """Mark a node as certainly shut down, as an administrator does."""
+    """Mark a node as out of service, as an administrator does after a shutdown."""
     key, taint = ObjectKey("", node), {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
     await taint_node(space, key, taint)
     try:

@@ -1,4 +1,4 @@
-"""Tests pods that restart all their containers in place, if this is permitted, and if it is not (ADR 27)."""
+"""Tests pods that restart all containers in place, with and without permission to do so (ADR 27)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, restarting_template
@@ -16,19 +16,19 @@ from leaderworkerset.api.restartannotation import RestartNote
 
 @pytest.fixture(autouse=True)
 def rule(request: pytest.FixtureRequest) -> None:
-    """Skip these tests if the API server drops or rejects the rule."""
+    """Skip these tests if the API server drops or rejects the container restart rule."""
     skip_without(request, kubernetesfeatures.RESTART_ALL)
 
 
 def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:
-    """Return a LeaderWorkerSet of two groups whose pods may restart in place, with this time to become ready."""
+    """Return a LeaderWorkerSet of two groups whose pods may restart in place and be ready within this time."""
     annotations = {labels.IN_PLACE_RESTARTS: deadline} if deadline else None
     template = {"workerTemplate": restarting_template(gated=gated)}
     return lws(replicas=2, size=2, annotations=annotations, template=template)
 
 
 def has_restarted(state: State, pod: str, times: int) -> None:
-    """Check that all containers of the pod were restarted `count` times, and that the pod is ready."""
+    """Check that all containers of the pod restarted `count` times, and that the pod is ready."""
     found = state.pods[pod]
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}
@@ -37,7 +37,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
 
 
 async def test_group_continues_when_pods_restart_in_place(space: LiveScenario) -> None:
-    """Such restarts are not failures (R-POD-4), and the last restart is also reported."""
+    """Such restarts are not failures (R-POD-4). The last restart is also reported."""
     before = await space.bring_up(restarting("120s"))
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
         await space.restart_all(pod)
@@ -58,14 +58,14 @@ async def test_restart_of_one_container_recreates_the_group(space: LiveScenario)
 
 
 async def test_restart_in_place_recreates_without_the_annotation(space: LiveScenario) -> None:
-    """Without the annotation, the restart recreates the group, as with the Go controller (R-POD-4)."""
+    """Without the annotation, the restart recreates the group, as in the Go controller (R-POD-4)."""
     before = await space.bring_up(restarting(None))
     await space.restart_all("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 
 
 async def test_pod_that_exceeds_its_restart_time_has_failed(space: LiveScenario) -> None:
-    """The pod has the time of its restart, for managers that start later."""
+    """The pod records the time of its restart, for managers that start later."""
     await space.create(restarting("3s", gated=True))
     async with space.releasing():
         before = await space.settled()

@@ -1,4 +1,4 @@
-"""Tests rolling updates: which groups change, in which order, and how many at the same time (contract section 5)."""
+"""Tests which groups rolling updates change, in which order, and how many at once (contract section 5)."""
 
 from functools import partial
 
@@ -16,18 +16,18 @@ from leaderworkerset.api import kubernetesfeatures, labels
 
 
 def new_worker(image: str = "app:2", *, gated: bool = False) -> JSONObject:
-    """Return the change of the worker template to another image."""
+    """Return a change that sets another image in the worker template."""
     return {"workerTemplate": pod_template(image, gated=gated)}
 
 
 def ready_groups(state: State, name: str = "web") -> set[int]:
-    """Return the indices of the groups whose pods are all there, of one revision, and ready."""
+    """Return the indices of groups whose pods all exist, are ready, and have one revision."""
     leaders = [pod for pod in state.of(name).values() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
     return {int(meta.labels(leader)[labels.GROUP_INDEX]) for leader in leaders if is_group_ready(state, leader)}
 
 
 def is_group_ready(state: State, leader: JSONObject) -> bool:
-    """Return whether all pods of the leader's group are ready and of its revision."""
+    """Return whether all pods of the leader's group are ready and have its revision."""
     group = state.group(meta.labels(leader)[labels.NAME], int(meta.labels(leader)[labels.GROUP_INDEX])).values()
     same = [pod for pod in group if revision_of(pod) == revision_of(leader) and is_ready(pod)]
     return len(same) == int(meta.annotations(leader)[labels.SIZE])
@@ -56,7 +56,7 @@ def assert_images(state: State, old: set[int], new: set[int], size: int = 2) -> 
 
 
 def names_of(groups: set[int], size: int) -> set[str]:
-    """Return the names of the pods of some groups."""
+    """Return the pod names of the given groups."""
     return {pod for pod in pod_names("web", max(groups, default=-1) + 1, size) if int(pod.split("-")[1]) in groups}
 
 
@@ -77,7 +77,9 @@ def names_of(groups: set[int], size: int) -> set[str]:
 async def test_rollout_keeps_the_minimum_of_available_groups(
     space: LiveScenario, rollout: JSONObject, replicas: int, available: int
 ) -> None:
-    """The limits hold at each pod change (R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8).
+    """The limits are satisfied at each pod change.
+
+    See R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8.
 
     The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows; in 1.36 it replaces one
     (docs/adr/0004).
@@ -93,7 +95,7 @@ async def test_rollout_keeps_the_minimum_of_available_groups(
 @pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("broken", ["web-0-1", "web-0"], ids=["its worker", "its leader"])
 async def test_broken_old_group_does_not_block_a_rollout(space: LiveScenario, broken: str) -> None:
-    """In the Go controller, partition 3 remains forever.
+    """In the Go controller, the partition remains at 3 permanently.
 
     This controller replaces the broken group first (docs/adr/0030).
     """
@@ -110,7 +112,7 @@ async def test_broken_old_group_does_not_block_a_rollout(space: LiveScenario, br
 
 @pytest.mark.parametrize("running", ["virtual", *build.CLUSTERS], indirect=True)
 async def test_rollout_keeps_the_last_ready_group(space: LiveScenario) -> None:
-    """The new template never becomes ready. The broken group has it, and the ready one remains (docs/adr/0030)."""
+    """The new template never becomes ready. The broken group uses it, and the ready group remains (docs/adr/0030)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     async with space.releasing():
         await space.settled()
@@ -165,7 +167,7 @@ async def test_rollout_proceeds_from_the_last_group_to_the_first(space: LiveScen
 
 
 async def test_status_reports_the_update(space: LiveScenario) -> None:
-    """The status reports the update (R-STAT-8, R-STAT-10 to R-STAT-14, Q-4)."""
+    """The status contains the progress of the update (R-STAT-8, R-STAT-10 to R-STAT-14, Q-4)."""
     await space.bring_up(lws(replicas=2, size=2))
     await space.edit_template(**new_worker(gated=True))
 
@@ -195,7 +197,7 @@ async def test_status_reports_the_update(space: LiveScenario) -> None:
 
 
 async def test_both_revisions_exist_while_groups_use_them(space: LiveScenario) -> None:
-    """Both revisions exist while groups use them (R-REV-2, R-REV-10, R-REV-11, R-REV-14)."""
+    """Both revisions exist as long as groups use them (R-REV-2, R-REV-10, R-REV-11, R-REV-14)."""
     (first,) = revisions_of(await space.bring_up(lws(replicas=2, size=2)), "web")
     await space.edit_template(**new_worker(gated=True))
     state = await space.until(lambda state: assert_images(state, {0}, {1}))
@@ -236,7 +238,7 @@ async def test_partition_holds_the_first_groups_back(space: LiveScenario) -> Non
 
 
 async def test_group_below_the_partition_keeps_its_revision(space: LiveScenario) -> None:
-    """A recreated group has the image and size of its own revision during an update (R-WSTS-4, R-POD-9, R-REV-12)."""
+    """During an update, a recreated group has the image and size of its revision (R-WSTS-4, R-POD-9, R-REV-12)."""
     await space.create(lws(replicas=2, size=4, rollout={"partition": 1}))
     await space.until(lambda state: assert_images(state, {0, 1}, set(), size=4))
     await space.edit_template(size=3, **new_worker())
@@ -274,7 +276,10 @@ async def test_surge_groups_are_created_first_and_deleted_last(space: LiveScenar
 
 
 async def test_scaling_works_during_an_update(space: LiveScenario) -> None:
-    """New groups have the new revision. Fewer groups complete the update earlier (R-ROLL-5, W-5, W-6)."""
+    """New groups have the new revision.
+
+    If there are fewer groups, the update completes earlier (R-ROLL-5, W-5, W-6).
+    """
     await space.bring_up(lws(replicas=3, size=2))
     await space.edit_template(**new_worker(gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, {2}))
@@ -306,7 +311,7 @@ async def test_reverting_works_during_an_update(space: LiveScenario) -> None:
 
 @pytest.mark.parametrize(("old", "new"), [(2, 4), (4, 2), (3, 1), (1, 3)])
 async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: int) -> None:
-    """A size change causes a rollout, up and down, also to and from groups of one (R-REV-16, R-WSTS-4, Q-12)."""
+    """A change to the size causes a rollout, also to and from groups of one pod (R-REV-16, R-WSTS-4, Q-12)."""
     before = await space.bring_up(lws(replicas=2, size=old))
     await space.edit_template(size=new)
     after = await space.settled()
@@ -315,7 +320,7 @@ async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: 
 
 
 async def test_differs_from_upstream_service_account_is_removed(space: LiveScenario) -> None:
-    """Server-side apply alone is not enough. The unowned alias `serviceAccount` restores it (docs/adr/0030)."""
+    """Server-side apply is not sufficient. The unowned alias `serviceAccount` restores the field (docs/adr/0030)."""
     await space.create(SERVICE_ACCOUNTS.type_meta | {"metadata": {"name": "team"}}, SERVICE_ACCOUNTS)
     named = {"workerTemplate": pod_template(serviceAccountName="team")}
     assert accounts(await space.bring_up(lws(replicas=1, size=2, template=named))) == {"team"}
@@ -348,7 +353,7 @@ async def test_leader_template_can_be_added(space: LiveScenario) -> None:
     ids=["startupPolicy", "rolloutStrategy", "replicas"],
 )
 async def test_fields_outside_of_the_template_replace_no_pod(space: LiveScenario, change: JSONObject) -> None:
-    """Fields outside of the template replace no pod (R-REV-16, R-REV-5)."""
+    """A change to fields outside the template does not replace pods (R-REV-16, R-REV-5)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.edit(**change)
     after = await space.settled()
@@ -359,7 +364,7 @@ async def test_fields_outside_of_the_template_replace_no_pod(space: LiveScenario
 
 
 async def test_metadata_changes_replace_no_pod(space: LiveScenario) -> None:
-    """Labels and annotations go to the StatefulSet, not to its pods (R-REV-5, R-LSTS-2)."""
+    """Labels and annotations are set on the StatefulSet, not on its pods (R-REV-5, R-LSTS-2)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.patch({"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}}})
 
@@ -380,7 +385,7 @@ async def test_restart_policy_change_replaces_groups(space: LiveScenario) -> Non
 
 
 async def test_update_replaces_groups_that_were_never_ready(space: LiveScenario) -> None:
-    """The rollout does not wait for groups that were never ready (R-ROLL-7, W-15, W-24)."""
+    """The rollout does not wait for groups that have never been ready (R-ROLL-7, W-15, W-24)."""
     await space.create(lws(replicas=2, size=2, gated=True))
     await space.until(lambda state: assert_images(state, {0, 1}, set()))
     await space.replace_worker_template(pod_template("app:2"))
@@ -414,7 +419,7 @@ async def test_subdomain_policy_can_be_changed_and_reverted(space: LiveScenario)
 
 
 async def test_unique_services_belong_to_leader_pods(space: LiveScenario) -> None:
-    """There is one Service per leader pod and no other. They are deleted with their leaders (R-SVC-7)."""
+    """There is exactly one Service per leader pod. It is deleted with its leader (R-SVC-7)."""
     state = await space.bring_up(lws(replicas=3, size=1, networkConfig={"subdomainPolicy": "UniquePerReplica"}))
     assert state.services.keys() == {"web-0", "web-1", "web-2"}
     await space.edit(replicas=1)

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets as the API servers store and show them, and the corrections by the controllers."""
+"""Tests LeaderWorkerSets as API servers store and print them, and the corrections by the controllers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 async def test_table_has_the_columns_of_kubectl(space: LiveScenario) -> None:
-    """Tests the columns of kubectl get (R-API-1, R-API-3)."""
+    """The columns of `kubectl get` are correct (R-API-1, R-API-3)."""
     await space.bring_up(lws(replicas=2, size=1))
     path = LEADERWORKERSETS.path(space.namespace)
     answer = await space.client.send(Request("GET", path, headers=TABLE))
@@ -39,7 +39,10 @@ async def test_table_has_the_columns_of_kubectl(space: LiveScenario) -> None:
 
 
 async def test_templates_get_defaults_of_ports_and_references_only(space: LiveScenario) -> None:
-    """Ports receive a protocol, and references a name. No other pod field is set (R-API-7, R-API-5)."""
+    """Ports have a default protocol, and references a default name.
+
+    Other pod fields are not set (R-API-7, R-API-5).
+    """
     template = pod_template()
     container = template["spec"]["containers"][0]
     container["ports"] = [{"containerPort": 80}]
@@ -83,7 +86,7 @@ async def test_differs_from_upstream_too_long_name_is_rejected(space: LiveScenar
 
 
 async def test_update_without_effect_keeps_the_generation(space: LiveScenario) -> None:
-    """The definition of v0.10 lacks fields, so the API server drops the webhook's defaults for them (N-DEF-1)."""
+    """The CRD of v0.10 does not include the fields, so the API server prunes the webhook's defaults (N-DEF-1)."""
     async with without_fields(space, *NEWER_DEFAULTS):
         created = await space.create(lws(replicas=0))
         assert not NEWER_DEFAULTS.keys() & meta.spec(created).keys()
@@ -94,7 +97,7 @@ async def test_update_without_effect_keeps_the_generation(space: LiveScenario) -
 
 @asynccontextmanager
 async def without_fields(space: LiveScenario, *fields: str) -> AsyncIterator[None]:
-    """Serve LeaderWorkerSets without these fields of the spec."""
+    """Serve LeaderWorkerSets whose CRD does not include these spec fields."""
     key = ObjectKey("", LEADERWORKERSETS.group_resource)
     installed = await space.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
     properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
@@ -137,7 +140,7 @@ async def test_status_has_no_other_fields(space: LiveScenario) -> None:
 
 
 async def test_equivalent_values_start_no_rollout(space: LiveScenario) -> None:
-    """An absent network configuration equals the shared one, and quantities can be written in many ways (R-REV-13, R-DEF-4)."""
+    """A missing network configuration equals the shared one. Quantities have many notations (R-REV-13, R-DEF-4)."""
     template = pod_template()
     template["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1024Mi", "cpu": "1000m"}}
     before = await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": template}))
@@ -181,7 +184,7 @@ async def test_differs_from_upstream_template_leader_name_is_ignored(space: Live
 
 
 async def test_topology_change_replaces_leaders_of_the_same_revision(space: LiveScenario) -> None:
-    """The annotation belongs to the leader template and not to the revision (Q-8)."""
+    """The annotation is part of the leader template, but not of the revision (Q-8)."""
     before = await space.bring_up(lws(replicas=2, size=2, annotations={labels.EXCLUSIVE_TOPOLOGY: "rack"}))
     await space.patch({"metadata": {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "kubernetes.io/hostname"}}})
 

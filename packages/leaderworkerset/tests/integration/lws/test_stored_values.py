@@ -1,4 +1,4 @@
-"""Values that the API server stored without asking a webhook block nothing later (docs/adr/0029-stored-values.md)."""
+"""Tests that stored values that bypassed the webhooks do not block later work (ADR 29)."""
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
@@ -12,7 +12,10 @@ QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
 
 
 async def test_value_stored_by_scale_blocks_no_later_change(space: LiveScenario) -> None:
-    """25 % of 2 groups rounds to zero: labels, rollouts, recreations by the manager and foreground deletion still work."""
+    """25 % of 2 groups rounds to zero.
+
+    Labels, rollouts, recreations by the manager and foreground deletion still work.
+    """
     await space.bring_up(lws(replicas=4, size=2, rollout=QUARTER, template={"maxGroupRestarts": 3}))
     await space.scale(2)
     before = await space.settled()

@@ -1,4 +1,4 @@
-"""The number of items in all objects of this process, by attribute.
+"""Counts the items in all objects of this process, by attribute.
 
 The collector's own list is not enough: it does not track a dict of texts and numbers, which is what most caches are. So
 the attributes of our objects are read, tracked or not.

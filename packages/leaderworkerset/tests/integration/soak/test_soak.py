@@ -1,4 +1,4 @@
-"""Tests that a cluster does not retain memory of LeaderWorkerSets that were created and deleted for days."""
+"""Tests that a cluster that runs for days does not retain memory of deleted LeaderWorkerSets."""
 
 import asyncio
 import logging
@@ -38,13 +38,13 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 pytestmark = pytest.mark.slow
 
 BETWEEN: Final = 240.0
-"""The interval between two cycles in seconds. An hour, which is the lifetime of events, has 15 cycles."""
+"""The interval between two cycles in seconds. One hour, the lifetime of events, contains 15 cycles."""
 
 WARM: Final = 20
 CYCLES: Final = 40
 REVISIONS: Final = 500
 TOLERATED: Final = CYCLES // 2
-"""The permitted growth after the given number of cycles, which is less than one object for each cycle."""
+"""The permitted growth after the given number of cycles. It is less than one object per cycle."""
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
@@ -66,7 +66,7 @@ class SoakedCluster:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def cycle(self, number: int) -> None:
-        """Create one group of two in a separate namespace. Delete both after the group is ready."""
+        """Create one group of two pods in a separate namespace. Delete both after the group is ready."""
         client, key = self.cluster.client("user"), ObjectKey(f"team-{number}", f"web-{number}")
         await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}})
         await client.create(LEADERWORKERSETS, group_of_two(key))
@@ -126,14 +126,14 @@ async def running(directory: Path, store: Store) -> AsyncIterator[SoakedCluster]
 
 
 def grown(before: Counter[str], after: Counter[str]) -> dict[str, int]:
-    """Return the attributes that grew and by how much, except attributes within their bound."""
+    """Return the attributes that grew and their growth, except attributes within their limits."""
     beyond = {name: after[name] for name, bound in BOUNDS.items() if after[name] > bound}
     more = {name: count for name, count in (after - before).items() if count > TOLERATED and name not in BOUNDS}
     return more | beyond
 
 
 def rows(store: Store, table: str) -> int:
-    """Count the rows of a table."""
+    """Return the number of rows in a table."""
     return int(store._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 

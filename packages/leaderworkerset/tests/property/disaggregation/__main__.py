@@ -1,4 +1,4 @@
-"""Many histories of DisaggregatedSets, with progress.
+"""Runs many histories of DisaggregatedSets, and prints the progress.
 
 Histories are numbered, so that a run can continue where another ended.
 
@@ -18,7 +18,7 @@ EVERY = 1000
 
 
 def main() -> None:
-    """Run histories until so many rollouts were made."""
+    """Run histories until the requested number of rollouts is reached."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rollouts", type=int, default=50_000)
     parser.add_argument("--first", type=int, default=1, metavar="NUMBER", help="the first history")

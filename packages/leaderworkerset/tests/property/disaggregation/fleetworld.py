@@ -1,4 +1,4 @@
-"""A DisaggregatedSet in a world of dictionaries: plans are performed action by action.
+"""Models a DisaggregatedSet and its objects as dictionaries. Plans are performed action by action.
 
 Groups become ready or do not.
 
@@ -30,18 +30,18 @@ NAMES = ("prefill", "decode", "encode", "draft")
 
 @dataclass
 class ModeledFleet:
-    """The set, and what stands in the API server."""
+    """The set, and the objects in the API server."""
 
     random: Random
     roles: dict[str, JSONObject] = field(default_factory=dict)
     leaderworkersets: dict[ObjectKey, JSONObject] = field(default_factory=dict)
     scalers: dict[ObjectKey, JSONObject] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
-    """Revisions whose groups do not become ready."""
+    """The revisions whose groups do not become ready."""
     time: int = 0
     image: int = 1
     revisions: dict[tuple[int | str, ...], str] = field(default_factory=dict)
-    """The revision of each image and order of roles."""
+    """The revision of each combination of image and role order."""
     known: dict[ObjectKey, tuple[JSONObject, RolePart]] = field(default_factory=dict)
     """The last observed facts of objects."""
     rollouts: int = 0
@@ -61,12 +61,12 @@ class ModeledFleet:
         return role(name, choose.randint(1, 9), image=self.image_of(), rollout=rollout, external=external)
 
     def image_of(self) -> str:
-        """Return the image of the newest template."""
+        """Return the image in the newest template."""
         return f"app:{self.image}"
 
     @property
     def obj(self) -> JSONObject:
-        """Return the set as the API server has it."""
+        """Return the set as the API server returns it."""
         return disaggregatedset_object(list(self.roles.values()))
 
     @property
@@ -79,21 +79,21 @@ class ModeledFleet:
 
     @property
     def parts(self) -> list[RolePart]:
-        """Return the LeaderWorkerSets as facts."""
+        """Return the facts about the LeaderWorkerSets."""
         for key, one in self.leaderworkersets.items():
             if self.known.get(key, (None,))[0] is not one:
                 self.known[key] = (one, childsets.part_of(one))
         return [self.known[key][1] for key in sorted(self.leaderworkersets)]
 
     def set_image(self, image: int) -> None:
-        """Edit the template of every role, to a newer one or back to an earlier one."""
+        """Change the template of every role to a newer or an earlier one."""
         self.image = image
         for name, one in self.roles.items():
             fresh = role(name, image=self.image_of())["spec"]["leaderWorkerTemplate"]
             self.roles[name] = one | {"spec": one["spec"] | {"leaderWorkerTemplate": fresh}}
 
     def resize(self, name: str, replicas: int) -> None:
-        """Ask for another size, where it is asked for: in the spec, or of the scaler."""
+        """Request a different size, in the spec or in the scaler."""
         one = self.roles[name]
         scaler = self.scalers.get(ObjectKey("default", f"split-{name}"))
         if scaler is not None and one.get("scaling"):
@@ -101,7 +101,7 @@ class ModeledFleet:
         self.roles[name] = one | {"spec": one["spec"] | {"replicas": replicas}}
 
     def tick(self) -> None:
-        """Let time pass: groups become ready; of broken revisions only the first one does."""
+        """Advance time, so that groups become ready. Of broken revisions, only the first group becomes ready."""
         self.time += 1
         for key, one in self.leaderworkersets.items():
             replicas = meta.spec(one)["replicas"]
@@ -111,7 +111,7 @@ class ModeledFleet:
             self.leaderworkersets[key] = one | {"status": status}
 
     def step(self, *, actions: int | None = None) -> list[Action]:
-        """Decide and perform the plan, or only its first writes if the manager dies.
+        """Compute and perform the plan. If the manager crashes, perform only its first writes.
 
         Assert the bounds, and return the writes.
         """
@@ -140,7 +140,7 @@ class ModeledFleet:
         return writes
 
     def states(self) -> dict[str, RoleState]:
-        """Return the planner's states while old groups are left."""
+        """Return the planner's states while old groups exist."""
         old = [part for part in self.parts if part.revision != self.revision and part.replicas >= 0]
         if not any(part.replicas for part in old):
             return {}
@@ -164,7 +164,7 @@ class ModeledFleet:
         }
 
     def perform(self, action: Action, drained: set[ObjectKey]) -> None:
-        """Perform an action like the API server."""
+        """Perform an action as the API server does."""
         match action:
             case Create(resource=resource, object=obj, on_success=events):
                 self.rollouts += any(event.reason == "RollingUpdateStarted" for event in events)
@@ -187,7 +187,7 @@ class ModeledFleet:
                 del self.scalers[key]
 
     def check(self, before: dict[str, RoleState], *, is_whole: bool) -> None:
-        """Assert the bounds that a step of a rollout keeps."""
+        """Assert the limits that a rollout step must respect."""
         after = {name: self.ended(name, state) for name, state in before.items()} | self.states()
         for name, state in before.items():
             now = after[name]
@@ -205,7 +205,7 @@ class ModeledFleet:
             self.check_ratio(before, after, raised)
 
     def check_ratio(self, before: dict[str, RoleState], after: dict[str, RoleState], raised: list[str]) -> None:
-        """Assert that no role is ahead of the others by more than a batch, nor beyond its ceiling."""
+        """Assert that no role is ahead of the others by more than one batch, or exceeds its limit."""
         steps = max(-(-max(state.initial, state.target) // state.batch) for state in before.values())
         slowest = min(min(state.new * steps // state.target, steps) for state in before.values() if state.target)
         revisions = {part.revision for part in self.parts} - {self.revision}
@@ -217,19 +217,19 @@ class ModeledFleet:
         assert all(after[name].new > 0 for name, state in before.items() if state.target), f"alone: {before} to {after}"
 
     def check_orphans(self, before: dict[ObjectKey, int]) -> None:
-        """Assert that a revision that lost the last group of one role has no groups at all."""
+        """Assert that a revision without groups in one role has no groups in any role."""
         for found in childsets.newest_first(part for part in self.parts if part.revision != self.revision):
             emptied = [part for part in found if part.replicas == 0 and before.get(part.key, 0) > 0]
             assert not emptied or not any(part.replicas for part in found), f"orphans: {before} to {found}"
 
     def ended(self, name: str, state: RoleState) -> RoleState:
-        """Return the state of a role once no old group is left."""
+        """Return the state of a role after its last old group was deleted."""
         new = sum(part.replicas for part in self.parts if part.role == name and part.revision == self.revision)
         return replace(state, old=0, new=new)
 
 
 def write_of(action: Action) -> Any:
-    """Return the resource that an action writes to, None where it writes to none; statuses do not count."""
+    """Return the resource that an action writes, or None if it does not write. Statuses are not counted."""
     if isinstance(action, PutStatus) or (isinstance(action, Patch) and action.subresource):
         return None
     return getattr(action, "resource", None)

@@ -1,4 +1,4 @@
-"""The arithmetic of rollouts alone: many sizes and budgets, targets that change underway, and turns back.
+"""Tests the arithmetic of rollouts with random sizes, budgets, changed targets and reverts.
 
 `DISAGGREGATED_ROLLOUTS=50000` in the environment tries so many instead of the few of every day.
 """
@@ -25,7 +25,7 @@ BUDGETS: Final = ((1, 0), (2, 0), (3, 0), (1, 1), (2, 2), (0, 1), (0, 2), (0, 3)
 
 
 def begin(random: Random) -> State:
-    """Return a rollout of two to four roles at its beginning."""
+    """Return a rollout of two to four roles at its start."""
     sizes = [
         (random.randint(0, 12), random.randint(0, 12), *random.choice(BUDGETS)) for _ in range(random.randint(2, 4))
     ]
@@ -33,7 +33,7 @@ def begin(random: Random) -> State:
 
 
 def disturb(random: Random, state: State) -> State:
-    """Change the target of one role, or reverse the rollout: the new revision becomes the old one."""
+    """Change the target of one role, or reverse the rollout. The new revision then becomes the old one."""
     if random.random() < 0.3:
         return tuple(replace(role, initial=role.new, old=role.new, new=role.old) for role in state)
     index = random.randrange(len(state))
@@ -42,7 +42,7 @@ def disturb(random: Random, state: State) -> State:
 
 
 def check(state: State, step: PlannerStep) -> None:
-    """Assert what holds of every step (R-DS-55 to R-DS-61)."""
+    """Assert the requirements of every step (R-DS-55 to R-DS-61)."""
     after = moved(state, step)
     steps = batches(state)
     for role, now in zip(state, after, strict=True):
@@ -62,7 +62,7 @@ def check(state: State, step: PlannerStep) -> None:
 
 
 def live(seed: int) -> int:
-    """Run one rollout to its end, disturbed up to three times; return how many steps it had."""
+    """Run one rollout to completion with up to three disruptions, and return its number of steps."""
     random = Random(seed)
     state, disturbances = begin(random), random.randint(0, 3)
     for number in range(LONGEST):
@@ -79,7 +79,7 @@ def live(seed: int) -> int:
 
 
 def test_role_rollout_keeps_bounds_and_ends() -> None:
-    """A role rollout keeps bounds and ends (R-DS-55 to R-DS-61, Q-6)."""
+    """A rollout of roles respects its limits and completes (R-DS-55 to R-DS-61, Q-6)."""
     steps = 0
     for seed in range(ROLLOUTS):
         try:

@@ -1,4 +1,4 @@
-"""Rollouts of DisaggregatedSets under scaling, failures, crashes and reverts: bounds hold at every step, and all end.
+"""Tests the limits and the completion of DisaggregatedSet rollouts during scaling, failures and reverts.
 
 `DISAGGREGATED_ROLLOUTS=50000` in the environment makes so many rollouts instead of the few of every day;
 `python -m tests.property.disaggregation` does so with progress.
@@ -17,14 +17,14 @@ from kuberuntime.objects.meta import ObjectKey
 
 ROLLOUTS: Final = int(os.environ.get("DISAGGREGATED_ROLLOUTS", "100"))
 EVENTS: Final = 6
-"""Things that happen in one history."""
+"""The number of events in one history."""
 PASSES: Final = 400
-"""Passes in which everything must have come to rest."""
+"""The number of passes until the system must be stable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts over histories: rollouts, passes, and passes that drained or added groups."""
+    """Counts rollouts, passes, and passes that removed or added groups, over several histories."""
 
     rollouts: int = 0
     passes: int = 0
@@ -32,7 +32,7 @@ class Counts:
     raises: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
-        """Return both together."""
+        """Return the sum of both counts."""
         return Counts(
             self.rollouts + other.rollouts,
             self.passes + other.passes,
@@ -45,7 +45,7 @@ class Counts:
 
 
 def happen(world: ModeledFleet) -> None:
-    """Change the set in one random way."""
+    """Make one random change to the set."""
     random = world.random
     match random.randrange(8):
         case 0 | 1:
@@ -66,7 +66,7 @@ def happen(world: ModeledFleet) -> None:
 
 
 def come_to_rest(world: ModeledFleet) -> None:
-    """Let groups become ready without further changes; assert that the set matches its spec."""
+    """Make groups ready without further changes, and assert that the set matches its spec."""
     world.broken = set()
     for _ in range(PASSES):
         world.tick()
@@ -83,7 +83,7 @@ def come_to_rest(world: ModeledFleet) -> None:
 
 
 def live(seed: int) -> Counts:
-    """Make one history happen, to its end."""
+    """Run one complete history."""
     world = ModeledFleet(Random(seed))
     come_to_rest(world)
     for _ in range(EVENTS):
@@ -96,7 +96,7 @@ def live(seed: int) -> Counts:
 
 
 def test_rollout_of_roles_keeps_bounds_at_every_step(record_property: Callable[[str, object], None]) -> None:
-    """Ratio, availability and ceiling are kept.
+    """Rollouts preserve ratio and availability, and respect the maximum size.
 
     Unready groups are awaited, not drained (R-DS-55 to R-DS-61, Q-3 to Q-8).
 

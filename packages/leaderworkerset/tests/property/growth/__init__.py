@@ -1,1 +1,1 @@
-"""The growth of the work of decisions with their input: inputs of many shapes, a recipe for each function, and counters."""
+"""Measures how the work of decisions grows with their input, for inputs of many shapes."""

@@ -1,4 +1,4 @@
-"""The calls of each entry point of the core, and each webhook, for a `LargeSet`: their number grows with it.
+"""Calls each entry point of the core and each webhook for a `LargeSet`. The number of calls grows with its size.
 
 `decisions()` finds the entry points by walking the core, so that one without a recipe here is noticed.
 """
@@ -39,11 +39,11 @@ Recipe: TypeAlias = Callable[[LargeSet], object]
 NOW: Final = builders.NOW
 NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
 SETS: Final = "core.disaggregatedset.reconcile.reconcile"
-"""DisaggregatedSets have a world of their own: `test_sets.py`."""
+"""DisaggregatedSets have a separate test, `test_sets.py`."""
 
 
 def decisions() -> set[str]:
-    """Return the names of all functions by which the core decides about an object of a kind."""
+    """Return the names of all core functions that reconcile an object of a kind."""
     packages = (core, capabilities)
     found = (
         one.name for package in packages for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
@@ -57,7 +57,7 @@ def decisions() -> set[str]:
 
 
 def or_denied(decide: Callable[[], object]) -> object:
-    """Return the decision, or the text of the denial."""
+    """Return the decision, or the message of the denial."""
     try:
         return decide()
     except DeniedError as denied:
@@ -65,7 +65,7 @@ def or_denied(decide: Callable[[], object]) -> object:
 
 
 def _sets(world: LargeSet) -> object:
-    """Decide about a LeaderWorkerSet in each state: observed, edited, new, without help, exhausted, updated."""
+    """Reconcile a LeaderWorkerSet in each state: observed, changed, new, unsupported, exhausted, updated."""
     seen = world.observed
     update = {"rollingUpdate": {"partition": 0}}
     helpless = world.statefulset | {"spec": world.statefulset["spec"] | {"updateStrategy": update}}
@@ -106,7 +106,7 @@ def _record(index: int) -> JSONObject:
 
 
 def _groups(world: LargeSet) -> object:
-    """Decide about a failed group, a new group, a group of a gang, and a group with pods stuck on a lost node."""
+    """Reconcile a failed group, a new group, a gang group, and a group with stuck pods on a lost node."""
     failed, new = world.observed_group, world.observed_new_group
     objects = replace(failed.objects, pods=[_lost(pod) for pod in failed.objects.pods])
     stuck = replace(failed, objects=objects, facts={names.LOST_NODES: timedelta()})
@@ -135,7 +135,7 @@ def _lost(member: JSONObject) -> JSONObject:
 
 
 def _evictions(world: LargeSet) -> object:
-    """Decide about the disruption budgets of all groups: new, all closed, and open."""
+    """Reconcile the disruption budgets of all groups when they are new, all closed, and open."""
     obj = world.posted | {"metadata": world.posted["metadata"] | {"uid": "uid-of-web"}}
     leaders = [builders.leader_pod(world.posted, index, key=world.key) for index in world.many("groups")]
     bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), groups_to_move=(), now=NOW)
@@ -153,7 +153,7 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 
 
 def _gate(world: LargeSet) -> object:
-    """Decide about every pod as a member of a group that waits for space on a node."""
+    """Reconcile every pod as a member of a group that waits for capacity on a node."""
     group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.observed_group.objects.pods))}
     pods = [gate._link(with_annotations(one, group), "g") for one in world.observed_group.objects.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
@@ -161,7 +161,7 @@ def _gate(world: LargeSet) -> object:
 
 
 def _answers(path: str) -> Recipe:
-    """Return the requests to a webhook about an edit of the LeaderWorkerSet, a new leader and a new worker."""
+    """Return the webhook requests for a changed LeaderWorkerSet, a new leader and a new worker."""
     return lambda world: [
         review.answer(body, MANAGED.decisions[path])
         for body in (world.body, *(_question(member) for member in (world.leader, world.worker, in_subgroups(world))))
@@ -174,12 +174,12 @@ def _question(created: JSONObject) -> bytes:
 
 
 def in_subgroups(world: LargeSet) -> JSONObject:
-    """Return the worker as a member of a group with subgroups of one."""
+    """Return the worker as a member of a group whose subgroups have one pod."""
     return with_annotations(world.worker, {labels.SUBGROUP_SIZE: "1", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"})
 
 
 def _gangs(world: LargeSet) -> object:
-    """Ask about a LeaderWorkerSet and a pod with every gang scheduler that there is."""
+    """Process a LeaderWorkerSet and a pod with every supported gang scheduler."""
     return [
         or_denied(partial(handlers.validate_leaderworkerset, world.review, ALL)),
         or_denied(partial(handlers.mutate_pod, world.review_of(world.leader), ALL)),
@@ -187,7 +187,7 @@ def _gangs(world: LargeSet) -> object:
 
 
 def _policy(_world: LargeSet) -> object:
-    """Restore a policy that is missing: its size does not depend on any set."""
+    """Restore a missing policy. Its size does not depend on any set."""
     configuration = {"metadata": {"name": "webhooks", "uid": "1"}}
     return podpolicy.reconcile(podpolicy.build(), dict.fromkeys(podpolicy.KINDS), configuration)
 

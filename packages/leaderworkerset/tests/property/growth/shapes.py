@@ -1,4 +1,4 @@
-"""Everything that decisions read, for one LeaderWorkerSet that is large in one way.
+"""Builds all inputs of decisions for one LeaderWorkerSet in which one part is large.
 
 A `LargeSet` has a shape and a number: `LargeSet("variables", 500)` is a LeaderWorkerSet with 500 variables, its leader
 StatefulSet, its revisions, groups and pods.
@@ -43,20 +43,20 @@ SHAPES: Final[dict[str, int]] = {
     "variables": 35,
     "volumes": 110,
 }
-"""The ways to be large, and about how many bytes of JSON one more costs."""
+"""The parts that can be large, and the approximate size of one additional element in bytes of JSON."""
 
 TPU: Final = "google.com/tpu"
 
 
 @dataclass(frozen=True)
 class LargeSet:
-    """One LeaderWorkerSet and its related objects, of which the part named by `shape` is `n` times as large."""
+    """A LeaderWorkerSet and its related objects. The part that `shape` selects is `n` times as large."""
 
     shape: str
     n: int
 
     def many(self, shape: str, few: int = 2) -> range:
-        """Return the numbers of the part of this shape; all other parts are small."""
+        """Return the numbers of elements in the large part. All other parts are small."""
         return range(self.n if self.shape == shape else few)
 
     @cached_property
@@ -99,7 +99,7 @@ class LargeSet:
 
     @cached_property
     def posted(self) -> JSONObject:
-        """Return the LeaderWorkerSet as a user writes it."""
+        """Return the LeaderWorkerSet as a user submits it."""
         claims = [
             {"metadata": {"name": f"c-{i}"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
             for i in self.many("claims")
@@ -134,7 +134,7 @@ class LargeSet:
 
     @cached_property
     def edited(self) -> JSONObject:
-        """Return it with every leaf of its templates another object, and one changed."""
+        """Return a copy of the LeaderWorkerSet that shares no objects with the original. One value differs."""
         copy: JSONObject = msgspec.json.decode(msgspec.json.encode(self.posted))
         copy["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] = "app:2"
         copy["metadata"]["generation"] = 2
@@ -172,7 +172,7 @@ class LargeSet:
 
     @cached_property
     def desired(self) -> JSONObject:
-        """Return the leader StatefulSet as it would be applied."""
+        """Return the leader StatefulSet as the controller applies it."""
         return statefulsets.build(self.posted, self.lws, key=self.key, limits=self.limits, step=self.step)
 
     @cached_property
@@ -207,7 +207,7 @@ class LargeSet:
 
     @cached_property
     def gone(self) -> list[JSONObject]:
-        """Return workers that were deleted, those of an older leader's StatefulSet."""
+        """Return the workers that were deleted with an older leader's StatefulSet."""
         old = builders.worker_statefulset(self.bare_leader, uid="older")
         return [
             builders.worker_pod(self.bare_leader, 1 + i)
@@ -221,7 +221,7 @@ class LargeSet:
 
     @cached_property
     def worker_sets(self) -> list[JSONObject]:
-        """Return the StatefulSets that carry the label of the group, the right one last."""
+        """Return the StatefulSets with the label of the group. The current one is last."""
         own = builders.worker_statefulset(self.bare_leader)
         others = [own | {"metadata": own["metadata"] | {"name": f"other-{i}"}} for i in self.many("statefulsets")]
         return [*others, own]
@@ -257,7 +257,7 @@ class LargeSet:
 
     @cached_property
     def observed_group(self) -> LiveGroup:
-        """Return a group that failed."""
+        """Return a failed group."""
         return builders.live_group(
             leader=self.bare_leader,
             obj=self.posted,
@@ -270,7 +270,7 @@ class LargeSet:
 
     @cached_property
     def observed_new_group(self) -> LiveGroup:
-        """Return a group whose workers do not exist yet."""
+        """Return a group without existing workers."""
         return builders.live_group(
             leader=self.leader,
             obj=self.posted,
@@ -281,7 +281,7 @@ class LargeSet:
 
     @cached_property
     def body(self) -> bytes:
-        """Return the review of an edit as an API server sends it."""
+        """Return the review of a change, as an API server sends it."""
         request = {"uid": "u", "operation": "UPDATE", "object": self.posted, "oldObject": self.edited}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
         return msgspec.json.encode(review)

@@ -1,4 +1,4 @@
-"""Large numbers that the API allows cost nothing: two thousand million groups, or pods of a group, are never listed."""
+"""Tests that large permitted numbers have no cost. Two thousand million groups or pods are never listed."""
 
 import tracemalloc
 from functools import partial
@@ -25,16 +25,16 @@ from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
 MOST_GROUPS = 1_000_000
-"""The maximum of `replicas` in the definition, which has no limit for `size`."""
+"""The maximum of `replicas` in the CRD, which has no limit for `size`."""
 
 MOST_MEMORY = 4 * 2**20
-"""Bytes: a list of a million would be more."""
+"""The limit in bytes, which a list of a million elements would exceed."""
 
 READY, OUTDATED = GroupState(is_ready=True, is_updated=True), GroupState(is_ready=True, is_updated=False)
 
 
 class Numerous(LargeSet):
-    """A LeaderWorkerSet of the largest numbers, of whose groups two exist."""
+    """A LeaderWorkerSet with the maximum numbers, of which only two groups exist."""
 
     @property
     def posted(self) -> JSONObject:
@@ -69,7 +69,7 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
 
 
 def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
-    """The missing groups are counted, not listed; two groups exist (R-ROLL-5, R-ROLL-6)."""
+    """The missing groups are counted, but not listed. Two groups exist (R-ROLL-5, R-ROLL-6)."""
     limits = budget.read(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
     states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
@@ -112,7 +112,10 @@ def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
 
 
 async def manage_the_largest() -> tuple[JSONObject, JSONObject]:
-    """Run the manager with one LeaderWorkerSet of the largest numbers, edit its template, and return status and set."""
+    """Run the manager with a LeaderWorkerSet of the maximum size, change its template, and return the results.
+
+    They are the status and the set.
+    """
     cluster = NodelessCluster()
     await cluster.server.start()
     async with cluster.managed():
@@ -167,11 +170,17 @@ def test_manager_takes_little_memory_for_the_largest_numbers() -> None:
 
 
 FORGED = 300
-"""Leaders that a user creates by hand. Earlier, one of them took as much memory as a million groups have bits."""
+"""The number of leaders that a user creates manually.
+
+In earlier versions, one such leader used one bit of memory for each of a million groups.
+"""
 
 
 async def manage_forged(existing: bool) -> int:
-    """Run the manager while somebody forges leaders of the highest indexes; return the bytes that they take."""
+    """Run the manager while a user creates false leaders with the highest indexes.
+
+    Return their memory use in bytes.
+    """
     cluster = NodelessCluster()
     await cluster.server.start()
     async with cluster.managed():
@@ -195,7 +204,7 @@ def renamed(lws: JSONObject, name: str) -> JSONObject:
 
 
 def forged(lws: str, number: int) -> JSONObject:
-    """Return a gated pod without a controller, with the labels of a leader."""
+    """Return a gated pod with the labels of a leader but without a controller."""
     index = str(2 * MOST_GROUPS - 1 - number)
     own = {labels.NAME: lws, labels.WORKER_INDEX: "0", labels.GROUP_INDEX: index, labels.GROUP_KEY: f"key-{number}"}
     own[labels.TEMPLATE_REVISION_HASH] = f"revision-{number}"
@@ -214,7 +223,7 @@ def forged(lws: str, number: int) -> JSONObject:
 
 @pytest.mark.parametrize("existing", [False, True], ids=["of no LeaderWorkerSet", "of existing ones"])
 def test_forged_leaders_take_bounded_memory(*, existing: bool) -> None:
-    """Server and manager share the process, so each pod is in memory several times: some KiB each."""
+    """Server and manager share the process, so each pod is in memory several times and uses a few KiB per copy."""
     tracemalloc.start()
     try:
         taken = virtualtime.run(manage_forged(existing))

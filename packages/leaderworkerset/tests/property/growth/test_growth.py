@@ -1,4 +1,4 @@
-"""No decision is quadratic: twice the input is at most about twice the work, for every entry point and in every shape.
+"""Tests that no decision is quadratic. Twice the input needs at most about twice the work in each case.
 
 A user who may create one LeaderWorkerSet decides how large it is, and one decision must not stop all others. The work
 is counted in executed lines, which do not depend on the machine. `bench.core decisions` measures how long the largest
@@ -13,14 +13,14 @@ from tests.property.growth.recipes import RECIPES, SETS, Recipe, decisions
 from tests.property.growth.shapes import SHAPES, LargeSet
 
 MOST = 2.2
-"""The maximum factor for twice the input."""
+"""The maximum growth factor for twice the input."""
 
 SLACK = 100
-"""The number of executed lines that is added to the limit, so that small inputs cannot fail."""
+"""The number of executed lines that is added to the limit, so that small inputs do not fail."""
 
 
 def test_every_decision_has_a_recipe() -> None:
-    """Give a new `reconcile` of the core an entry in `recipes.py`, so that it is measured."""
+    """Every `reconcile` of the core has an entry in `recipes.py`, so that its work is measured."""
     assert {*RECIPES, SETS} >= decisions() > set()
 
 

@@ -1,4 +1,4 @@
-"""No parser of users' texts is quadratic: a long text that is hostile to it is read, or refused, long before the square.
+"""Tests that no parser of user input is quadratic. Long hostile strings are parsed or rejected in linear time.
 
 Regular expressions and copies run in C, where lines do not count. So a text is so long that what is linear takes
 milliseconds, and the square takes minutes.
@@ -24,7 +24,7 @@ from localkube.kubelet.spec import environment, scripts
 
 LENGTH = 100_000
 LIMIT = 5.0
-"""Seconds of processor time for one text: a hundred times what the slowest parser takes."""
+"""The maximum CPU time for one string in seconds: a hundred times the time of the slowest parser."""
 
 PIECES = ("1", "1.", "a", "a-", "a=b,", "a in (b),", " ", "$(", "$$", "(", "[", "-", ".", "1h", "'", "/", "a ")
 ENDS = ("", "!", ")")
@@ -58,6 +58,6 @@ def test_long_hostile_text_is_parsed_or_rejected_in_time(name: str) -> None:
 
 
 def test_quadratic_pattern_is_detected() -> None:
-    """Durations once had this pattern."""
+    """This pattern was used for durations in an earlier version."""
     ambiguous = re.compile(r"(\d+\.?\d*)h")
     assert not ends_within(0.2, partial(ambiguous.match, "1" * LENGTH))

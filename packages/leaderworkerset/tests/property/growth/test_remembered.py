@@ -1,4 +1,4 @@
-"""An unchanged LeaderWorkerSet costs the same at any size."""
+"""Tests that the cost of an unchanged LeaderWorkerSet does not depend on its size."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 
 
 def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
-    """Return the observation after the StatefulSet was applied, with the remembered apply."""
+    """Return the observation after the StatefulSet was applied, with the cached result of the apply."""
     decision = decide(world.observed, builders.NOW)
     assert decision.source is not None
     source = decision.source

@@ -1,4 +1,4 @@
-"""The cost of a decision about DisaggregatedSets grows linearly with the slices and the content of their templates."""
+"""Tests that the cost of DisaggregatedSet decisions grows linearly with slices and template content."""
 
 from collections.abc import Callable
 from functools import partial
@@ -54,7 +54,7 @@ def parts(obj: JSONObject, slices: int) -> list[JSONObject]:
 
 
 def rolling(slices: int) -> Callable[[], object]:
-    """Return the decision during a rollout: every slice has the old revision, and none the new one."""
+    """Return the decision during a rollout. Every slice has the old revision, and none has the new one."""
     obj = with_slices(slices)
     renewed = obj | {"spec": obj["spec"] | with_image(obj, "app:2")}
     return partial(

@@ -1,4 +1,4 @@
-"""Invariants of groups with limited restarts, at every write and at rest.
+"""Defines invariants of groups with limited restarts, for every write and for a stable state.
 
 In: the objects of the API server, and recreations as managers perform them. Out: sentences.
 
@@ -25,19 +25,21 @@ from leaderworkerset.core.restarts.retention import is_retained
 
 
 class Budgets:
-    """Counts restarts by deletions, and compares them with the limit and the annotation."""
+    """Counts restarts by leader deletions, and compares them with the limit and the annotation."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self.is_meddled = False
-        """Whether a user changed our objects: leaders that are created and deleted for it may lose evidence and counts.
+        """Whether a user changed managed objects.
+
+        Leaders that are created and deleted as a result may lose evidence and counts.
         """
         self._used: Counter[Key] = Counter()
         self._counted: set[Key] = set()
         self._exhausted: set[UID] = set()
 
     def restarted(self, leader: JSONObject) -> Iterator[str]:
-        """Count the deletion of a leader by a manager; the deletion of an exhausted leader ends its group."""
+        """Count a leader that a manager deletes. The deletion of an exhausted leader completes its group."""
         if self._facts.limit is None or groupname.is_exhausted(leader) or meta.uid(leader) in self._exhausted:
             return
         key = Key.of(leader)
@@ -46,7 +48,10 @@ class Budgets:
             yield f"group {key} was restarted {self._used[key]} times of {self._facts.limit}"
 
     def counted(self, lws: JSONObject) -> Iterator[str]:
-        """Compare the annotation with the limit. A group whose count was removed begins again."""
+        """Compare the annotation with the limit.
+
+        If the count of a group was removed, its restarts are counted from zero.
+        """
         known = counts.read(lws)
         for key in self._counted - known.keys():
             del self._used[key]
@@ -58,19 +63,19 @@ class Budgets:
         )
 
     def ended(self) -> None:
-        """Forget the groups of a LeaderWorkerSet that is deleted."""
+        """Remove the counts of a deleted LeaderWorkerSet."""
         self._used.clear()
         self._counted.clear()
 
     def kept(self, pod: JSONObject) -> Iterator[str]:
-        """Check a pod when it is written."""
+        """Check a written pod."""
         if groupname.is_exhausted(pod):
             self._exhausted.add(meta.uid(pod))
         if groupname.is_exhausted(pod) and not is_retained(pod) and not meta.is_deleting(pod):
             yield f"{meta.name(pod)} is exhausted, and nothing keeps it"
 
     def at_rest(self) -> Iterator[str]:
-        """Check the remaining state when writes have stopped."""
+        """Check the remaining objects after all writes have stopped."""
         found = self._facts.groups()
         exhausted = [group for group in found.values() if groupname.is_exhausted(group.leader)]
         evidence = {meta.uid(pod) for group in exhausted for pod in (group.leader, *group.workers)}

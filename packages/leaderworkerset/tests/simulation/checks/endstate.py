@@ -1,4 +1,4 @@
-"""The state at the end of a schedule: what it has in common with a fresh creation, and what is left over."""
+"""Compares the end state of a schedule with the end state of a new set, and finds leftover objects."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,20 +15,20 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 
 UNCOMPARED: Final = {one.group_resource for one in (REPLICA_SETS, WORKLOADS, POD_GROUPS)}
-"""ReplicaSets depend on the past; `gangs.py` checks the other two at rest."""
+"""ReplicaSets depend on earlier changes. `gangs.py` checks the other two kinds in a stable state."""
 
 KEPT: Final = ("apiVersion", "kind", "spec")
-"""The fields of a Deployment that the product sets."""
+"""The fields of a Deployment that the controllers set."""
 
 HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds", "containerID",
                      labels.IN_PLACE, labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
                      labels.RESTARTED_IN_PLACE,
                      labels.REPLACES, labels.GROUP_RESTART_COUNTS, TOUCHED}  # fmt: skip
-"""Fields that depend on the past."""
+"""The fields that depend on earlier changes."""
 
 
 def declared(facts: Facts) -> JSONObject | None:
-    """Return the manifest that a user would apply to get the current LeaderWorkerSet."""
+    """Return the manifest that a user would apply to create the current LeaderWorkerSet."""
     (lws,) = facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is None:
         return None
@@ -39,7 +39,7 @@ def declared(facts: Facts) -> JSONObject | None:
 
 
 def final(facts: Facts) -> dict[str, JSONObject]:
-    """Return all relevant objects, without fields that differ from run to run, under names without numbers."""
+    """Return all relevant objects, without fields that differ between runs, under names without numbers."""
     found: dict[str, JSONObject] = {}
     for resource, objects in facts.objects.items():
         for name, obj in objects.items():
@@ -49,7 +49,7 @@ def final(facts: Facts) -> dict[str, JSONObject]:
 
 
 def _with_numbers(facts: Facts, found: dict[str, JSONObject]) -> dict[str, JSONObject]:
-    """Return objects with numbers instead of the random keys of groups, and of the names that come from these."""
+    """Return the objects, with numbers instead of the random group keys and the names derived from them."""
     text, sets = encode(found).decode(), facts.objects.get(STATEFULSETS.group_resource, {})
     for number, group in enumerate(sorted(facts.groups().values(), key=lambda one: meta.name(one.leader))):
         if isinstance(group.index, str):
@@ -67,7 +67,7 @@ def _with_numbers(facts: Facts, found: dict[str, JSONObject]) -> dict[str, JSONO
 
 
 def _names_of_gangs(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield the names that derive from the UID of a LeaderWorkerSet with Workloads, and their replacements."""
+    """Yield the names derived from the UID of a LeaderWorkerSet with Workloads, and their replacements."""
     workloads = facts.objects.get(WORKLOADS.group_resource, {})
     for group in facts.groups().values() if workloads else ():
         annotated = meta.annotations(group.leader).get(labels.WORKLOAD_NAME, "")
@@ -81,18 +81,21 @@ def _names_of_gangs(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def leftovers(facts: Facts) -> list[str]:
-    """Name every existing object that is not foreign."""
+    """Assign a name to every existing object except foreign ones."""
     return [f"{obj['kind']} {name}" for objects in facts.objects.values() for name, obj in sorted(objects.items())
             if FOREIGN not in meta.annotations(obj)]  # fmt: skip
 
 
 def encode(value: Any) -> bytes:
-    """Encode a value so that equal values are equal bytes."""
+    """Encode a value so that equal values have equal bytes."""
     return msgspec.json.encode(value, order="sorted")
 
 
 def _is_historical(resource: str, obj: JSONObject) -> bool:
-    """Return whether an object is about the past, or checked elsewhere, such as revisions of StatefulSets, and records."""
+    """Return whether an object is excluded from the comparison.
+
+    Records of earlier changes and objects that other checks cover, such as StatefulSet revisions, are excluded.
+    """
     if resource in UNCOMPARED:
         return True
     if resource != CONTROLLER_REVISIONS.group_resource:
@@ -101,7 +104,7 @@ def _is_historical(resource: str, obj: JSONObject) -> bool:
 
 
 def _timeless_name(resource: str, name: str) -> str:
-    """Return the name; for a revision, without its number."""
+    """Return the name of an object, without the number if it is a revision."""
     return name.rpartition("-")[0] if resource == CONTROLLER_REVISIONS.group_resource else name
 
 

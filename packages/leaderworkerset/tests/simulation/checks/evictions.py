@@ -1,4 +1,4 @@
-"""Invariants of disruption budgets: groups unavailable by evictions, and budgets at rest.
+"""Defines invariants of disruption budgets, for evicted groups and for a stable state.
 
 In: changes of pods and budgets, in the order in which the API server commits them. Out: sentences.
 
@@ -18,7 +18,7 @@ from localkube.apiserver.storage.store import Change
 
 
 class Evictions:
-    """Counts the groups of one LeaderWorkerSet that are unavailable because one of their pods was evicted."""
+    """Counts the groups of one LeaderWorkerSet that are unavailable because of an evicted pod."""
 
     def __init__(self, limit: int, size: int, *, has_keys: bool) -> None:
         self._limit = limit
@@ -34,7 +34,7 @@ class Evictions:
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod. A group is available again when it is complete without the evicted pods."""
+        """Record a change to a pod. A group is available again when it is complete without the evicted pods."""
         name = meta.name(change.object)
         if change.type == "DELETED":
             self._pods.pop(name, None)
@@ -50,11 +50,11 @@ class Evictions:
         self._gone = min(self._gone, self._lacking())
 
     def set_changed(self, change: Change) -> None:
-        """Follow the desired number of groups."""
+        """Record the desired number of groups."""
         self._replicas = meta.spec(change.object)["replicas"]
 
     def budget_changed(self, change: Change) -> None:
-        """Follow a budget; each new entry of its status is an eviction that was granted."""
+        """Record a change to a budget. Each new entry of its status is a granted eviction."""
         if labels.GROUP_INDEX not in meta.labels(change.object):
             return
         label = groupname.label(change.object)
@@ -67,7 +67,10 @@ class Evictions:
             self._grant(label, name)
 
     def at_rest(self, replicas: int) -> Iterator[str]:
-        """Yield the errors at rest: each group needs a budget, and the permitted number of budgets is open."""
+        """Yield the errors in a stable state.
+
+        Each group needs a budget, and the permitted number of budgets must be open.
+        """
         found = sorted(self._budgets)
         if found != sorted({groupname.label(pod) for pod in self._pods.values()}) or len(found) != replicas:
             yield f"there are budgets of the groups {found}"
@@ -90,7 +93,7 @@ class Evictions:
             self.broken.append(f"{sorted(self._away)} and {self._gone} more are away, and {self._limit} may be")
 
     def _lacking(self) -> int:
-        """Return the number of missing or incomplete groups, except the groups known to be unavailable."""
+        """Return the number of missing or incomplete groups that are not known to be unavailable."""
         whole = sum(self._is_whole(label) for label in {groupname.label(pod) for pod in self._pods.values()})
         return max(self._replicas - whole - len(self._away), 0)
 

@@ -1,4 +1,4 @@
-"""The objects of the API server, as invariants read them: groups by incarnation, identities, bounds of rollouts."""
+"""Provides the API server's objects to invariants, as groups by incarnation, identities, and limits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,10 +25,13 @@ from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 
 FOREIGN: Final = "simulation/foreign"
-"""The annotation of objects that are not ours."""
+"""The annotation of objects that belong to other owners."""
 
 TOUCHED: Final = "simulation/touched"
-"""The annotation by which a schedule changes our objects; worker StatefulSets have what a set has at their creation (R-WSTS-3)."""
+"""The annotation with which a schedule changes managed objects.
+
+Worker StatefulSets copy the annotations of the set when they are created (R-WSTS-3).
+"""
 
 KINDS: Final = {
     one.group_resource for one in (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES,
@@ -36,13 +39,13 @@ KINDS: Final = {
 }  # fmt: skip
 
 Index: TypeAlias = int | str
-"""The index of a group: a number, or a random key."""
+"""The index of a group, which is a number or a random key."""
 
 RECREATING: Final = {"RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}
 
 
 class Target(NamedTuple):
-    """The target of a request; the name is empty if it creates an object."""
+    """The target of a request. The name is empty if the request creates an object."""
 
     resource: str
     name: str
@@ -53,7 +56,10 @@ class Target(NamedTuple):
 
 
 def read_target(request: Request) -> Target | None:
-    """Return the target of a request; None for leases, which belong to leader election, and for other namespaces."""
+    """Return the target of a request, or None for leases and for other namespaces.
+
+    Leader election uses the leases.
+    """
     parts = request.path.strip("/").split("/")
     group = "" if parts[0] == "api" else f".{parts[1]}"
     rest = parts[2:] if parts[0] == "api" else parts[3:]
@@ -69,7 +75,7 @@ def read_target(request: Request) -> Target | None:
 
 @dataclass(slots=True)
 class Group:
-    """An incarnation: a leader, and the pods of the StatefulSet that belongs to this very leader."""
+    """An incarnation of a group: a leader, and the pods of the StatefulSet that this leader owns."""
 
     index: Index
     leader: JSONObject
@@ -81,7 +87,9 @@ class Group:
 
     @property
     def is_available(self) -> bool:
-        """Return whether all its pods exist, are ready and stay, and the StatefulSet of its workers reports it.
+        """Return whether all pods of the group exist, are ready and are not being deleted.
+
+        The StatefulSet of the workers must also report it.
 
         A manager knows of ready workers by that report only (R-STAT-6), which a slow controller writes seconds later.
         """
@@ -92,34 +100,34 @@ class Group:
 
 @dataclass
 class Facts:
-    """All relevant objects, by resource and name, and facts about the past."""
+    """All relevant objects by resource and name, and facts about earlier changes."""
 
     objects: dict[str, dict[str, JSONObject]] = field(default_factory=dict)
     identities: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Kind and name of every object that ever existed, by UID."""
+    """The kind and name of every object that was ever created, by UID."""
     hurt: set[str] = field(default_factory=set)
-    """UIDs of pods that another actor damaged."""
+    """The UIDs of pods that another actor modified or broke."""
     failed: set[str] = field(default_factory=set)
-    """UIDs of pods that were restarted or deleted."""
+    """The UIDs of pods that were restarted or deleted."""
     owners: dict[str, str] = field(default_factory=dict)
-    """The UID of the leader by the UID of a worker StatefulSet, and of the StatefulSet by the UID of a pod."""
+    """The UID of the leader by worker StatefulSet UID, and of the StatefulSet by pod UID."""
     specs: list[JSONObject] = field(default_factory=list)
-    """Specs of the LeaderWorkerSet since the beginning of the schedule."""
+    """The specs of the LeaderWorkerSet since the start of the schedule."""
     has_recreated: bool = False
     """Whether any of these specs recreates groups."""
     has_limited: bool = False
-    """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
+    """Whether any spec limited group restarts. Evidence briefly exists after its LeaderWorkerSet was deleted."""
     has_stayed: bool = False
-    """Whether groups ever had to return to their nodes: their preferences then depend on the past."""
+    """Whether groups ever had to return to their nodes. In this case, their preferences depend on earlier changes."""
     has_tolerated: bool = False
-    """Whether pods could ever restart all their containers in place, which their notes record."""
+    """Whether pods could ever restart all their containers in place. Their annotations record such restarts."""
     has_rolled: bool = False
-    """Whether the specs differ in what makes a revision."""
+    """Whether the specs differ in fields that a revision contains."""
     has_leader_templates: bool = False
-    """Whether leaders ever had a template of their own."""
+    """Whether leaders ever had a separate template."""
 
     def put(self, resource: str, obj: JSONObject) -> None:
-        """Store the current object; ignore other kinds and namespaces."""
+        """Store the current object. Other kinds and namespaces are ignored."""
         if resource not in KINDS or meta.namespace(obj) != NAMESPACE:
             return
         self.objects.setdefault(resource, {})[meta.name(obj)] = obj
@@ -139,11 +147,11 @@ class Facts:
             self.failed.add(meta.uid(obj))
 
     def find(self, target: Target) -> JSONObject | None:
-        """Return the object that a request names."""
+        """Return the object that a request targets."""
         return self.objects.get(target.resource, {}).get(target.name)
 
     def groups(self) -> dict[Index, Group]:
-        """Return the existing incarnations, by the index of their group."""
+        """Return the existing incarnations by group index."""
         pods = self.objects.get(PODS.group_resource, {}).values()
         found: dict[str, Group] = {}
         for pod in pods:
@@ -165,23 +173,23 @@ class Facts:
         return {group.index: group for group in found.values()}
 
     def group_of(self, leader: JSONObject) -> Group | None:
-        """Return the group that a pod leads."""
+        """Return the group of a leader pod."""
         return next((one for one in self.groups().values() if meta.uid(one.leader) == meta.uid(leader)), None)
 
     def may_be_broken(self, group: Group) -> bool:
-        """Return whether a group of an older revision exists and is not available: no update waits for it."""
+        """Return whether a group of an older revision exists and is unavailable. No update waits for such a group."""
         pods = (group.leader, *group.workers)
         is_staying = not self.is_updating(group) and not any(map(meta.is_deleting, pods))
         return not group.is_available and is_staying and self.is_outdated(group.leader)
 
     def is_updating(self, group: Group) -> bool:
-        """Return whether a group is being updated in place to another revision."""
+        """Return whether a group is being updated in place to a different revision."""
         found = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
         workers = found if found is not None and meta.is_controlled(found, group.leader) else None
         return bool(deciding.describe(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
-        """Return whether the leader's StatefulSet or Deployment has another revision than the leader."""
+        """Return whether the leader has a different revision than its StatefulSet or Deployment."""
         keeper = self.keeper(leader)
         if keeper is None:
             return True
@@ -195,7 +203,7 @@ class Facts:
         return self.objects.get(resource.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
 
     def is_released(self, group: Group) -> bool:
-        """Return whether the leader StatefulSet or Deployment was instructed to replace the leader of a group.
+        """Return whether the leader StatefulSet or Deployment must replace the leader of a group.
 
         Rule R-ROLL-7.
         """
@@ -207,12 +215,12 @@ class Facts:
 
     @property
     def limit(self) -> int | None:
-        """Return how often a group may be restarted, by the most generous of the specs; None if one sets no limit."""
+        """Return the highest restart limit of all specs, or None if a spec has no limit."""
         limits = [spec["leaderWorkerTemplate"].get("maxGroupRestarts") for spec in self.specs] or [None]
         return None if None in limits else max(limits)
 
     def floor(self) -> int:
-        """Return how many groups must stay available, by the weakest of the specs."""
+        """Return the number of groups that must remain available, according to the least strict spec."""
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
 
     def sizes(self) -> list[int]:
@@ -221,7 +229,7 @@ class Facts:
         return sorted(int(meta.spec(one)["replicas"]) for one in found)
 
     def ceiling(self) -> int:
-        """Return the maximum number of leaders, by the weakest of the specs."""
+        """Return the maximum number of leaders, according to the least strict spec."""
         return max(map(_replicas, self.specs)) + max(limit(spec, "maxSurge") for spec in self.specs)
 
     def is_current(self, group: Group) -> bool:
@@ -230,7 +238,7 @@ class Facts:
         return not present.isdisjoint(self.line(meta.uid(group.leader)))
 
     def line(self, uid: str) -> list[str]:
-        """Return an object's UID and those of its controller, of its controller's, and so on."""
+        """Return the UIDs of an object and all its direct and indirect controllers."""
         found = [uid]
         while found[-1] in self.owners:
             found.append(self.owners[found[-1]])
@@ -257,7 +265,7 @@ class Facts:
 
 
 def index_of(leader: JSONObject) -> Index:
-    """Return the index of the group that a pod leads, -1 if it has none."""
+    """Return the index of the leader's group, or -1 if it has no index."""
     label = meta.labels(leader).get(labels.GROUP_INDEX) or "-1"
     return label if len(label) == groupname.KEY_CHARACTERS else int(label)
 
@@ -271,26 +279,29 @@ def _unavailable(spec: JSONObject) -> int:
 
 
 def limit(spec: JSONObject, name: str) -> int:
-    """Return a limit of the rollout; for percentages the weakest."""
+    """Return a rollout limit. For percentages, return the least strict value."""
     rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     value = rolling.get(name) or 0
     return _replicas(spec) if isinstance(value, str) else int(value)
 
 
 def has_restarted(pod: JSONObject) -> bool:
-    """Return whether one container of the pod was restarted alone, and not to run another image (`kubelet.py`)."""
+    """Return whether a container of the pod was restarted alone and with the same image (`kubelet.py`)."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return any(one.get("restartCount", 0) > excused(one) for one in statuses)
 
 
 def restarts_in_place(pod: JSONObject) -> int:
-    """Return how often all containers of the pod were restarted; 0 if the last restart was of another kind."""
+    """Return how often all containers restarted together, or 0 if the last restart was of another type."""
     statuses = [one for one in meta.status(pod).get("containerStatuses") or () if podstate.restarted_with_all(one)]
     return max((int(one["restartCount"]) for one in statuses), default=0)
 
 
 def excused(status: JSONObject) -> int:
-    """Return how often a container was restarted with another image or with all others, by the IDs of the model."""
+    """Return how often a container was restarted with a new image or with all other containers.
+
+    The count is read from the container IDs of the kubelet model.
+    """
     return int(str(status.get("containerID", "")).rpartition("/")[2] or 0)
 
 

@@ -1,4 +1,4 @@
-"""Additional invariants of LeaderWorkerSets with `spec.scheduling`.
+"""Defines additional invariants of LeaderWorkerSets with `spec.scheduling`.
 
 - Whole or nothing: a pod of a gang gets a node only when all pods of the gang get one, unless they had one before.
 - Names: Workloads and PodGroups have the names of the contract, by which controllers may adopt them
@@ -33,7 +33,7 @@ ROLES: Final = f"({labels.LEADER}|{labels.WORKER})"
 
 
 class GangInvariants(Invariants):
-    """Checks of a LeaderWorkerSet with `spec.scheduling` whose groups have an index."""
+    """Checks of a LeaderWorkerSet with `spec.scheduling` and indexed groups."""
 
     created = CREATED | OURS
     deleted = DELETED | {POD_GROUPS.group_resource}
@@ -42,12 +42,12 @@ class GangInvariants(Invariants):
     def __init__(self, store: Store, clock: Clock) -> None:
         super().__init__(store, clock)
         self._whole: set[str] = set()
-        """UIDs of leaders, and of LeaderWorkerSets, all of whose pods once had a node."""
+        """The UIDs of leaders and LeaderWorkerSets whose pods have all been bound to a node."""
         for group in self.facts.groups().values():
             self._whole |= {meta.uid(group.leader), *self.facts.line(meta.uid(group.leader))}
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the deviations at rest."""
+        """Also return the deviations in a stable state."""
         found = super().unanswered_failures()
         for lws in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():
             found += [*self._objects_at_rest(lws), *self._pods_at_rest()]
@@ -84,7 +84,7 @@ class GangInvariants(Invariants):
     _incarnation = rf"\.[{ALPHABET}]{{5}}"
 
     def _check_whole(self, change: Change) -> None:
-        """Check that a pod got a node only if its gang has nodes."""
+        """Check that a pod is bound to a node only if there are nodes for its gang."""
         if not self.facts.specs:
             return
         scheduling = self.facts.specs[-1]["scheduling"]
@@ -114,7 +114,7 @@ class GangInvariants(Invariants):
         self._whole.add(uid)
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
-        """Also permit the recreation of a group without workers whose PodGroup terminates (N-117-2)."""
+        """Also permit that a group without workers is recreated while its PodGroup is deleted (N-117-2)."""
         group = self.facts.group_of(leader)
         terminating = {
             meta.labels(one).get(labels.GROUP_INDEX)
@@ -141,7 +141,7 @@ class GangInvariants(Invariants):
             yield f"the PodGroups have the minima {found}, not {wanted}"
 
     def _minima(self, lws: JSONObject, workload: str) -> Iterator[tuple[str, Any]]:
-        """Yield the names of the desired PodGroups, with the number of their pods."""
+        """Yield the names of the desired PodGroups and their numbers of pods."""
         spec = meta.spec(lws)
         if "schedulingPolicy" in spec["scheduling"]:
             if spec["replicas"]:
@@ -160,14 +160,14 @@ class GangInvariants(Invariants):
 
 
 class KeyedGangInvariants(GangInvariants, RandomKeyInvariants):
-    """Checks of one whose groups have random keys."""
+    """Checks of a LeaderWorkerSet with `spec.scheduling` and random group keys."""
 
     patched = GangInvariants.patched | RandomKeyInvariants.patched
     _incarnation = ""
 
 
 def identity(uid: str) -> str:
-    """Return the hash of a UID in names, as defined by the contract (N-K8S-3)."""
+    """Return the UID hash that names contain, as specified in the contract (N-K8S-3)."""
     value = 2166136261
     for byte in f"(types.UID){uid}".encode():
         value = (value ^ byte) * 16777619 % 2**32

@@ -1,4 +1,4 @@
-"""Additional invariants of LeaderWorkerSets that are updated in place (see `invariants.py`).
+"""Defines additional invariants of LeaderWorkerSets with in-place updates (see `invariants.py`).
 
 - If only images and resources ever changed, no available group is deleted for it, neither by the partition nor by a
   manager, unless no node can provide these resources.
@@ -27,7 +27,7 @@ ENDED: Final = "OnDelete"
 
 
 class InPlaceInvariants(Invariants):
-    """Checks while a simulation of updates in place runs."""
+    """Checks during a simulation of in-place updates."""
 
     patched = PATCHED | {PODS.group_resource}
 
@@ -49,7 +49,7 @@ class InPlaceInvariants(Invariants):
         return super()._is_up(group) and not self.facts.is_updating(group)
 
     def _check_end(self, change: Change) -> None:
-        """Check that a leader that is being deleted is not deleted because of images alone."""
+        """Check that no leader is deleted because of image changes alone."""
         leader, before = change.object, change.previous
         if not meta.is_deleting(leader) or before is None or meta.is_deleting(before):
             return
@@ -65,23 +65,26 @@ class InPlaceInvariants(Invariants):
             )
 
     def _replicas(self) -> int:
-        """Return the index below which no group may be deleted; none if more than images and resources changed."""
+        """Return the index below which no group may be deleted.
+
+        Return 0 if fields other than images and resources changed.
+        """
         specs = self.facts.specs
         if len({json.dumps(_without_images(spec), sort_keys=True) for spec in specs}) != 1:
             return 0
         return min(int(spec["replicas"]) for spec in specs)
 
     def _settled(self) -> set[Index]:
-        """Return the groups that have been available long enough for every observer to know it."""
+        """Return the groups that have been available for longer than the delay of all observers."""
         now = self._clock.monotonic()
         return {index for index, since in self._whole_since.items() if since <= now - self.lag}
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
-        """Exclude groups that are being updated: their containers are replaced one by one."""
+        """Exclude groups that are being updated, because their containers are replaced one by one."""
         super()._check_revisions({index: one for index, one in groups.items() if not _is_updating(one)}, change)
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the groups at rest whose update was not finished."""
+        """Also return the groups whose update is not complete in a stable state."""
         groups = sorted(self.facts.groups().items())
         over = {meta.name(one.leader) for _, one in groups if groupname.is_over(one.leader)}
         left = [f"group {index} is between two revisions"

@@ -1,4 +1,4 @@
-"""Invariants after every write of a simulation, whoever made it and whatever failed.
+"""Checks invariants after every write of a simulation, regardless of the writer and of faults.
 
 In: every change that the API server commits, and every write of a manager as it arrives. Out: `violations`, sentences.
 
@@ -62,22 +62,22 @@ from localkube.apiserver.storage.store import Change, Store
 
 STORM: Final = 4
 WINDOW: Final = 90.0
-"""Seconds in which a group is recreated at most `STORM` times, however often it fails."""
+"""The period in seconds in which a group may be recreated at most `STORM` times."""
 
 KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES, CONTROLLER_REVISIONS,
                WORKLOADS, POD_GROUPS)  # fmt: skip
-"""The kinds that exist when a schedule begins, and count."""
+"""The kinds whose existing objects are recorded when a schedule starts."""
 
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
 PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resource}
 LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
-"""The kinds that managers may patch if restarts are limited: evidence and counts."""
+"""The kinds that managers may patch if restarts are limited, for evidence and counts."""
 
 DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource, STATEFULSETS.group_resource}
 
 
 class Invariants:
-    """Checks while a simulation runs. `excuse` and `tolerate` record what people and machines break."""
+    """Checks during a simulation. `excuse` and `tolerate` record damage by users and machines."""
 
     created = CREATED
     """The kinds that managers may create."""
@@ -86,9 +86,9 @@ class Invariants:
     patched = PATCHED
     """The kinds that managers may patch."""
     has_lost_revision = False
-    """Whether a user deleted one of our revisions."""
+    """Whether a user deleted a managed revision."""
     events: Sequence[str] = ()
-    """The notes of events about leaders that replace others."""
+    """The messages of events about replaced leaders."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.violations: list[str] = []
@@ -98,21 +98,24 @@ class Invariants:
         self.budgets = Budgets(self.facts)
         self.releases = Releases(self.facts)
         self.lost: Callable[[str, float], int] = lambda leader, since: 0
-        """Returns how many writes about a leader and the record of its recreations failed since then."""
+        """Returns the number of writes for a leader and its recreation records that have failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
-        """Returns whether a manager was interrupted between two moments."""
+        """Returns whether a manager was interrupted between two points in time."""
         self.refused: Callable[[str, float], bool] = lambda path, since: False
-        """Returns whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
+        """Returns whether a controller's write to the object at a path failed with a conflict since then."""
         self._clock = clock
         self.lag = 0.0
-        """The delay of observers in seconds: a manager may not know groups that became available within it."""
+        """The delay of observers in seconds.
+
+        A manager may not have observed groups that became available more recently.
+        """
         self._available: set[Index] = set()
         self._available_since: dict[Index, float] = {}
         self._excused: set[Index] = set()
         self._is_tolerant = False
         self._recent: dict[tuple[Index, str], deque[float]] = defaultdict(deque)
         self._unrecorded: dict[str, list[float]] = defaultdict(list)
-        """When leaders were deleted by managers that were interrupted, and did not record it."""
+        """The times at which interrupted managers deleted leaders without recording it."""
         self._recorded: set[str] = set()
         self._deleting: dict[int, tuple[str, Target, JSONObject]] = {}
         for resource in KEPT:
@@ -126,21 +129,24 @@ class Invariants:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether the original revision of groups is unknown, because a lost revision is recreated from the spec (R-REV-10)."""
+        """Return whether the original revision of groups is unknown.
+
+        A lost revision is recreated from the spec (R-REV-10).
+        """
         return self.has_lost_revision and self.facts.has_rolled
 
     def excuse(self, *uids: str) -> None:
-        """Expect no bounds of the groups of these pods until they are complete again."""
+        """Do not check the limits for the groups of these pods until the groups are complete again."""
         self.facts.hurt.update(uids)
         self._excused |= {index for index, group in self.facts.groups().items() if group.is_hurt}
 
     def tolerate(self) -> None:
-        """Expect no bounds of availability any more: a user changes our objects."""
+        """Stop checking availability limits, because a user changes managed objects."""
         self._is_tolerant = True
         self.budgets.is_meddled = True
 
     def unanswered_failures(self) -> list[str]:
-        """Return the groups at rest that were not recreated although one of their containers was restarted."""
+        """Return the groups that were not recreated in a stable state although a container was restarted."""
         policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
         if policies != {"RecreateGroupOnPodRestart"}:
             return []
@@ -150,7 +156,9 @@ class Invariants:
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
 
     def wrong_notes(self) -> list[str]:
-        """Return the pods at rest whose notes of restarts in place are wrong, or that are late and still exist.
+        """Return the pods with incorrect annotations of in-place restarts, and the late remaining pods.
+
+        The system is in a stable state.
 
         Deleted pods of exhausted groups are kept, and get no notes any more.
         """
@@ -167,7 +175,7 @@ class Invariants:
                 if note.since is not None or note.restarts < restarts_in_place(pod)]  # fmt: skip
 
     def closed_gates(self) -> list[str]:
-        """Return the leaders at rest that still wait for their nodes."""
+        """Return the leaders that still wait for their nodes in a stable state."""
         pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_stayed else {}
         return [f"the gate of {name} was not opened" for name, pod in sorted(pods.items())
                 if isinstance(index_of(pod), int) and meta.spec(pod).get("schedulingGates")
@@ -246,7 +254,7 @@ class Invariants:
         return self.facts.ceiling()
 
     def _leaders(self, groups: Iterable[Group]) -> int:
-        """Return the desired number of leaders for a while."""
+        """Return the number of leaders that are not being deleted."""
         return sum(not meta.is_deleting(group.leader) for group in groups)
 
     def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
@@ -263,13 +271,13 @@ class Invariants:
         return {index for index, group in self.facts.groups().items() if self._is_up(group)}
 
     def _is_up(self, group: Group) -> bool:
-        """Return whether a group counts as available for the bounds of a rollout."""
+        """Return whether a group is available with respect to the rollout limits."""
         return group.is_available
 
     # What managers write.
 
     def arriving(self, actor: str, request: Request) -> None:
-        """Check a write of a manager against what the API server has at this moment."""
+        """Check a write of a manager against the current objects of the API server."""
         if not actor.startswith("manager"):
             return
         target = read_target(request)
@@ -292,12 +300,12 @@ class Invariants:
             self._violate(f"{actor} patches {target}")
 
     def _patchable(self) -> Collection[str]:
-        """Return the fields that managers may patch: evidence, notes of restarts, and the gates of leaders."""
+        """Return the kinds that managers may patch, for evidence, restart annotations and leader gates."""
         pods = {PODS.group_resource} if self.facts.has_stayed or self.facts.has_tolerated else set[str]()
         return self.patched | pods | (LIMITED if self.facts.has_limited else set[str]())
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
-        """Count a performed deletion of a leader, and record a write to a foreign object."""
+        """Count a completed deletion of a leader, and record a write to a foreign object."""
         target = read_target(request) if actor.startswith("manager") else None
         if target is None:
             return
@@ -397,5 +405,5 @@ def _holder(lease: JSONObject) -> str:
 
 
 def what(change: Change) -> str:
-    """Describe a change."""
+    """Return a description of a change."""
     return f"{change.type} {change.key.resource} {change.key.name}"

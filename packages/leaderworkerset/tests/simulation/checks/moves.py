@@ -1,4 +1,4 @@
-"""Invariants of moves: how many groups are unavailable, and how often each was moved.
+"""Checks the number of unavailable groups during moves, and the number of moves per group.
 
 In: changes of pods, in the order in which the API server commits them. Out: sentences.
 
@@ -24,7 +24,10 @@ from localkube.apiserver.storage.store import Change, Store
 
 
 class Moves:
-    """Counts the groups of one LeaderWorkerSet whose leaders were deleted; nothing else may delete any meanwhile."""
+    """Counts the groups of a LeaderWorkerSet whose leaders were deleted.
+
+    During a move, leaders must not be deleted for any other reason.
+    """
 
     def __init__(self, replicas: int, size: int, limit: int) -> None:
         self._replicas = replicas
@@ -32,11 +35,11 @@ class Moves:
         self._limit = limit
         self._pods: dict[str, JSONObject] = {}
         self.moved: list[str] = []
-        """The UIDs of the leaders that were deleted, one entry for each move."""
+        """The UIDs of deleted leaders, with one entry for each move."""
         self.broken: list[str] = []
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; the beginning deletion of a leader is a move."""
+        """Record a change to a pod. A move starts when the deletion of a leader starts."""
         name, pod = meta.name(change.object), change.object
         known = self._pods.get(name)
         was_there = known is not None and meta.uid(known) == meta.uid(pod) and not meta.is_deleting(known)
@@ -51,7 +54,7 @@ class Moves:
                 self.broken.append(f"{away} groups are away when {name} is moved, and {self._limit} may be")
 
     def on(self, *nodes: str) -> set[str]:
-        """Return the UIDs of the leaders of groups with a pod on one of these nodes."""
+        """Return the UIDs of leaders whose group has a pod on one of these nodes."""
         labels = {groupname.label(pod) for pod in self._pods.values() if meta.spec(pod).get("nodeName") in nodes}
         leaders = (pod for pod in self._pods.values() if groupname.is_leader(pod))
         return {meta.uid(pod) for pod in leaders if groupname.label(pod) in labels}
@@ -62,11 +65,16 @@ class Moves:
 
 
 FRESH: Final = 60.0
-"""Virtual seconds in which a manager may not know of a failure, or of another size: it may stand still, or be down."""
+"""The virtual time in seconds until a manager observes a failure or a new size.
+
+The manager may be paused or stopped.
+"""
 
 
 class MovesAmongOthers(Moves):
-    """Judges deletions of leaders of complete groups by moves and rollouts, while groups also fail and are scaled.
+    """Checks that leaders of complete groups are deleted only for moves and rollouts.
+
+    In the meantime, groups also fail and are scaled.
 
     An event that a manager cannot know is not its error: what was just `disturbed` is not judged.
     """
@@ -78,12 +86,12 @@ class MovesAmongOthers(Moves):
         self.judged = 0
 
     def disturbed(self, replicas: int | None = None) -> None:
-        """Record a failure, or another number of groups."""
+        """Record a failure or a change to the number of groups."""
         self._disturbed = self._clock()
         self._replicas = replicas or self._replicas
 
     def pod_changed(self, change: Change) -> None:
-        """Follow a pod; expect that a complete group is deleted only while enough others are complete."""
+        """Record a change to a pod. A complete group may be deleted only while enough others are complete."""
         before, found = self._whole(), len(self.broken)
         super().pod_changed(change)
         is_fresh = self._clock() - self._disturbed < FRESH
@@ -93,7 +101,7 @@ class MovesAmongOthers(Moves):
 
 
 class MoveInvariants(Invariants):
-    """Checks random schedules in which groups move.
+    """Checks random schedules with moved groups.
 
     Exactly the groups that must leave move, within the bounds of rollouts.
 
@@ -106,7 +114,7 @@ class MoveInvariants(Invariants):
         self._opened: dict[str, float] = {}
 
     def close(self, node: str, *, closed: bool) -> None:
-        """Record that a node is closed, or opened again."""
+        """Record that a node was cordoned or uncordoned."""
         if closed:
             self._closed.add(node)
         elif node in self._closed:
@@ -119,7 +127,9 @@ class MoveInvariants(Invariants):
             super()._check_leader_deletion(actor, target, request, leader)
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the groups at rest that must leave nodes, if all groups are available, and none is held back.
+        """Also return the groups that have not been moved from their nodes in a stable state.
+
+        Only sets whose groups are all available and not blocked are checked.
 
         Rule LWS-E095.
         """
@@ -149,6 +159,9 @@ def _stays(pod: JSONObject) -> bool:
 
 
 def is_held_back(lws: JSONObject) -> bool:
-    """Return whether no available group of a LeaderWorkerSet may ever move: none may be unavailable, none is created first."""
+    """Return whether no available group of a LeaderWorkerSet can be moved.
+
+    Groups cannot be moved if no group may be unavailable and no surge group is allowed.
+    """
     limits = budget.read(decode(lws).spec)
     return not limits.unavailable and (groupname.is_hash_set(lws) or bool(limits.partition))

@@ -1,4 +1,4 @@
-"""Additional invariants of groups with random keys: keys, the replacement gate, and updates.
+"""Defines additional invariants of groups with random keys: keys, the replacement gate and updates.
 
 - Capacity: while groups wait for the end of others, the groups with a pod that is not gated never exceed `replicas` and
   surge (N-AT-5).
@@ -33,24 +33,26 @@ TPU_HOSTS: Final = "TPU_WORKER_HOSTNAMES"
 
 
 class RandomKeyInvariants(Invariants):
-    """Checks of a LeaderWorkerSet whose groups have random keys."""
+    """Checks of a LeaderWorkerSet with random group keys."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         super().__init__(store, clock)
         self._held_before: set[str] = set()
         self._orphans: set[str] = set()
         self._gone: set[str] = set()
-        """Groups that had pods, and have none any more. A lagging controller may create another pod for a moment."""
+        """The groups whose pods have all been deleted. A delayed controller may briefly create another pod."""
         self._resized: tuple[object, float] = (None, 0.0)
-        """The size of the Deployment, and since when it has this size."""
+        """The size of the Deployment, and the time at which it was set."""
         self._born: dict[str, float] = {}
-        """When pods were created, by UID: a decision may not know of pods that are younger than the lag of observers.
+        """The creation times of pods by UID.
+
+        A decision may not include pods that are younger than the observer delay.
         """
 
     patched = PATCHED | {PODS.group_resource, DEPLOYMENTS.group_resource}
 
     def unanswered_failures(self) -> list[str]:
-        """Return also the deviations at rest."""
+        """Also return the deviations in a stable state."""
         repeated = [f"{count} events: {note}" for note, count in Counter(self.events).items() if count > 1]
         return [*super().unanswered_failures(), *self._at_rest(), *repeated]
 
@@ -66,11 +68,11 @@ class RandomKeyInvariants(Invariants):
 
     @property
     def is_ambiguous(self) -> bool:
-        """Return whether the desired end state is no longer determined."""
+        """Return whether the desired end state is ambiguous."""
         return super().is_ambiguous or self._stands()
 
     def _stands(self) -> bool:
-        """Return whether a Deployment remains in scaling for ever, because a write of its controller was refused.
+        """Return whether a Deployment never completes scaling because its controller's write was rejected.
 
         The controller divides a new size among its ReplicaSets, and each of them records it. A ReplicaSet whose write was
         refused, and whose number is correct already, is not written again, and keeps the old record:
@@ -127,7 +129,7 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"{len(held)} groups hold capacity after {what(change)}, {most} may")
 
     def _note_orphan(self, change: Change) -> None:
-        """Record a pod that a StatefulSet creates although its leader is deleted."""
+        """Record a pod that a StatefulSet creates after its leader was deleted."""
         owner = meta.controller_of(change.object)
         if change.type != "ADDED" or change.key.resource != PODS.group_resource or owner is None:
             return
@@ -136,11 +138,14 @@ class RandomKeyInvariants(Invariants):
             self._orphans.add(meta.uid(change.object))
 
     def _picks_blindly(self) -> bool:
-        """Return whether a ReplicaSet may delete a healthy group because of an old state: after two edits, or a failure."""
+        """Return whether a ReplicaSet may delete a healthy group because of an outdated state.
+
+        This can happen after two changes or a failure.
+        """
         return len(self.facts.specs) > 1 + (not self.facts.hurt)
 
     def _regrown(self) -> int:
-        """Return how many groups were requested again after a scale-down.
+        """Return the number of groups that were requested after a scale-down.
 
         Groups that it ends take no place (docs/adr/0017).
         """
@@ -149,7 +154,10 @@ class RandomKeyInvariants(Invariants):
         return sizes[0] + grown - max(sizes)
 
     def _ceiling(self) -> int:
-        """Add the number that a Deployment gives to one ReplicaSet before that reads the number given to another one."""
+        """Add the size that a Deployment sets for a ReplicaSet.
+
+        The ReplicaSet may not have observed the size of the other ReplicaSet yet.
+        """
         changed = ({str(spec[name]) for spec in self.facts.specs} for name in ("replicas", "rolloutStrategy"))
         slack = max(limit(spec, "maxSurge") for spec in self.facts.specs) if all(len(one) > 1 for one in changed) else 0
         return super()._ceiling() + slack
@@ -161,7 +169,7 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"the group of {members} has the size {group.size}, after {what(change)}")
 
     def _held(self) -> set[str]:
-        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with a worker StatefulSet.
+        """Return the groups of this LeaderWorkerSet that have an ungated pod or a worker StatefulSet.
 
         If a lagging controller creates a pod for a deleted leader, the pod ends immediately, and does not count.
         """
@@ -171,23 +179,26 @@ class RandomKeyInvariants(Invariants):
         return {groupname.label(one) for one in (*pods, *workers) if self._is_own(one)}
 
     def _is_own(self, obj: JSONObject) -> bool:
-        """Return whether the current LeaderWorkerSet controls an object, directly or indirectly."""
+        """Return whether the current LeaderWorkerSet directly or indirectly owns an object."""
         present = {meta.uid(one) for one in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
         return not present.isdisjoint(self.facts.line(meta.uid(obj)))
 
     def _leaders(self, groups: Iterable[Group]) -> int:
-        """Return the desired number of leaders of the ReplicaSets; one creates pods before another deletes its own."""
+        """Return the desired number of leaders of all ReplicaSets.
+
+        One ReplicaSet may create pods before another one deletes pods.
+        """
         own = (one for one in self.facts.objects.get(REPLICA_SETS.group_resource, {}).values() if self._is_own(one))
         return sum(int(meta.spec(one)["replicas"]) for one in own if not meta.is_deleting(one))
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
-        """Permit the deletion of a finished leader under any restart policy (docs/adr/0017)."""
+        """Permit the deletion of a completed leader with any restart policy (docs/adr/0017)."""
         if meta.status(leader).get("phase") not in FINISHED:
             super()._check_leader_deletion(actor, target, request, leader)
 
 
 def _names(group: Group) -> Iterator[str]:
-    """Return the parts of a group that are not named after its key."""
+    """Yield the errors of a group whose names do not match its key."""
     leader, own = group.leader, meta.labels(group.leader)
     key, host = own.get(labels.GROUP_KEY, ""), str(meta.spec(leader).get("hostname"))
     if own.get(labels.GROUP_INDEX) != key or host != f"{own.get(labels.NAME)}-{key[:8]}":

@@ -1,4 +1,6 @@
-"""The rule of rollouts with broken groups: no ready group is given up while the unavailable ones are at the limit.
+"""Checks that rollouts with broken groups do not exceed the limit of unavailable groups.
+
+At the limit, no ready group is replaced.
 
 In: a write of a manager as it arrives, and the groups of the API server. Out: sentences. A manager gives up a group if it
 lowers the partition of the leaders' StatefulSet to the group's index or below, or if it deletes a leader of an older
@@ -20,11 +22,14 @@ from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 MARGIN: Final = 3.0
-"""Seconds beyond the delay of messages in which a manager may not know of a change: late requests, and its own pauses."""
+"""The time in seconds, on top of the message delay, in which a manager may not observe a change.
+
+Its requests can be late, and it can be paused.
+"""
 
 
 class Releases:
-    """Observes which groups are available, since when, and which of them managers give up."""
+    """Records which groups are available, when they became available, and which groups managers replace."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -32,15 +37,15 @@ class Releases:
         self.lag = 0.0
         """The delay of observers in seconds."""
         self.is_disturbed: Callable[[float], bool] = lambda now: False
-        """Returns whether a manager may be far behind at a moment: its requests failed, or its watches were cut."""
+        """Returns whether a manager may have an outdated state after failed requests or closed watches."""
 
     def observe(self, groups: Collection[Group], now: float) -> None:
-        """Record the groups after a change."""
+        """Record the available groups after a change."""
         available = {group.index for group in groups if group.is_available}
         self._down = {group.index: self._down.get(group.index, now) for group in groups if group.index not in available}
 
     def given_up(self, target: Target, request: Request, now: float) -> Iterator[str]:
-        """Yield the error of a write that gives up a ready group beyond the limit."""
+        """Yield an error if a write releases a ready group beyond the limit."""
         groups = {index: group for index, group in self._facts.groups().items() if self._facts.is_current(group)}
         going = self._going(target, request, groups)
         if not going or not self._facts.specs or self.is_disturbed(now):
@@ -56,7 +61,7 @@ class Releases:
             )
 
     def _going(self, target: Target, request: Request, groups: dict[Index, Group]) -> set[Index]:
-        """Return the available groups that the write gives up for a rollout, with all groups released before."""
+        """Return the available groups that the write and earlier writes release for a rollout."""
         outdated = {
             index for index, group in groups.items() if group.is_available and self._facts.is_outdated(group.leader)
         }

@@ -1,4 +1,6 @@
-"""Invariants of revisions: every key in use has a revision with its content, and the current one has the highest number.
+"""Defines invariants of revisions.
+
+Every used key needs a revision with its content, and the current revision has the highest number.
 
 In: the objects of the API server. Out: sentences. A key is the hash of the content (R-REV-8), so a revision with other
 content under a key is an error, also if no group was built from it yet (docs/adr/0012).
@@ -20,11 +22,11 @@ from leaderworkerset.core.leaderworkerset import revisions
 from localkube.apiserver.storage.store import Change
 
 CHECKED: Final = {resource.group_resource for resource in (STATEFULSETS, DEPLOYMENTS, PODS)}
-"""The kinds whose keys are checked when they are written."""
+"""The kinds whose keys are checked on each write."""
 
 
 def without_content(facts: Facts, change: Change) -> Iterator[str]:
-    """Yield the error of a written StatefulSet or pod whose key has no revision with the content of the key."""
+    """Yield an error if a StatefulSet or pod is written with a key that has no matching revision."""
     user, key = change.object, groupname.revision(change.object)
     if change.type == "DELETED" or change.key.resource not in CHECKED or change.key.namespace != NAMESPACE:
         return
@@ -44,7 +46,7 @@ def without_content(facts: Facts, change: Change) -> Iterator[str]:
 
 
 def misnumbered(facts: Facts) -> Iterator[str]:
-    """Yield, at rest, the revisions whose number is not below the number of the current revision."""
+    """Yield revisions with a number not less than the current number, in a stable state."""
     for keeper in _keepers(facts):
         key = groupname.revision(keeper)
         known = _revisions(facts)
@@ -57,7 +59,7 @@ def misnumbered(facts: Facts) -> Iterator[str]:
 
 
 def _is_surplus(facts: Facts, user: JSONObject) -> bool:
-    """Return whether an object belongs to a group that was scaled down, and ends."""
+    """Return whether an object belongs to a scaled-down group that is being deleted."""
     index = decimals.natural(groupname.label(user))
     return index is not None and all(index >= meta.spec(keeper).get("replicas", 0) for keeper in _keepers(facts))
 
@@ -70,7 +72,7 @@ def _keepers(facts: Facts) -> Iterator[JSONObject]:
 
 
 def _revisions(facts: Facts) -> list[JSONObject]:
-    """Return our revisions, with those of the history."""
+    """Return the managed revisions, including the revision history."""
     known = facts.objects.get(CONTROLLER_REVISIONS.group_resource, {}).values()
     return [
         revision
@@ -82,6 +84,6 @@ def _revisions(facts: Facts) -> list[JSONObject]:
 
 
 def _is_current(facts: Facts, obj: JSONObject) -> bool:
-    """Return whether an object belongs to the LeaderWorkerSet that exists, and is not being deleted."""
+    """Return whether an object belongs to the existing LeaderWorkerSet, and is not being deleted."""
     present = {meta.uid(lws) for lws in facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
     return not meta.is_deleting(obj) and not present.isdisjoint(facts.line(meta.uid(obj)))

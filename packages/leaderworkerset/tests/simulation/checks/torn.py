@@ -1,4 +1,4 @@
-"""Groups that continued with a worker that was replaced alone, although the whole group should have been recreated.
+"""Finds groups in which a single worker was replaced although the group should have been recreated.
 
 In: every change that the API server commits, and when managers begin. Out: at the end, sentences about the groups under
 `RecreateGroupOnPodRestart` with a worker that was created after a member of its group had been ready, and that is not
@@ -25,18 +25,18 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.apiserver.storage.store import Change, Store
 
 BEGINNING: Final = 30.0
-"""Seconds in which a starting manager has read everything, with slow requests."""
+"""The maximum time in seconds in which a starting manager reads all objects, with slow requests."""
 
 GRANTED: Final = timedelta(minutes=1)
-"""How much later than a time of a manager a worker must have been created to be known as a second one."""
+"""The minimum time between a manager's timestamp and the creation of a replacement worker."""
 
 DRIFT: Final = timedelta(seconds=2)
-"""How much later than the last status, which an API server dates."""
+"""The minimum time between the last status, which an API server timestamps, and the creation of the worker."""
 
 
 @dataclass(slots=True)
 class Life:
-    """A pod from its creation to its deletion, in virtual seconds; `created` is the API server's time."""
+    """The lifetime of a pod, in virtual seconds. `created` is the API server's time."""
 
     name: str
     owner: str
@@ -48,7 +48,9 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A starting manager, and since when all groups were ready by the statuses that it reads, by UID.
+    """The start of a manager.
+
+    For each UID, it contains since when all groups are ready, according to the statuses that the manager reads.
 
     Each of these times has another one, after which a worker is known as a second one.
     """
@@ -59,28 +61,28 @@ class Beginning:
 
 @dataclass
 class Torn:
-    """Watches a store from the beginning of the cluster."""
+    """Records the objects of a store from the start of the cluster."""
 
     store: Store
     clock: Clock
     lives: dict[str, Life] = field(default_factory=dict)
-    """Pods by UID, including deleted ones."""
+    """The pods by UID, including deleted pods."""
     policies: dict[str, set[str]] = field(default_factory=dict)
-    """Every restart policy that a LeaderWorkerSet had, by its UID."""
+    """All restart policies of each LeaderWorkerSet, by UID."""
     beginnings: list[Beginning] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store.subscribe(self._committed)
 
     def manager_begins(self) -> None:
-        """Record what a starting manager reads."""
+        """Record the objects that a starting manager reads."""
         found: dict[str, list[tuple[str, str]]] = {
             meta.uid(one): self._whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)
         }
         self.beginnings.append(Beginning(self.clock.monotonic(), found))
 
     def groups(self) -> Iterator[str]:
-        """Return the groups that stayed torn against the contract."""
+        """Return the groups that were not recreated, in violation of the contract."""
         pods: dict[str, JSONObject] = {meta.uid(pod): pod for pod in self._all(PODS.group_resource)}
         sets: dict[str, str] = {meta.name(one): meta.uid(one) for one in self._all(LEADERWORKERSETS.group_resource)}
         for workers in self._all(STATEFULSETS.group_resource):
@@ -96,7 +98,10 @@ class Torn:
                     yield f"group of {meta.name(leader)} was not recreated, though {life.name} was replaced alone"
 
     def _had_to_be_known(self, life: Life, ended: float, workers: JSONObject, lws: str) -> bool:
-        """Return whether a manager ran when the predecessor of a worker ended, or the last to begin could know of it."""
+        """Return whether a manager had to detect a replaced worker.
+
+        It was running when the previous worker terminated, or the last started manager could detect the replacement.
+        """
         begun = [one for one in self.beginnings if one.at > ended - BEGINNING]
         if not begun:
             return True
@@ -108,7 +113,7 @@ class Torn:
         )
 
     def _whole_since(self, lws: JSONObject) -> list[tuple[str, str]]:
-        """Return since when a LeaderWorkerSet says that all of its groups are ready; empty if it does not."""
+        """Return since when a LeaderWorkerSet reports all groups as ready, or an empty string."""
         status, available = meta.status(lws), meta.find_condition(lws, "Available") or {}
         if not status.get("readyReplicas") or status["readyReplicas"] != status.get("replicas"):
             return []
@@ -120,12 +125,12 @@ class Torn:
         return [(since, timestamps.render(timestamps.parse(since) + granted)) for since, granted in pairs]
 
     def _leaders(self, lws: JSONObject) -> int:
-        """Count the leaders of a LeaderWorkerSet; `status.replicas` does not count a leader that has just been recreated."""
+        """Count the leaders of a LeaderWorkerSet. `status.replicas` does not include a recently recreated leader."""
         marks = {labels.NAME: meta.name(lws), labels.WORKER_INDEX: "0"}
         return sum(marks.items() <= meta.labels(pod).items() for pod in self._all(PODS.group_resource))
 
     def _are_clocks_known_to_differ(self, lws: JSONObject) -> bool:
-        """Return whether a StatefulSet seems older than its leader."""
+        """Return whether a StatefulSet has an earlier creation time than its leader."""
         pods = {str(meta.uid(pod)): pod for pod in self._all(PODS.group_resource)}
         for workers in self._all(STATEFULSETS.group_resource):
             owner = meta.controller_of(workers)
@@ -158,7 +163,10 @@ class Torn:
 
 
 def _end_of_predecessor(life: Life, members: Sequence[Life]) -> float | None:
-    """Return when the last pod of the same name ended; None without one, or if no other member had been ready before."""
+    """Return when the last pod with the same name terminated.
+
+    Return None if there is none, or if no other member had been ready before.
+    """
     was_ready = any(one.ready is not None and one.ready < life.born for one in members if one.name != life.name)
     ends = [one.ended for one in members if one.name == life.name and one.born < life.born and one.ended is not None]
     return max(ends) if ends and was_ready else None

@@ -1,4 +1,4 @@
-"""The wire between actors and the API server: drops events, and lets invariants see every write before and after it."""
+"""Connects actors to the API server, drops events, and passes every write to the invariants."""
 
 import asyncio
 import re
@@ -17,12 +17,12 @@ READS: Final = frozenset({"GET", "HEAD"})
 WARNING: Final = b'"Warning"'
 REPLACEMENT: Final = b'"GroupReplacement'
 OWN: Final = f"/namespaces/{NAMESPACE}/"
-"""The part of the path of events about the checked sets: a hostile tenant has another namespace."""
+"""A part of the path of events about the checked sets. A hostile tenant uses a different namespace."""
 UNSERVED: Final = status_response(404, "NotFound", "the server could not find the requested resource")
 
 
 class Witness(Protocol):
-    """Observes the writes of actors when the API server receives and answers them."""
+    """Observes the requests and responses of writes."""
 
     def arriving(self, actor: str, request: Request) -> None:
         """Record a write before the API server performs it."""
@@ -34,30 +34,33 @@ class Witness(Protocol):
 
 
 class Wire:
-    """The state that all transports share: the observers of writes."""
+    """The shared state of all transports: the observers of writes."""
 
     def __init__(self) -> None:
         self.witness: Witness | None = None
         self.unserved = ""
-        """The prefixes of paths of the kinds that the API server does not serve to managers."""
+        """The path prefixes of kinds that the API server does not serve to managers."""
         self.warnings: list[bytes] = []
-        """Warning events in their sent form."""
+        """Warning events, as sent to the API server."""
         self.replacements: list[str] = []
-        """The notes of events about leaders that replace others."""
+        """The messages of events about replaced leaders."""
         self.lost: list[tuple[float, str]] = []
-        """Refused writes of managers: when, and what about."""
+        """The time and the target of each rejected write of a manager."""
         self._refused: tuple[str, str, Response] | None = None
 
     def refuse(self, path: str, answer: tuple[int, str, str], actors: str = "manager") -> None:
-        """Refuse all writes to paths with this pattern, of managers or of the actors whose names begin so."""
+        """Reject all writes to paths that match this pattern.
+
+        The writers are the managers, or the actors with this name prefix.
+        """
         self._refused = actors, path, status_response(*answer)
 
     def permit(self) -> None:
-        """Refuse no writes any more."""
+        """Stop rejecting writes."""
         self._refused = None
 
     def refusal(self, actor: str, request: Request) -> Response | None:
-        """Return the answer to a write that is refused now."""
+        """Return the response to a write that is currently rejected."""
         if self._refused is None:
             return None
         actors, path, answer = self._refused
@@ -68,12 +71,12 @@ class Wire:
         return answer
 
     def warnings_of_own_objects(self) -> list[str]:
-        """Return the notes of warnings that an object exists already, and that do not name another owner."""
+        """Return the messages of warnings about existing objects that do not include another owner."""
         notes = (str(msgspec.json.decode(one).get("note") or "") for one in self.warnings)
         return [note for note in notes if "already exists" in note and ": it " not in note]
 
     def around(self, inner: Transport, actor: str) -> Transport:
-        """Return the transport of an actor."""
+        """Return an actor's transport."""
         return _Witnessed(inner, actor, self)
 
 

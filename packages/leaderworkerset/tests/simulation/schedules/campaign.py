@@ -1,4 +1,4 @@
-"""Many schedules in one process: their families, their verdicts compared with fresh creations, and the sums."""
+"""Plays many schedules in one process, and compares the results with newly created sets."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -26,22 +26,22 @@ from tests.simulation.states import differences
 from tests.simulation.trace import Trace
 
 MISUSE: Final = "misuse"
-"""The prefix of the names of families of bent specs."""
+"""The name prefix of families with modified specs."""
 
 CLOCKS: Final = "clocks"
-"""The prefix of the names of families of two managers whose clocks are set."""
+"""The name prefix of families with two managers whose clocks are set."""
 
 RANDOM_KEYS: Final = "keys"
-"""The prefix of the names of families whose groups have random keys."""
+"""The name prefix of families with random group keys."""
 
 GANGS: Final = "gangs"
-"""The prefix of the names of families with `spec.scheduling`."""
+"""The name prefix of families with `spec.scheduling`."""
 
 IN_PLACE: Final = "in place"
-"""The prefix of the names of families that are updated in place."""
+"""The name prefix of families with in-place updates."""
 
 MOVES: Final = "moves"
-"""The prefix of the names of families whose groups move off closed nodes."""
+"""The name prefix of families whose groups are moved off closed nodes."""
 
 KINDS: Final = {
     MISUSE: play_misuse,
@@ -51,10 +51,10 @@ KINDS: Final = {
     IN_PLACE: play_in_place,
     MOVES: play_moves,
 }
-"""How families are played, by what their names begin with."""
+"""The functions that play families, by name prefix."""
 
 BRANCHES: Final = 20
-"""Schedules of one family."""
+"""A number of schedules of one family."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Summary:
             self.violations.append(verdict)
 
     def lines(self) -> Iterator[str]:
-        """Return a description for people."""
+        """Return a human-readable description."""
         yield (
             f"{self.schedules} schedules of {self.seconds / 3600:.1f} virtual hours: {self.writes} writes,"
             f" {self.steps} changes checked, {self.recreations} recreations, {len(self.states)} different ends"
@@ -96,14 +96,14 @@ class Summary:
 
 
 class References:
-    """The final states of fresh creations, by the declared objects; each one is computed once."""
+    """The final states of newly created sets, by declared objects. Each state is computed once."""
 
     def __init__(self, world: LeanCluster) -> None:
         self._world = world
         self._known: dict[bytes, bytes] = {}
 
     async def compare(self, verdict: Verdict) -> Verdict:
-        """Add the differences between the end of a verdict and a fresh creation."""
+        """Add the differences between the final state of a verdict and a newly created set."""
         if verdict.violations or not verdict.declared or is_held_back(verdict.declared):
             return verdict
         known = self._known.get(verdict.declared)
@@ -126,17 +126,27 @@ class References:
 
 @dataclass(frozen=True)
 class Part:
-    """The unit of a campaign: branches of families, with a planted bug if one is named."""
+    """The unit of a campaign: branches of families, optionally with a planted bug."""
 
     families: Sequence[int | str]
-    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys`, `gangs`, `in place` or `moves` with a number."""
+    """The names of families.
+
+    A name is the number of a random family, a scenario with a crash at every write, or a prefix with a number. The
+    prefixes are `misuse`, `clocks`, `keys`, `gangs`, `in place` and `moves`.
+    """
     branches: Sequence[int]
-    """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
+    """The number of branches of each family.
+
+    A named scenario with one branch has no crashes, and with several branches it has all of them.
+    """
     bug: str | None = None
 
 
 async def play_all(world: LeanCluster, part: Part, references: References) -> AsyncIterator[Verdict]:
-    """Play the branches of every family and yield the verdicts; a bug is planted in the branches, not in the references."""
+    """Play the branches of every family, and yield the verdicts.
+
+    A bug is planted in the branches, but not in the references.
+    """
     for family in part.families:
         verdicts: list[Verdict] = []
 
@@ -153,7 +163,7 @@ async def play_all(world: LeanCluster, part: Part, references: References) -> As
 
 
 async def _play(world: LeanCluster, family: int | str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family by its name; a name without the prefix of a kind is a scenario of deaths."""
+    """Play branches of a family by its name. A name without a prefix is a scenario with crashes."""
     if isinstance(family, int):
         await play_family(world, family, branches, send)
         return
@@ -165,7 +175,7 @@ async def _play(world: LeanCluster, family: int | str, branches: Sequence[int], 
 
 
 def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> None:
-    """Play parts in a cluster of this process; a part stops when `each` returns False."""
+    """Play a number of parts in a cluster of this process. A part stops when `each` returns False."""
 
     async def body(directory: Path) -> None:
         async with lean.running(Settings(managers=(), others=Schedule()), Trace(), directory) as world:
@@ -180,7 +190,10 @@ def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> No
 
 
 def is_held_back(declared: bytes) -> bool:
-    """Return whether a partition keeps groups of the previous revision, which a fresh creation does not have."""
+    """Return whether a partition retains groups of the previous revision.
+
+    A newly created set does not have such groups.
+    """
     spec = msgspec.json.decode(declared)["spec"]
     rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     return bool(rolling.get("partition"))

@@ -1,4 +1,4 @@
-"""Two managers whose wall clocks are set by an hour while one of them leads: on all machines, or for one manager only.
+"""Runs two managers, and sets the wall clocks of all machines or of one manager by an hour.
 
 The families are those of `playing.py`, always with two managers. Clocks are set in every schedule. Usually groups also
 fail and a manager loses its lease or dies, so that one manager continues with records of another clock.
@@ -26,7 +26,10 @@ MANAGERS: Final = 2
 HOUR: Final = 3600.0
 
 BEFORE: Final = (0.0, 0.3, 2.0, 5.0, 12.0)
-"""Seconds before a clock is set; a leader renews its lease every two, another takes it after fifteen."""
+"""The delay in seconds before a clock is set.
+
+A leader renews its lease every two seconds, and another manager acquires it after fifteen.
+"""
 
 
 async def set_clocks(play: Play) -> None:
@@ -37,7 +40,7 @@ async def set_clocks(play: Play) -> None:
 
 
 async def set_clock_of_manager(play: Play) -> None:
-    """Set the wall clock of the machine of one manager; a restart of the manager does not change it."""
+    """Set the wall clock of one manager's machine. The time remains set after a restart of the manager."""
     name = play.random.choice(sorted(play.world.managers))
     seconds = play.random.choice((-HOUR, 0.0, HOUR))
     play.note("machine", f"sets the clock of {name} off by", f"{seconds:.0f} s")
@@ -49,11 +52,11 @@ CHANGES_OF_LEADER: Final[Sequence[Happening]] = (happenings.estrange_leader, hap
 FAILURES: Final[Sequence[Happening]] = (
     happenings.restart_container, happenings.fail_twice, happenings.crash_loop, happenings.delete_pod,
 )  # fmt: skip
-"""Failures that recreate groups and record a back-off time."""
+"""Failures after which groups are recreated with a recorded back-off time."""
 
 
 def draw(random: Random) -> list[tuple[float, Happening]]:
-    """Select the usual events of a schedule, and also set clocks, failed groups and changes of the leader."""
+    """Select the usual events of a schedule, clock changes, failed groups and leader changes."""
     picked = happenings.draw(random)
     added: list[Happening] = [random.choice(SET) for _ in range(random.choice((1, 2, 3)))]
     added += [random.choice(CHANGES_OF_LEADER) for _ in range(random.choice((0, 1, 1, 2)))]
@@ -64,7 +67,7 @@ def draw(random: Random) -> list[tuple[float, Happening]]:
 
 
 async def play_clocks(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family; every verdict is sent."""
+    """Play branches of a family, and send every verdict."""
     world.reseed(name)
     random = Random(name)
     lws = draw_leaderworkerset(random)

@@ -1,4 +1,4 @@
-"""The command that plays schedules: how many, from which seed on, in how many processes; progress, and a summary."""
+"""Defines the command that plays schedules, prints progress, and prints a summary."""
 
 import argparse
 import sys
@@ -25,14 +25,14 @@ from tests.simulation.schedules.playing import Verdict
 from tests.simulation.schedules.processes import play_in_parallel
 
 HUNTED: Final = 4
-"""Schedules of a family in which a bug is hunted."""
+"""The number of schedules of a family in which a bug is searched for."""
 
 PROGRESS: Final = 10.0
-"""Seconds between two lines of progress."""
+"""The interval in seconds between two progress lines."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play, and return 1 where anything was violated."""
+    """Play schedules, and return 1 if an invariant is violated."""
     options = _parser().parse_args(arguments)
     if options.seed:
         return _replay(options.seed, options.bug)
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _replay(seed: str, bug: str | None) -> int:
-    """Play one schedule and print its events; with a death, print only this one of all deaths of its scenario."""
+    """Play one schedule and print its events. With a crash, print only this crash of its scenario."""
     family, _, number = seed.partition(".")
     found: list[Verdict] = []
 
@@ -77,7 +77,7 @@ def _replay(seed: str, bug: str | None) -> int:
 
 
 def _hunt(options: argparse.Namespace) -> int:
-    """Find every planted bug with its known schedule, or with at most the given number of others."""
+    """Find every planted bug with its known schedule, or with at most the given number of other schedules."""
     families = range(options.first, options.first + max(options.seeds // HUNTED, 1))
     bugs = [options.bug] if options.bug else list(planted.BUGS)
     played: Counter[str] = Counter()
@@ -151,7 +151,7 @@ def _progress(summary: Summary, seconds: float) -> None:
 
 
 def _report(verdict: Verdict) -> list[str]:
-    """Return a description of a verdict for people."""
+    """Return a human-readable description of a verdict."""
     if not verdict.violations:
         return [f"seed {verdict.seed}: nothing was violated"]
     again = f"see it all: make simulate SEED={verdict.seed}"

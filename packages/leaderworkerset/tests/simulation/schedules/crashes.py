@@ -1,4 +1,4 @@
-"""Every death at every write: named scenarios in which a manager dies at its first write, at its second, and so on.
+"""Defines scenarios in which a manager crashes at its first write, its second write, and so on.
 
 It dies before the write, or after the API server performed it and before it gets the response. (A death after the
 response equals a death before the next write.) The next manager completes what is undone, and nothing is done twice.
@@ -34,16 +34,16 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.core.restarts.retention import is_retained
 
 UNSEEN: Final = "fail unseen"
-"""The scenario in which no manager sees a worker go."""
+"""The scenario in which no manager observes the deletion of a worker."""
 
 RESIZED: Final = "resize by key"
-"""The scenario of groups without workers that get some."""
+"""The scenario in which groups without workers are scaled to groups with workers."""
 
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
 
 async def create(_play: Play) -> None:
-    """Do nothing but create the set."""
+    """Only create the set."""
 
 
 async def roll(play: Play) -> None:
@@ -67,7 +67,7 @@ async def resize(play: Play) -> None:
 
 
 async def resize_and_touch(play: Play) -> None:
-    """Request larger groups, and make the remaining ones be observed again (N-AT-8)."""
+    """Request larger groups, and trigger a new reconcile of the unchanged groups (N-AT-8)."""
     await resize(play)
     await asyncio.sleep(0.2)
     await play.touch()
@@ -79,7 +79,7 @@ async def fail(play: Play) -> None:
 
 
 async def fail_outdated(play: Play) -> None:
-    """Make a worker of the first group fail, which is updated last."""
+    """Make a worker of the first group fail. This group is updated last."""
     _fail(play, "web-0-1")
 
 
@@ -90,7 +90,7 @@ def _fail(play: Play, name: str) -> None:
 
 
 async def fail_unseen(play: Play) -> None:
-    """Delete a worker of the last group while no manager runs, long after all groups were ready."""
+    """Delete a worker of the last group while no manager is running, long after all groups became ready."""
     happenings.kill_all_managers(play, 80.0)
     await asyncio.sleep(70.0)
     await play.world.delete("web-1-1", PODS)
@@ -99,7 +99,7 @@ async def fail_unseen(play: Play) -> None:
 
 
 async def surge(play: Play) -> None:
-    """Roll with one surge group."""
+    """Run a rollout with one surge group."""
     rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     changed = {"workerTemplate": template("app:2")}
@@ -107,24 +107,24 @@ async def surge(play: Play) -> None:
 
 
 async def surge_by_key(play: Play) -> None:
-    """Roll with one surge group, in a set without a partition."""
+    """Run a rollout with one surge group for a set without a partition."""
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
     changed = {"workerTemplate": template("app:2")}
     await play.edit("rolls with a surge", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
 
 
 async def crash_loop(play: Play) -> None:
-    """Make a worker crash for a minute whenever it is ready."""
+    """Make a worker crash for a minute each time it becomes ready."""
     await happenings.crash_again_and_again(play, "web-1-1")
 
 
 async def fail_by_key(play: Play) -> None:
-    """Make the worker of any group fail."""
+    """Make the worker of a group fail."""
     _fail(play, min(meta.name(pod) for pod in play.pods() if not is_leader(pod)))
 
 
 async def exhaust(play: Play) -> None:
-    """Make a group fail once more often than it may be restarted, and check that both of its pods are kept (N-RB-4)."""
+    """Make a group exceed its restart limit, and check that both of its pods are kept (N-RB-4)."""
     for _ in range(2):
         await play.world.return_of_managers()
         await play.world.at_rest()
@@ -142,7 +142,10 @@ def _born(pod: JSONObject) -> str:
 
 
 async def resize_above_a_partition(play: Play) -> None:
-    """Request a larger size with a partition of 1, and let the first group, which keeps its size, fail (N-AT-25)."""
+    """Increase the size with a partition of 1, and make the first group fail (N-AT-25).
+
+    This group retains its size.
+    """
     rolling = {"partition": 1, "maxUnavailable": 1, "maxSurge": 0}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     await play.edit("resizes", rolloutStrategy=strategy, leaderWorkerTemplate={"size": 3})
@@ -151,7 +154,7 @@ async def resize_above_a_partition(play: Play) -> None:
 
 
 async def replace_beside_slow_controllers(play: Play) -> None:
-    """Delete the set, and create it again while its old leaders still exist."""
+    """Delete the set, and recreate it while its old leaders still exist."""
     assert play.world.others is not None
     play.world.others.arm(replace(faultplans.CALM, latency=(0.5, 1.5)))
     await happenings.replace(play)
@@ -169,11 +172,11 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "end one by one": (end_one_by_one,),
     "exhaust by key": (exhaust, recover),
 }
-"""Those of groups with random keys."""
+"""The scenarios of groups with random keys."""
 
 
 async def roll_in_place(play: Play) -> None:
-    """Change the image of groups that are updated in place, and check that their pods stay (ADR 24)."""
+    """Change the image of groups with in-place updates, and check that their pods are kept (ADR 24)."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     await roll(play)
     await _have_stayed(play, before)
@@ -190,7 +193,7 @@ async def resize_in_place(play: Play) -> None:
 
 
 async def grow_beyond_the_nodes(play: Play) -> None:
-    """Request resources that no node can add to a pod: the groups are recreated with them, one after the other."""
+    """Request resources that no node can add to a running pod. The groups are recreated one after another."""
     before = {meta.uid(pod) for pod in play.pods()}
     await play.edit("resizes", leaderWorkerTemplate={"workerTemplate": sized("app:1", TOO_MANY)})
     await play.world.return_of_managers()
@@ -208,10 +211,10 @@ async def _have_stayed(play: Play, before: Mapping[str, str]) -> None:
 
 
 SIZED: Final = "resize in place"
-"""The scenario of other CPU and memory."""
+"""The scenario of changed CPU and memory requests."""
 
 BEYOND: Final = "grow beyond the nodes"
-"""The scenario of more of it than nodes have."""
+"""The scenario of CPU and memory requests that exceed the capacity of all nodes."""
 
 IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
     "roll in place": (roll_in_place,),
@@ -220,14 +223,14 @@ IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
     "revert in place": (happenings.roll_and_return,),
     "fail in place": (roll, fail),
 }
-"""Those of updates in place."""
+"""The scenarios of in-place updates."""
 
 DEADLINE: Final = 30.0
-"""Seconds that a pod has to be ready again after it restarted all its containers in place."""
+"""The time in seconds in which a pod must become ready after it restarted all its containers in place."""
 
 
 async def restart_in_place(play: Play) -> None:
-    """Make all containers of a worker restart, twice, and check that its group stays (ADR 27)."""
+    """Restart all containers of a worker twice, and check that its group is kept (ADR 27)."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     for _ in range(2):
         happenings.restart_all(play, _named(play, "web-1-1"))
@@ -238,7 +241,7 @@ async def restart_in_place(play: Play) -> None:
 
 
 async def restart_in_vain(play: Play) -> None:
-    """Make all containers of a worker restart and stay unready, and check that its group is recreated in time."""
+    """Restart all containers of a worker and keep it unready. Check that its group is recreated in time."""
     worker = _named(play, "web-1-1")
     happenings.restart_all(play, worker, comes_back=False)
     await play.world.return_of_managers()
@@ -255,10 +258,10 @@ TOLERANT: Final[Mapping[str, Sequence[Happening]]] = {
     "restart in place": (restart_in_place,),
     "restart in vain": (restart_in_vain,),
 }
-"""Those of pods that restart all their containers in place."""
+"""The scenarios of pods that restart all their containers in place."""
 
 WHOLE: Final = "resize the whole"
-"""The scenario of groups that are scheduled all together."""
+"""The scenario of groups that are scheduled together."""
 
 GANGED: Final[Mapping[str, Sequence[Happening]]] = {
     "create gangs": (create,),
@@ -267,13 +270,13 @@ GANGED: Final[Mapping[str, Sequence[Happening]]] = {
     WHOLE: (resize,),
     "replace gangs": (replace_beside_slow_controllers,),
 }
-"""Those with `spec.scheduling`."""
+"""The scenarios with `spec.scheduling`."""
 
 TOGETHER: Final = "end together"
-"""The scenario of workers that end together with their leaders."""
+"""The scenario of workers that complete together with their leaders."""
 
 PLACED: Final = "come back"
-"""The scenario of groups that come back to their nodes."""
+"""The scenario of groups that return to their nodes."""
 
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
@@ -301,7 +304,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
 
 
 def keyed_groups(size: int) -> JSONObject:
-    """Return a LeaderWorkerSet of two groups with random keys, whose containers request TPUs."""
+    """Return a LeaderWorkerSet with two groups, random keys and containers that request TPUs."""
     lws = groups(2, size, groupIdentity="Hash", groupReplacementPolicy="PostTermination")
     (container,) = meta.spec(lws)["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
     container["resources"] = {"limits": {"google.com/tpu": "4"}}
@@ -332,7 +335,10 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
 
 
 async def play_crashes(world: LeanCluster, name: str, send: Send, *, deaths: bool) -> None:
-    """Play a scenario without faults, and then, if requested, with a death at each of its writes; send every verdict."""
+    """Play a scenario without faults and send the verdict.
+
+    If requested, also play it with a crash at each of its writes.
+    """
     world.reseed(f"crashes {name}")
     if name == UNSEEN:
         world.kubelet.pace = SLOW_PODS

@@ -1,4 +1,4 @@
-"""Branches of a running simulation: a copy of the whole process continues alone, and sends back its result.
+"""Runs branches of a simulation, each in a forked process that sends its result back.
 
 A simulated cluster lives in one process without threads, so `fork` copies all of it: objects, pending work and timers.
 Hundreds of schedules share their beginning, instead of each starting a cluster.
@@ -15,21 +15,21 @@ from types import FrameType
 from typing import BinaryIO, Final, TypeAlias
 
 Send: TypeAlias = Callable[[bytes], None]
-"""Sends one message to the process that the branch was made from."""
+"""Sends one message to the parent process."""
 
 FAILED: Final = 70
-"""The status with which a branch ends that the simulation itself broke."""
+"""The exit code of a branch in which the simulation itself failed."""
 
 LONGEST: Final = 600.0
-"""Seconds of the processor after which a branch counts as endless: most need one or two."""
+"""The CPU time in seconds after which a branch counts as endless. Most branches need one or two seconds."""
 
 
 class BranchError(Exception):
-    """A branch ended without an answer: the simulation is broken, not the product."""
+    """A branch exited without a result. In this case, the simulation has an error, not the product."""
 
 
 async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None:
-    """Run `work` in a copy of this process, and pass on its messages at once; this process waits meanwhile."""
+    """Run `work` in a forked process, and forward its messages immediately. This process waits until it exits."""
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -53,7 +53,7 @@ async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None
 
 
 async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
-    """Do the work of the copy, and end the process in any case."""
+    """Run the work of the forked process, and exit in any case."""
     gc.disable()  # a branch is short
     signal.signal(signal.SIGPROF, _give_up)
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
@@ -71,7 +71,7 @@ async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
 
 
 def _give_up(_number: int, frame: FrameType | None) -> None:
-    """End a branch that would never end, and show its position: virtual time does not pass in such a loop."""
+    """Terminate an endless branch, and print its stack, because virtual time does not advance in such a loop."""
     print(f"a branch used {LONGEST:g} s of the processor, and is ended here:", file=sys.stderr)  # noqa: T201
     traceback.print_stack(frame)
     sys.stderr.flush()

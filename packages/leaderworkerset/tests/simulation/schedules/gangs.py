@@ -1,4 +1,4 @@
-"""LeaderWorkerSets with `spec.scheduling`, whose pods wait for each other as under kube-scheduler (`podgroups.py`).
+"""Provides LeaderWorkerSets with `spec.scheduling`, whose pods wait for each other (`podgroups.py`).
 
 In: families as `playing.py` and `randomkeys.py` have them, of either identity. Besides what happens to every
 LeaderWorkerSet, strangers delete PodGroups and Workloads, users try to change the level, and feature gates go missing.
@@ -38,7 +38,7 @@ API: Final = f"/apis/{WORKLOADS.api_version}/"
 
 
 async def switch_level(play: Play) -> None:
-    """Request another level, which must be refused (N-SCH-VAL-10)."""
+    """Request a different level, which must be rejected (N-SCH-VAL-10)."""
     (lws,) = play.checks.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is None:
         return
@@ -50,7 +50,7 @@ async def switch_level(play: Play) -> None:
 
 
 async def delete_pod_group(play: Play) -> None:
-    """Delete a PodGroup; the PodGroup of the whole set returns after the set was scaled to zero."""
+    """Delete a PodGroup. The PodGroup of the complete set is recreated after the set was scaled to zero."""
     name = await _delete_any(play, POD_GROUPS)
     (lws,) = play.checks.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values() or (None,)
     if lws is not None and name.endswith("-lws"):
@@ -77,7 +77,7 @@ async def _delete_any(play: Play, resource: Resource) -> str:
 
 
 async def lose_gate(play: Play) -> None:
-    """Restart managers without their feature gate; existing objects are still handled (N-K8S-18)."""
+    """Restart managers without their feature gate. Existing objects are still reconciled (N-K8S-18)."""
     play.note("machine", "turns off", "the feature gate of managers")
     play.world.follow_scheduling(is_enabled=False)
     happenings.kill_all_managers(play, 1.0)
@@ -88,7 +88,7 @@ async def lose_gate(play: Play) -> None:
 
 
 async def lose_kinds(play: Play) -> None:
-    """Let the API server hide the kinds of the scheduler from managers for a while (N-K8S-9)."""
+    """Temporarily hide the kinds of the scheduler from managers (N-K8S-9)."""
     play.note("machine", "does not serve", API)
     play.world.wire.unserved = API
     for wire in play.transports():
@@ -111,7 +111,7 @@ ACCIDENTS: Final[Sequence[Happening]] = (delete_pod_group, delete_pod_group, del
 
 
 def draw(random: Random) -> JSONObject:
-    """Select a LeaderWorkerSet with `spec.scheduling`; roles need groups of at least two pods."""
+    """Select a LeaderWorkerSet with `spec.scheduling`. Roles need groups of at least two pods."""
     lws = random.choice((draw_leaderworkerset, randomkeys.draw))(random)
     spec: dict[str, Any] = dict(meta.spec(lws)) | {"scheduling": random.choice(LEVELS)}
     if spec["scheduling"] is ROLES:
@@ -122,7 +122,7 @@ def draw(random: Random) -> JSONObject:
 
 
 async def play_gangs(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family; every verdict is sent."""
+    """Play branches of a family, and send every verdict."""
     world.reseed(name)
     random = Random(name)
     lws = draw(random)

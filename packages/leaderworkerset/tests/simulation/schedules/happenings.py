@@ -1,4 +1,4 @@
-"""The events of a random schedule: edits by users, broken machines, and objects of other owners with our names.
+"""Defines the events of a random schedule: user edits, faults, and foreign objects with managed names.
 
 An event is a function of its `Play`; `draw` selects events with a source of randomness. All damage is repaired at the
 end (`Play.calm`), so that a schedule has an end that can be compared.
@@ -22,22 +22,25 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 
 YEAR: Final = 400 * 86400.0
-"""Seconds by which a clock is wrong that was never set."""
+"""The error in seconds of a clock that was never set."""
 
 ATTACKED: Final = "hostile"
 """The namespace of a hostile tenant."""
 
 HOSTILE: Final = 80
-"""Objects that the tenant stores."""
+"""The number of objects that the hostile tenant creates."""
 
 CRASH_LOOP: Final = 60.0
-"""Seconds for which a pod crashes whenever it is ready."""
+"""The time in seconds during which a pod crashes each time it becomes ready."""
 
 IN_PLACE: Final = 0.7
-"""The share of restarted containers with which all of their pod restart in place, where that is tolerated."""
+"""The share of container failures that restart all containers of the pod in place, if this is tolerated."""
 
 UNSEEN: Final = 0.3
-"""The part of the schedules that end with a pod that goes while no manager runs: what comes later would hide it."""
+"""The share of schedules whose last event is a pod deletion while no manager runs.
+
+Later events would hide its effects.
+"""
 
 
 async def scale(play: Play) -> None:
@@ -46,7 +49,7 @@ async def scale(play: Play) -> None:
 
 
 async def scale_subresource(play: Play) -> None:
-    """Scale as an autoscaler does, without validation of the other fields."""
+    """Scale as an autoscaler does. The other fields are not validated."""
     replicas = play.random.choice((1, 2, 3, 4))
     play.note("autoscaler", "scales", str(replicas))
     scale = {"spec": {"replicas": replicas}}
@@ -70,13 +73,13 @@ async def sicken_and_roll(play: Play) -> None:
 
 
 async def roll(play: Play) -> None:
-    """Change the image, to one of so few that it is often an earlier one."""
+    """Change the image. There are so few images that a change often restores an earlier image."""
     image = play.random.choice(("app:1", "app:2", "app:3"))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template(image)})
 
 
 async def roll_and_return(play: Play) -> None:
-    """Change the image, and revert it in mid-rollout."""
+    """Change the image, and revert the change during the rollout."""
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": template("app:9")})
     await asyncio.sleep(play.random.uniform(0.0, 1.5))
     await play.edit("reverts", leaderWorkerTemplate={"workerTemplate": template("app:1")})
@@ -99,7 +102,7 @@ async def change_startup(play: Play) -> None:
 
 
 async def change_limits(play: Play) -> None:
-    """Change the limits of rollouts."""
+    """Change the rollout limits."""
     unavailable, surge = play.random.choice(((1, 0), (2, 0), (0, 1), (1, 1), (1, 2)))
     rolling = {"partition": play.random.choice((0, 0, 0, 1)), "maxUnavailable": unavailable, "maxSurge": surge}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
@@ -107,7 +110,7 @@ async def change_limits(play: Play) -> None:
 
 
 async def replace(play: Play) -> None:
-    """Delete the LeaderWorkerSet, and create it again with the same name, immediately or a little later."""
+    """Delete the LeaderWorkerSet, and recreate it with the same name, immediately or a little later."""
     play.note("user", "deletes and creates", NAME)
     before = await play.world.get(LEADERWORKERSETS, NAME)
     if not await play.attempt(play.world.delete()):
@@ -121,7 +124,7 @@ async def replace(play: Play) -> None:
 
 
 async def delete_pod(play: Play) -> None:
-    """Delete a pod, as users do."""
+    """Delete a pod, as a user does."""
     pod = play.victim()
     if pod is not None:
         play.note("user", "deletes", f"pod {meta.name(pod)}")
@@ -130,12 +133,12 @@ async def delete_pod(play: Play) -> None:
 
 
 async def delete_leader(play: Play) -> None:
-    """Delete the leader of the first group, as users do."""
+    """Delete the leader of the first group, as a user does."""
     await delete_pod_named(play, next(pod for pod in play.pods() if meta.name(pod) == f"{NAME}-0"))
 
 
 async def delete_object(play: Play) -> None:
-    """Delete an object of the manager: a StatefulSet, a revision or a service."""
+    """Delete a managed object: a StatefulSet, a revision or a Service."""
     resource = play.random.choice((STATEFULSETS, STATEFULSETS, CONTROLLER_REVISIONS, SERVICES))
     known = play.checks.facts.objects.get(resource.group_resource, {})
     names = sorted(name for name, obj in known.items() if labels.NAME in meta.labels(obj) or name == NAME)
@@ -157,7 +160,7 @@ def is_revision(obj: JSONObject) -> bool:
 
 
 async def meddle(play: Play) -> None:
-    """Change fields of the manager in the leader StatefulSet."""
+    """Change managed fields of the leader StatefulSet."""
     play.note("user", "meddles with", "the leader StatefulSet")
     play.checks.tolerate()
     patch = {"spec": {"replicas": play.random.choice((1, 3))}}
@@ -165,7 +168,10 @@ async def meddle(play: Play) -> None:
 
 
 async def restart_container(play: Play) -> None:
-    """Make a container end with an error; in sets that tolerate it, often all containers of the pod restart in place."""
+    """Make a container exit with an error.
+
+    If the set tolerates it, often restart all containers of the pod in place.
+    """
     pod = play.victim()
     if play.checks.facts.has_tolerated and play.random.random() < IN_PLACE:
         restart_all(play, pod)
@@ -175,7 +181,7 @@ async def restart_container(play: Play) -> None:
 
 
 def restart_all(play: Play, pod: JSONObject | None, *, comes_back: bool = True) -> None:
-    """Make all containers of a pod restart in place; if the pod does not become ready again, its group has failed."""
+    """Restart all containers of a pod in place. If the pod does not become ready, its group has failed."""
     if pod is not None and play.world.kubelet.restart_all(meta.name(pod), comes_back=comes_back):
         play.checks.excuse(meta.uid(pod))
         play.note("machine", "restarts all containers of", f"pod {meta.name(pod)}")
@@ -184,13 +190,13 @@ def restart_all(play: Play, pod: JSONObject | None, *, comes_back: bool = True) 
 
 
 async def fail_twice(play: Play) -> None:
-    """Make containers of two pods end at the same moment."""
+    """Make containers of two pods exit at the same time."""
     await restart_container(play)
     await restart_container(play)
 
 
 async def crash_loop(play: Play) -> None:
-    """Make one pod crash for a minute whenever it is ready."""
+    """Make one pod crash for a minute each time it becomes ready."""
     pod = play.victim()
     if pod is not None:
         await crash_again_and_again(play, meta.name(pod))
@@ -199,7 +205,7 @@ async def crash_loop(play: Play) -> None:
 
 
 async def crash_again_and_again(play: Play, name: str) -> None:
-    """From now on, make the pod of this name crash whenever it is ready."""
+    """Make the pod with this name crash each time it becomes ready."""
     play.note("machine", "lets crash again and again", f"pod {name}")
 
     async def crash() -> None:
@@ -214,7 +220,7 @@ async def crash_again_and_again(play: Play, name: str) -> None:
 
 
 async def evict(play: Play) -> None:
-    """Evict a pod, and delete it a little later as the garbage collector of pods does."""
+    """Evict a pod, and delete it a little later as the pod garbage collector does."""
     pod = play.victim()
     if pod is not None and play.world.kubelet.evict(meta.name(pod)):
         play.checks.excuse(meta.uid(pod))
@@ -222,7 +228,7 @@ async def evict(play: Play) -> None:
 
 
 async def get_stuck(play: Play) -> None:
-    """Delete a pod that does not end."""
+    """Delete a pod that does not terminate."""
     pod = play.victim()
     if pod is not None:
         play.world.kubelet.stuck.add(meta.uid(pod))
@@ -237,7 +243,7 @@ async def delete_pod_named(play: Play, pod: JSONObject) -> None:
 
 
 async def lose_node(play: Play) -> None:
-    """Remove a node; its pods are deleted, and do not end before it is back."""
+    """Remove a node. Its pods are deleted, but do not terminate until the node returns."""
     node = play.random.choice(("node-0", "node-1"))
     play.note("machine", "loses", node)
     lost = [pod for pod in play.pods() if meta.spec(pod).get("nodeName") == node]
@@ -249,14 +255,14 @@ async def lose_node(play: Play) -> None:
 
 
 async def stop_webhooks(play: Play) -> None:
-    """Let the webhooks give no answer for some seconds."""
+    """Make the webhooks time out for a number of seconds."""
     play.note("machine", "stops", "webhooks")
     play.world.webhooks.is_down = True
     play.loops.append(asyncio.create_task(_after(8.0, lambda: setattr(play.world.webhooks, "is_down", False))))
 
 
 async def restart_server(play: Play) -> None:
-    """Stop the API server for some seconds; it starts again without its history."""
+    """Stop the API server for a number of seconds. It restarts without its history."""
     play.note("machine", "restarts", "the API server")
     wires = [*play.transports(), *([play.world.others] if play.world.others else [])]
     for wire in wires:
@@ -271,7 +277,7 @@ async def restart_server(play: Play) -> None:
 
 
 async def disturb_watches(play: Play) -> None:
-    """Interrupt, delay or expire the watches of the managers."""
+    """Close, delay or expire the watches of the managers."""
     how = play.random.choice(("cut", "freeze", "expire"))
     play.note("machine", how, "watches")
     for wire in play.transports():
@@ -282,7 +288,7 @@ async def disturb_watches(play: Play) -> None:
 
 
 async def kill_manager(play: Play) -> None:
-    """Stop a manager between any two steps."""
+    """Stop a manager between two arbitrary steps."""
     names = sorted(play.world.managers)
     name = play.random.choice(names)
     play.note("machine", "kills", name)
@@ -290,7 +296,10 @@ async def kill_manager(play: Play) -> None:
 
 
 async def lose_unseen(play: Play) -> None:
-    """Stop all managers, and delete a pod before one returns, immediately or when the last status is old enough."""
+    """Stop all managers, and delete a pod before a manager restarts.
+
+    The restart follows immediately, or when the last status is old enough.
+    """
     seconds = play.random.choice((2.0, 100.0, 100.0))
     kill_all_managers(play, seconds)
     await asyncio.sleep(seconds * play.random.uniform(0.7, 0.95))
@@ -298,7 +307,7 @@ async def lose_unseen(play: Play) -> None:
 
 
 def kill_all_managers(play: Play, seconds: float) -> None:
-    """Stop every manager for so many seconds."""
+    """Stop all managers for `seconds`."""
     play.note("machine", "kills", f"all managers for {seconds:.0f} s")
     play.world.away_until = play.world.clock.monotonic() + seconds
     for wire in play.transports():
@@ -306,7 +315,10 @@ def kill_all_managers(play: Play, seconds: float) -> None:
 
 
 async def estrange_leader(play: Play) -> None:
-    """Pause a manager, or keep it from renewing its lease: another one may take over before it knows."""
+    """Pause a manager, or prevent it from renewing its lease.
+
+    Another manager may become leader before the first manager detects this.
+    """
     name = play.random.choice(sorted(play.world.managers))
     how = play.random.choice(("pause", "isolate"))
     play.note("machine", f"{how}s", name)
@@ -315,7 +327,7 @@ async def estrange_leader(play: Play) -> None:
 
 
 async def jump_clock(play: Play) -> None:
-    """Set the wall clock, which ends the time that pods have to restart in place."""
+    """Set the wall clock, so that the time limit of in-place restarts expires."""
     seconds = play.random.choice((-120.0, -5.0, 5.0, 600.0, -YEAR, YEAR))
     play.note("machine", "moves the clock by", f"{seconds:.0f} s")
     play.world.clock.jump += seconds
@@ -325,7 +337,7 @@ async def jump_clock(play: Play) -> None:
 
 
 async def attack(play: Play) -> None:
-    """Store hostile objects in another namespace until everything is at rest."""
+    """Create hostile objects in a different namespace until the cluster is stable."""
     play.note("tenant", "stores", f"hostile objects in {ATTACKED}")
     namespace: JSONObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ATTACKED}}
     await play.attempt(play.world.client.create(NAMESPACES, namespace))
@@ -335,11 +347,11 @@ async def attack(play: Play) -> None:
 
 PRETENDED: Final = {labels.NAME: NAME, labels.GROUP_INDEX: "1", labels.WORKER_INDEX: "0"}
 THING: Final = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "other", "uid": "1234", "controller": True}
-"""A controller that is not ours."""
+"""A controller of a different owner."""
 
 
 async def squat(play: Play) -> None:
-    """Create an object of another owner with a name that the manager uses."""
+    """Create an object of a different owner with a name that the manager uses."""
     kind, name, api = play.random.choice(
         (("Service", NAME, "v1"), ("Service", f"{NAME}-0", "v1"), ("Pod", f"{NAME}-1", "v1"),
          ("StatefulSet", f"{NAME}-1", "apps/v1"))
@@ -373,13 +385,13 @@ ACCIDENTS: Final[Sequence[Happening]] = (
     stop_webhooks, restart_server, disturb_watches, kill_manager,
     estrange_leader, jump_clock, delete_object, meddle, squat,
 )  # fmt: skip
-"""Accidents; later ones are rarer if they make the bounds unverifiable."""
+"""Faults. Later faults in the list occur less often if they make the limits unverifiable."""
 
 
 def draw(
     random: Random, edits: Sequence[Happening] = EDITS, accidents: Sequence[Happening] = ACCIDENTS
 ) -> list[tuple[float, Happening]]:
-    """Select the events, each with the seconds before it."""
+    """Select the events, each with the delay before it in seconds."""
     picked: list[tuple[float, Happening]] = []
     for _ in range(random.choice((1, 2, 2, 3, 4))):
         kind = edits if random.random() < 0.5 else accidents

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets that are updated in place.
+"""Provides LeaderWorkerSets with in-place updates.
 
 In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, images and resources change more often, also while the
 update before is under way, pods fail in the middle of it, and users switch the way of updates.
@@ -30,27 +30,27 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
 MOST_ROLLS: Final = 0.6
-"""The share of schedules in which hardly anything but images and resources changes."""
+"""The share of schedules in which few fields other than images and resources change."""
 
 TOO_MANY: Final = "9k"
-"""More CPUs than any node has (`kubelet.py`)."""
+"""A CPU request that exceeds the capacity of all nodes (`kubelet.py`)."""
 
 
 def sized(image: str, cpu: str) -> JSONObject:
-    """Return a pod template that requests so much."""
+    """Return a pod template with this CPU request."""
     found = template(image)
     found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
     return found
 
 
 async def roll(play: Play) -> None:
-    """Change the image or the resources or both; with so few values that it is often a return to the previous ones."""
+    """Change the image, the resources, or both. There are so few values that they often return to previous ones."""
     wanted = sized(play.random.choice(("app:1", "app:2", "app:3")), play.random.choice(("1", "1", "2", "3")))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": wanted})
 
 
 async def roll_and_return(play: Play) -> None:
-    """Change the image and the resources, possibly to impossible values, and revert the change in mid-rollout."""
+    """Change the image and the resources, possibly to impossible values, and revert it during the rollout."""
     cpu, image = play.random.choice(("4", TOO_MANY)), play.random.choice(("app:9", NO_IMAGE))
     await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": sized(image, cpu)})
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
@@ -58,21 +58,21 @@ async def roll_and_return(play: Play) -> None:
 
 
 async def roll_again(play: Play) -> None:
-    """Change the image, and change it again while groups are being updated."""
+    """Change the image twice. The second change occurs while groups are being updated."""
     await roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
     await roll(play)
 
 
 async def roll_and_fail(play: Play) -> None:
-    """Change the image, and let a container fail meanwhile."""
+    """Change the image, and make a container fail during the update."""
     await roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 2.0))
     await happenings.restart_container(play)
 
 
 async def switch(play: Play) -> None:
-    """Switch updates in place off and on again, possibly during one."""
+    """Disable and enable in-place updates, possibly during an update."""
     play.note("user", "turns off", "updates in place")
     play.checks.tolerate()
     for value in (None, "IfPossible"):
@@ -88,13 +88,13 @@ EDITS: Final[Sequence[Happening]] = (*happenings.EDITS, *ROLLS, switch)
 
 
 def of_in_place(lws: JSONObject, way: str = "IfPossible") -> JSONObject:
-    """Return the LeaderWorkerSet with this way of its updates."""
+    """Return the LeaderWorkerSet with this mode of in-place updates."""
     annotations = lws["metadata"].get("annotations") or {}
     return lws | {"metadata": lws["metadata"] | {"annotations": annotations | {labels.IN_PLACE: way}}}
 
 
 async def play_in_place(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family; every verdict is sent."""
+    """Play branches of a family, and send every verdict."""
     world.reseed(name)
     random = Random(name)
     lws = of_in_place(draw_leaderworkerset(random))

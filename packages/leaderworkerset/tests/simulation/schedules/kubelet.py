@@ -1,4 +1,4 @@
-"""A model of the kubelet and the scheduler: pods that are bound, start, become ready, fail, are evicted, and end.
+"""Models the kubelet and the scheduler. Pods are bound, start, become ready, fail, are evicted, and terminate.
 
 It writes to the store as the kubelet writes through the API, in the order in which a kubelet does, but without
 containers, volumes and log files: a schedule of some seconds has some hundred of its steps.
@@ -30,28 +30,28 @@ NODES: Final = ("node-0", "node-1", "node-2")
 RUNNING: Final = "ContainersReady"
 PENDING: Final = "PodResizePending"
 NO_IMAGE: Final = "app:none"
-"""An image that cannot be pulled."""
+"""An image whose pull fails."""
 
 SYNC: Final = (0.005, 0.1)
-"""How long it takes to notice a readiness gate, in seconds from least to most."""
+"""The minimum and maximum time in seconds until a readiness gate is observed."""
 
 _decoder: Final = msgspec.json.Decoder(JSONObject)
 
 
 @dataclass(slots=True)
 class Pace:
-    """The duration of the steps of a pod, in seconds from minimum to maximum."""
+    """The minimum and maximum duration of each pod phase, in seconds."""
 
     start: tuple[float, float] = (0.05, 0.5)
     end: tuple[float, float] = (0.02, 0.3)
 
 
 SLOW_PODS: Final = Pace(start=(1.5, 4.0))
-"""So that a group is ready in a later second than it was created in, as real ones are."""
+"""The pace of slow pods. Their groups become ready in a later second than their creation, as in real clusters."""
 
 
 class ModelKubelet:
-    """Runs the pods of a store.
+    """Runs the pods in a store.
 
     `stuck` has the UIDs of pods that never end, `sick` of pods that are never ready, `lost` the names of lost nodes.
     """
@@ -62,7 +62,7 @@ class ModelKubelet:
         self.lost: set[str] = set()
         self.sick: set[str] = set()
         self.failures: list[tuple[str, str]] = []
-        """Every failure that was caused here: the pod's UID, and what happened to it."""
+        """The UIDs of pods that this model caused to fail, with the type of each failure."""
         self._store = store
         self._clock = clock
         self._random = random
@@ -70,7 +70,7 @@ class ModelKubelet:
         store.subscribe(self._committed)
 
     def restart(self, name: str) -> bool:
-        """Make a container of a running pod end with an error and be started again; return whether it was running."""
+        """Make a container of a running pod exit with an error and restart. Return whether the pod was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -84,7 +84,7 @@ class ModelKubelet:
         return True
 
     def restart_all(self, name: str, *, comes_back: bool = True) -> bool:
-        """Make all containers of a running pod restart in place; return whether it was running."""
+        """Restart all containers of a running pod in place. Return whether the pod was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -101,7 +101,7 @@ class ModelKubelet:
         return True
 
     def evict(self, name: str) -> bool:
-        """Fail a pod as a kubelet without free memory does; return whether the pod existed."""
+        """Fail a pod as a kubelet without free memory does. Return whether the pod existed."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod):
             return False
@@ -110,7 +110,7 @@ class ModelKubelet:
         return True
 
     def sicken(self, name: str) -> bool:
-        """Make a running pod unready from now on, without a restart; return whether it was running."""
+        """Make a running pod unready without a restart. Return whether the pod was running."""
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
@@ -121,14 +121,14 @@ class ModelKubelet:
         return True
 
     def unstick(self, uids: set[str]) -> None:
-        """Let these stuck pods end."""
+        """Terminate these stuck pods."""
         self.stuck -= uids
         for pod in map(_decoder.decode, self._store.list(RESOURCE)):
             if meta.uid(pod) in uids and meta.is_deleting(pod):
                 self._later(self.pace.end, self._end, pod)
 
     def release(self) -> None:
-        """Let stuck pods end, sick pods become ready, and lost nodes return."""
+        """Terminate stuck pods, make unready pods ready, and restore lost nodes."""
         self.stuck.clear()
         self.sick.clear()
         self.lost.clear()
@@ -140,7 +140,7 @@ class ModelKubelet:
                 self._later(self.pace.start, self._recover, pod)
 
     def lose(self, node: str) -> None:
-        """Remove a node: its pods become unready, and none of them ends."""
+        """Remove a node. Its pods become unready, but do not terminate."""
         self.lost.add(node)
         for value in list(self._store.list(RESOURCE)):
             pod = _decoder.decode(value)
@@ -188,7 +188,7 @@ class ModelKubelet:
         return pod | {"spec": meta.spec(pod) | {"nodeName": self._random.choice(free)}}
 
     def _let_go_on(self, name: str, uid: str) -> None:
-        """Try again to schedule a pod whose PodGroup has changed."""
+        """Retry to schedule a pod whose PodGroup has changed."""
         asyncio.get_running_loop().call_later(self._random.uniform(*SYNC), self._start, name, uid)
 
     def _recover(self, name: str, uid: str) -> None:
@@ -202,7 +202,7 @@ class ModelKubelet:
             self._put(pod, self._status(pod, ready=True, restarts=container["restartCount"]))
 
     def _replace(self, name: str, uid: str) -> None:
-        """End a container whose image was changed, and start the new one, if its image can be pulled."""
+        """Stop a container whose image was changed, and start the new one if its image can be pulled."""
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_redefined(pod):
             return
@@ -214,7 +214,7 @@ class ModelKubelet:
         self._later(self.pace.start, self._recover, pod)
 
     def _await_image(self, pod: JSONObject) -> None:
-        """Report as waiting a container that ended, with the ID, image and restarts that it had."""
+        """Report a terminated container as waiting, with its previous ID, image and restart count."""
         if not _waits_for_image(pod):
             (ended,) = meta.status(pod)["containerStatuses"]
             status = self._status(pod, ready=False, restarts=ended["restartCount"])
@@ -223,7 +223,7 @@ class ModelKubelet:
             self._put(pod, status)
 
     def _resize(self, name: str, uid: str) -> None:
-        """Give a running container other resources, or report that its node can never provide them."""
+        """Change the resources of a running container, or report that its node can never provide them."""
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_resized(pod):
             return
@@ -237,7 +237,7 @@ class ModelKubelet:
         self._put(pod, meta.status(pod) | {"conditions": conditions, "containerStatuses": running})
 
     def _recount(self, name: str, uid: str) -> None:
-        """Handle a changed readiness gate."""
+        """Process a changed readiness gate."""
         pod = self._pod(name, uid)
         if pod is not None and not self._is_lost(pod) and meta.is_condition_true(pod, "Ready") != _is_ready(pod):
             conditions = meta.status(pod)["conditions"]
@@ -245,7 +245,7 @@ class ModelKubelet:
             self._put(pod, meta.status(pod) | {"conditions": changed})
 
     def _end(self, name: str, uid: str) -> None:
-        """Confirm the deletion of a pod; a pod with finalizers stays."""
+        """Confirm the deletion of a pod. A pod with finalizers is not removed."""
         pod = self._pod(name, uid)
         if pod is None or uid in self.stuck or self._is_lost(pod):
             return
@@ -312,14 +312,17 @@ def _image(pod: JSONObject) -> str:
 
 
 def _is_redefined(pod: JSONObject) -> bool:
-    """Return whether a running pod names another image than its container was started with."""
+    """Return whether the spec of a running pod has a different image than its running container."""
     running = meta.status(pod).get("containerStatuses") or ()
     differs = any(one["image"] != _image(pod) for one in running) or _waits_for_image(pod)
     return differs and meta.status(pod).get("phase") == "Running"
 
 
 def _waits_for_image(pod: JSONObject) -> bool:
-    """Return whether a container ended, and the image of the next one cannot be pulled, or could not until now."""
+    """Return whether a container terminated and the image of its replacement cannot be pulled.
+
+    A pull error that was resolved just now also counts.
+    """
     return any("waiting" in one["state"] for one in meta.status(pod).get("containerStatuses") or ())
 
 
@@ -328,7 +331,10 @@ def _resources(pod: JSONObject) -> JSONObject:
 
 
 def _is_resized(pod: JSONObject) -> bool:
-    """Return whether a running container's resources differ from its pod's spec, or did until a moment ago unobserved."""
+    """Return whether a running container's resources differ from the pod spec.
+
+    A difference that was resolved without being observed also counts.
+    """
     running = meta.status(pod).get("containerStatuses") or ()
     differs, is_pending = (
         any(one.get("resources") != _resources(pod) for one in running),

@@ -1,4 +1,4 @@
-"""A cluster for thousands of schedules: API server, controllers and managers of production, and less of the rest.
+"""Runs a minimal cluster for thousands of schedules, with production API server, controllers and managers.
 
 Unlike in `cluster.py`, pods run on a model (`kubelet.py`), events end before the API server, and only those of
 localkube's controllers run that a LeaderWorkerSet needs: StatefulSets and garbage collection, and for random keys
@@ -40,7 +40,7 @@ from localkube.controllers.statefulset.controller import StatefulSets
 
 
 class LeanCluster(SimulatedCluster):
-    """A running cluster; `wire` observes every request of a manager before and after the API server does."""
+    """A running cluster. `wire` observes every request of a manager before and after the API server processes it."""
 
     def __init__(self, settings: Settings, trace: Trace, directory: Path, group: asyncio.TaskGroup) -> None:
         self._randoms: dict[str, Random] = {}
@@ -50,16 +50,16 @@ class LeanCluster(SimulatedCluster):
         self.others: FaultyTransport | None = None
 
     def random(self, actor: str) -> Random:
-        """Return the source of randomness of an actor; `reseed` changes it later."""
+        """Return an actor's random number generator. `reseed` can change it later."""
         return self._randoms.setdefault(actor, super().random(actor))
 
     def reseed(self, seed: str) -> None:
-        """Give every actor another source of randomness from now on."""
+        """Set a new random seed for every actor."""
         for actor, random in self._randoms.items():
             random.seed(f"{seed} {actor}")
 
     async def start(self) -> None:
-        """Start everything but managers."""
+        """Start all components except managers."""
         await self.server.start()
         await product.install(self.client, self.settings.kinds)
         for served in self.server.backend.registry:
@@ -91,7 +91,7 @@ class LeanCluster(SimulatedCluster):
             ready.set()
 
     async def start_deployments(self) -> None:
-        """Start the controllers of Deployments and ReplicaSets, which only leaders with random keys need."""
+        """Start the controllers of Deployments and ReplicaSets. Only leaders with random keys need them."""
         assert self.others is not None
         client = Client(self.others)
         informers = build_informers(client)
@@ -110,13 +110,13 @@ class LeanCluster(SimulatedCluster):
         await manager.wait_synced()
 
     async def start_gangs(self) -> None:
-        """Serve the kinds of kube-scheduler, and have managers follow `spec.scheduling` with them."""
+        """Serve the kinds of kube-scheduler, and configure managers to use them for `spec.scheduling`."""
         for kind in SCHEDULING:
             await self.define(define(kind))
         self.follow_scheduling(is_enabled=True)
 
     def follow_scheduling(self, *, is_enabled: bool) -> None:
-        """Set the feature gate of webhooks and of managers that begin from now on."""
+        """Set the feature gate of webhooks and of managers that start after this call."""
 
         def served() -> Collection[str]:
             return () if self.wire.unserved else [served_name(kind) for kind in SCHEDULING]
@@ -127,7 +127,7 @@ class LeanCluster(SimulatedCluster):
         self.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
 
     def errors(self) -> list[BaseException]:
-        """Return the errors that ended an actor, without their groups."""
+        """Return the errors that stopped an actor, without their exception groups."""
         return [leaf for task in self._tasks.values() if task.done() and not task.cancelled()
                 and (error := task.exception()) is not None
                 for leaf in (leaves(error) if isinstance(error, Exception) else [error])]  # fmt: skip
@@ -145,4 +145,4 @@ def _statefulsets(client: Client, informers: Informers, clock: Clock) -> Statefu
 
 
 running = partial(cluster.running, kind=LeanCluster)
-"""Runs a cluster without managers around the body."""
+"""Runs a cluster without managers for the duration of the `with` block."""

@@ -1,4 +1,4 @@
-"""Specs bent along their schema, applied one after the other: each is refused with a reason, or reconciled, or reported.
+"""Applies modified specs in sequence. Each spec must be rejected with a reason, reconciled, or reported.
 
 In: a LeaderWorkerSet at rest. Bent specs are valid, borderline and invalid (`packages/localkube/tests/fuzz/junk.py`). At the end the good spec
 is applied again, and everything must be as if nothing had happened.
@@ -25,14 +25,17 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 SPECS: Final = 5
-"""Bent specs in one schedule."""
+"""The number of modified specs in one schedule."""
 
 MOST: Final = 3
-"""Replicas and sizes above are cut down to this: the schedules are about odd values, not about many pods."""
+"""The upper limit of replicas and sizes.
+
+Larger values are reduced, because these schedules test unusual values, not the number of pods.
+"""
 
 
 async def play_misuse(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family of misuse; every verdict is sent."""
+    """Play branches of a misuse family, and send every verdict."""
     world.reseed(name)
     start_managers(world, 1)
     await world.create(groups(replicas=2, size=2))
@@ -68,7 +71,7 @@ async def _play(world: LeanCluster, seed: str) -> Verdict:
 
 
 def bent(random: Random, good: JSONObject) -> JSONObject:
-    """Change a spec at random in one or several places."""
+    """Modify one or several random fields of a spec."""
     whole: Any = groups() | {"spec": good}
     for _ in range(random.choice((1, 1, 2, 3))):
         whole = junk.bent(random, whole, LEADERWORKERSET)
@@ -92,12 +95,12 @@ def _at_most(value: Any) -> Any:
 
 
 def _whole(spec: JSONObject) -> Any:
-    """Return the patch that replaces the whole spec."""
+    """Return the patch that replaces the complete spec."""
     return [{"op": "replace", "path": "/spec", "value": spec}]
 
 
 async def _apply(it: Play, spec: JSONObject) -> str:
-    """Apply a spec; return the result, and record a spec that is neither reconciled nor reported."""
+    """Apply a spec and return the result. Record a spec that is neither reconciled nor reported."""
     it.note("user", "applies", str(spec)[:200])
     try:
         await it.world.client.patch(LEADERWORKERSETS, KEY, _whole(spec), kind="json")

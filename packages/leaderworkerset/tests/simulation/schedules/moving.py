@@ -1,4 +1,4 @@
-"""LeaderWorkerSets whose groups move off closed nodes.
+"""Provides LeaderWorkerSets whose groups are moved off closed nodes.
 
 In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, nodes are closed and opened again, and groups are
 marked to move, also while a rollout is in progress.
@@ -35,7 +35,7 @@ from leaderworkerset.capabilities.moves.maintenancesettings import ON, Maintenan
 from leaderworkerset.kinds.managedkinds import managed
 
 CLOSABLE: Final = NODES[1:]
-"""The nodes that are closed; the first one always takes pods, but where it is lost."""
+"""The nodes that are closed. The first node always accepts pods, except while it is lost."""
 
 
 async def close(play: Play) -> None:
@@ -44,12 +44,12 @@ async def close(play: Play) -> None:
 
 
 async def open_again(play: Play) -> None:
-    """Open a node."""
+    """Reopen a node."""
     await _set(play, play.random.choice(CLOSABLE), closed=False)
 
 
 async def close_in_passing(play: Play) -> None:
-    """Close a node, and open it while groups begin to move."""
+    """Close a node, and reopen it when groups start to move."""
     node = play.random.choice(CLOSABLE)
     await _set(play, node, closed=True)
     await asyncio.sleep(play.random.choice((0.0, 0.05, 1.0, 4.0)))
@@ -64,7 +64,7 @@ async def roll_and_close(play: Play) -> None:
 
 
 async def mark(play: Play) -> None:
-    """Request the move of any group."""
+    """Request the move of a group."""
     leaders = [pod for pod in play.pods() if groupname.is_leader(pod)]
     if leaders:
         leader = play.random.choice(leaders)
@@ -85,7 +85,7 @@ async def _set(play: Play, node: str, *, closed: bool) -> None:
 
 
 async def play_moves(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family; every verdict is sent."""
+    """Play branches of a family, and send every verdict."""
     world.reseed(name)
     random = Random(name)
     lws = draw_leaderworkerset(random)

@@ -1,4 +1,4 @@
-"""Planted bugs: each is a known error of a controller of groups, made by a patch while it is needed.
+"""Defines planted bugs, which are known errors of group controllers. Each is applied temporarily as a patch.
 
 Nothing here changes the product's code. The schedules find every one of these bugs within a fixed budget, which shows
 what a campaign without violations proves.
@@ -58,11 +58,11 @@ from leaderworkerset.core.policies.recreation import RestartSettings
 from leaderworkerset.core.restarts import missingworkers, retention
 
 Plant: TypeAlias = Any
-"""A context manager in whose body the bug is there."""
+"""A context manager that plants the bug for the duration of the `with` block."""
 
 
 def _deletes_whatever_the_uid() -> Plant:
-    """Delete by name, so that a successor of the same name may be deleted."""
+    """Delete by name, so that a replacement with the same name may be deleted."""
     perform = Executor._delete
 
     async def _delete(self: Executor, action: Delete) -> Any:
@@ -72,7 +72,7 @@ def _deletes_whatever_the_uid() -> Plant:
 
 
 def _deletes_without_grace() -> Plant:
-    """Delete leaders without waiting for their processes, so that two of one identity may run."""
+    """Delete leaders without waiting for their processes, so that two pods with the same identity may run."""
     perform = Executor._delete
 
     async def _delete(self: Executor, action: Delete) -> Any:
@@ -82,7 +82,7 @@ def _deletes_without_grace() -> Plant:
 
 
 def _orphans_workers() -> Plant:
-    """Delete leaders without their dependents."""
+    """Delete leaders but not their dependents."""
     perform = Executor._delete
 
     async def _delete(self: Executor, action: Delete) -> Any:
@@ -92,7 +92,7 @@ def _orphans_workers() -> Plant:
 
 
 def _forgets_recreations() -> Plant:
-    """Do not record recreations, so that each one is the first."""
+    """Do not record recreations, so that each recreation counts as the first."""
     decide = restartpolicy.decide
 
     def forgetful(group: Any, *more: Any) -> Any:
@@ -103,7 +103,7 @@ def _forgets_recreations() -> Plant:
 
 @contextmanager
 def _gives_up_the_last_group() -> Iterator[None]:
-    """Release the highest group whatever the groups below it are, as long as those above it are ready."""
+    """Release the highest group if the groups above it are ready, regardless of the groups below it."""
 
     def step(limits: Any, current: Any, states: Any) -> int:
         done = rollingupdate._tail(states.ready & states.updated, current.replicas)
@@ -115,7 +115,7 @@ def _gives_up_the_last_group() -> Iterator[None]:
 
 
 def _replaces_one_too_many() -> Plant:
-    """Delete one leader more than may be unavailable, regardless of the partition."""
+    """Delete one leader more than `maxUnavailable` permits, regardless of the partition."""
     real = outdatedleaders.choose
 
     def choose(leaders: Any) -> list[int]:
@@ -144,7 +144,7 @@ def _rolls_without_holding_back() -> Plant:
 
 
 def _builds_workers_of_today() -> Plant:
-    """Build the workers of a group of an older revision from the current spec."""
+    """Build the workers of groups with an older revision from the current spec."""
     real = revisions.find
 
     def find(known: Any, key: str) -> Any:
@@ -154,7 +154,7 @@ def _builds_workers_of_today() -> Plant:
 
 
 def _writes_status_over_others() -> Plant:
-    """Replace a status without comparing its version."""
+    """Replace a status without comparing its resource version."""
     real = requests.update
 
     def update(resource: Any, obj: Any, *, subresource: str = "") -> Any:
@@ -165,7 +165,7 @@ def _writes_status_over_others() -> Plant:
 
 
 def _never_repairs() -> Plant:
-    """Mistake an existing StatefulSet for the desired one."""
+    """Use an existing StatefulSet as the desired one."""
     real = cachedapply.follow
 
     def follow(obj: Any, key: str, replicas: int, partition: int, living: Any, last: Any) -> Any:
@@ -176,12 +176,12 @@ def _never_repairs() -> Plant:
 
 
 def _forgets_what_is_due_later() -> Plant:
-    """Drop requeue times, so that delayed work is never done."""
+    """Drop requeue times, so that delayed work is never performed."""
     return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
 
 
 def _reports_once() -> Plant:
-    """Write a status only if there is none."""
+    """Write a status only if the object has none."""
 
     def kept(plan: Plan) -> Plan:
         actions = plan.actions
@@ -199,7 +199,10 @@ def _reports_once() -> Plant:
 
 
 def _trusts_wall_clocks() -> Plant:
-    """Trust the time that a leader wrote, not the time when a change was observed: different clocks make two leaders."""
+    """Use the time in the lease instead of the time when a change was observed.
+
+    Different clocks then cause two leaders.
+    """
     real = leaderelection.decide
 
     def decide(settings: Any, lease: Any, seen: Any, clock: Clock) -> Any:
@@ -213,7 +216,7 @@ def _trusts_wall_clocks() -> Plant:
 
 @contextmanager
 def _trusts_what_is_stored() -> Iterator[None]:
-    """Read numbers of any length, in subscribers without a guard."""
+    """Parse numbers of any length in unguarded subscribers."""
 
     def publish(_self: Informer, change: Change, subscribers: Sequence[Callable[[Change], None]]) -> None:
         for callback in subscribers:
@@ -227,7 +230,7 @@ def _trusts_what_is_stored() -> Iterator[None]:
 
 
 def _ends_at_an_update() -> Plant:
-    """Fail in a subscriber without a guard when a LeaderWorkerSet is edited."""
+    """Raise an error in an unguarded subscriber when a LeaderWorkerSet is changed."""
     real = Informer._publish
 
     def publish(self: Informer, change: Change, subscribers: Sequence[Callable[[Change], None]]) -> None:
@@ -240,7 +243,7 @@ def _ends_at_an_update() -> Plant:
 
 @contextmanager
 def _ends_all_together() -> Iterator[None]:
-    """Delete the workers of every leader that ends, whether the set requires it or not."""
+    """Delete the workers of every leader that terminates, even if the set does not require it."""
     with patch.object(termination, "is_parallel", lambda *_: True):
         yield
 
@@ -251,13 +254,16 @@ def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
 
 
 def replaced(*attribute: Any) -> Callable[[], Plant]:
-    """Return the bug that replaces an attribute: its owner, its name and its value."""
+    """Return a bug that replaces an attribute with a value."""
     return partial(patch.object, *attribute)
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug, and the schedule that is tried first, as FAMILY.BRANCH; `.1` of a named scenario has all its deaths."""
+    """A bug, and the schedule that is tried first, as FAMILY.BRANCH.
+
+    For a named scenario, `.1` plays all its crashes.
+    """
 
     plant: Callable[[], Plant]
     seed: str
@@ -344,11 +350,11 @@ BUGS: Final = {
     ),
     "reports-own-objects": Bug(plantedgangs.reports_own_objects, "replace gangs.0"),
 }
-"""All bugs by name."""
+"""All planted bugs by name."""
 
 
 @contextmanager
 def bug(name: str | None) -> Iterator[None]:
-    """Plant one bug in the body; none if there is no name."""
+    """Plant one bug for the duration of the `with` block, or no bug without a name."""
     with BUGS[name].plant() if name else nullcontext():
         yield

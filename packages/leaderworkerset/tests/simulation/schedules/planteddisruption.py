@@ -1,4 +1,4 @@
-"""Bugs of disruption budgets: groups that are opened too early or never, and budgets that stay."""
+"""Defines bugs of disruption budgets. Groups are opened too early or never, or budgets are not deleted."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
 
 @contextmanager
 def opens_before_the_closed_one_is_proved() -> Iterator[None]:
-    """Open the next group as soon as the previous one is closed, before its last evictions are known."""
+    """Open the next group as soon as the previous one is closed, before its last evictions are observed."""
     unproved = patch.multiple(
         ProtectedGroup,
         is_whole=property(lambda self: self.budget is not None and self.is_present),
@@ -24,24 +24,24 @@ def opens_before_the_closed_one_is_proved() -> Iterator[None]:
 
 
 def forgets_who_is_missing() -> Any:
-    """Count the existing groups, so that a group whose leader does not exist yet is ignored."""
+    """Count the existing groups, so that a group whose leader does not exist yet is not counted."""
     return patch.object(
         evictablegroups, "Allowance", lambda limit, missing: Allowance(limit=limit, missing=missing * 0)
     )
 
 
 def never_opens() -> Any:
-    """Keep all groups closed, so that every drain waits for ever."""
+    """Keep all groups closed, so that every drain waits forever."""
     return patch.object(evictablegroups, "_openable", lambda groups, candidates, budget: [])
 
 
 def never_takes_turns() -> Any:
-    """Keep the first group open that a drain may need, although others wait."""
+    """Keep the first group that a drain may need open, although other groups wait."""
     return patch.object(evictablegroups, "_choose", lambda whole, places, settings, now: (whole[:places], None))
 
 
 def leaves_budgets() -> Any:
-    """Keep the closed budgets of a LeaderWorkerSet that has no budget any more."""
+    """Do not delete the closed budgets when a LeaderWorkerSet no longer has a disruption budget."""
     return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.close(_any(budget), budget))
 
 

@@ -1,4 +1,4 @@
-"""Bugs of `spec.scheduling`: leaks, partial starts, and waiting for what never happens (contract N-AT-6 to N-AT-25)."""
+"""Defines bugs of `spec.scheduling`: leaks, partial starts and deadlocks (contract N-AT-6 to N-AT-25)."""
 
 from typing import Any
 from unittest.mock import patch
@@ -10,7 +10,7 @@ from leaderworkerset.core.gang import replicas, workloads
 
 
 def starts_with_the_first() -> Any:
-    """Start the pods of a gang as they are created, regardless of their number."""
+    """Start the pods of a gang when they are created, regardless of their number."""
     real = workloads.build_template
 
     def build(lws: Any, part: Any) -> Any:
@@ -21,7 +21,7 @@ def starts_with_the_first() -> Any:
 
 
 def compares_minima() -> Any:
-    """Mistake the minimum of a group of an older size for drift (N-AT-25)."""
+    """Treat the minimum of a group with an older size as drift (N-AT-25)."""
     real = workloads.differs
 
     def differs(found: Any, wanted: Any) -> bool:
@@ -36,7 +36,7 @@ def compares_minima() -> Any:
 
 
 def reports_own_objects() -> Any:
-    """Warn of an own PodGroup whose creation had no answer."""
+    """Warn about a managed PodGroup if the response to its creation was lost."""
 
     async def check_owner(self: Executor, action: Any, error: Exception) -> None:
         raise error

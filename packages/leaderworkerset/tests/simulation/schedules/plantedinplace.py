@@ -1,4 +1,4 @@
-"""Bugs of updates in place: budgets, deletions, restarts mistaken for failures, and held StatefulSets."""
+"""Defines bugs of in-place updates: budgets, deletions, false failures, and blocked StatefulSets."""
 
 from typing import Any
 from unittest.mock import patch
@@ -9,7 +9,7 @@ from leaderworkerset.core.leaderworkerset.groupindex import below
 
 
 def lets_the_partition_fall() -> Any:
-    """Mark groups and lower the partition at once, so that the StatefulSet controller deletes their leaders."""
+    """Mark groups and lower the partition in one step. The StatefulSet controller then deletes their leaders."""
     real = of_sets.Route.release
 
     def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
@@ -19,7 +19,7 @@ def lets_the_partition_fall() -> Any:
 
 
 def marks_all_at_once() -> Any:
-    """Update all groups in place at the same time, despite the budget."""
+    """Update all groups in place at the same time, regardless of the budget."""
     real = of_sets.Route.release
 
     def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
@@ -30,6 +30,6 @@ def marks_all_at_once() -> Any:
 
 
 def never_lets_go() -> Any:
-    """Leave the StatefulSet of the workers in a state in which it replaces no pods."""
+    """Do not restore the StatefulSet of the workers to a state in which it replaces pods."""
     rows = tuple(row for row in of_groups.STEPS if row.step is not of_groups.InPlaceStep.LET_GO)
     return patch.object(of_groups, "STEPS", rows)

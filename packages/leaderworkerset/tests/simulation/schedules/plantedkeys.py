@@ -1,4 +1,4 @@
-"""Bugs of groups with random keys, from upstream's review of its own code (contract N-AT-1 to N-AT-8), and one more."""
+"""Defines bugs of groups with random keys, mostly from upstream's code review (contract N-AT-1 to N-AT-8)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from leaderworkerset.core.policies import identity
 
 
 def trusts_old_counts() -> Any:
-    """Mistake the counts of a Deployment for those of its newest spec: the set is available before its update (N-AT-1)."""
+    """Use the counts of a Deployment for its newest spec. The set is then available before its update (N-AT-1)."""
     real = deploymentleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
@@ -26,7 +26,7 @@ def trusts_old_counts() -> Any:
 
 
 def draws_another_key() -> Any:
-    """Draw another key for a leader that was admitted already (N-AT-3)."""
+    """Generate a new key for a leader that was already admitted (N-AT-3)."""
     real = identity._admit_hash
 
     def admit(pod: Any, own: Any, member: Any) -> Any:
@@ -38,7 +38,7 @@ def draws_another_key() -> Any:
 
 
 def waits_for_surplus() -> Any:
-    """Make replacements wait for groups that were scaled down as well (N-AT-5)."""
+    """Also delay replacements until scaled-down groups are deleted (N-AT-5)."""
     real = gatedleaders.decide
 
     def decide(obj: Any, lws: Any, key: str, groups: Any, gated: Any, records: Any) -> Any:
@@ -48,7 +48,7 @@ def waits_for_surplus() -> Any:
 
 
 def never_ends_an_update() -> Any:
-    """Report an update while any group is unready (N-AT-7)."""
+    """Report an update while a group is unready (N-AT-7)."""
     real = deploymentleaders.assess
 
     def assess(lws: Any, leaders: Any, now: Any) -> Any:
@@ -59,7 +59,7 @@ def never_ends_an_update() -> Any:
 
 @contextmanager
 def builds_by_the_live_size() -> Iterator[None]:
-    """Build workers for groups of an older revision from the current spec (N-AT-8)."""
+    """Build workers of groups with an older revision from the current spec (N-AT-8)."""
 
     real = revisions.find
 

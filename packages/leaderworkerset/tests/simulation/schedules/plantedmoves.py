@@ -1,4 +1,4 @@
-"""Bugs of moves: too many groups are moved at once, or none, or unavailable groups are not counted."""
+"""Defines bugs of moves. Too many groups move at once, none moves, or unavailable groups are not counted."""
 
 from typing import Any
 from unittest.mock import patch
@@ -7,7 +7,7 @@ from leaderworkerset.capabilities.moves import moves
 
 
 def moves_all_at_once() -> Any:
-    """Move every group that waits, however few are available."""
+    """Move every waiting group, regardless of the number of available groups."""
     return patch.object(moves, "choose", lambda waiting, available, least: list(waiting))
 
 
@@ -17,7 +17,7 @@ def never_moves() -> Any:
 
 
 def forgets_who_is_away() -> Any:
-    """Count waiting groups as available, including unavailable ones."""
+    """Count all waiting groups as available, including unavailable ones."""
     real = moves.choose
 
     def choose(waiting: Any, available: Any, least: int) -> Any:

@@ -1,4 +1,4 @@
-"""Bugs of pods that restart all their containers in place: the tolerance and its duration."""
+"""Defines bugs of pods that restart all their containers in place, for the tolerance and its duration."""
 
 from typing import Any
 from unittest.mock import patch
@@ -10,18 +10,18 @@ from leaderworkerset.capabilities.restartinplace import allcontainers
 
 
 def waits_for_ever() -> Any:
-    """Never report a pod that does not become ready again as late."""
+    """Never report a pod as late if it does not become ready after a restart."""
     real = allcontainers.decide
     return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), failure=None))
 
 
 def never_sees_ready_pods() -> Any:
-    """Continue to count the time of a pod that has long been ready again."""
+    """Continue to measure the restart time of a pod that has been ready for a long time."""
     return patch.object(allcontainers, "podstate", _Unready())
 
 
 class _Unready:
-    """The states of pods, of which none stays ready."""
+    """The states of pods that never remain ready."""
 
     stays_ready = staticmethod(lambda pod: False)
 

@@ -1,4 +1,4 @@
-"""Bugs of revisions: names of the history that are requested again."""
+"""Defines bugs of revisions, whose names in the history are requested repeatedly."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from leaderworkerset.core.leaderworkerset import revisions
 
 @contextmanager
 def takes_a_name_for_its_object() -> Iterator[None]:
-    """Number revisions without the history, never raise the current one, and accept an existing revision by its name."""
+    """Number revisions without the history, never raise the current one, and accept existing revisions by name."""
     real = revisions.resolve
 
     def resolve(obj: Any, statefulset: Any, stored: Any, edition: Any = None, _history: Any = None) -> Any:

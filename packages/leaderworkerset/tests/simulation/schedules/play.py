@@ -1,4 +1,4 @@
-"""A random schedule in progress: its cluster, its checks, and its source of randomness.
+"""Defines the state of a random schedule: its cluster, its checks, and its random number generator.
 
 Events are functions of the `Play` (`happenings.py`).
 """
@@ -26,12 +26,12 @@ NAME: Final = "web"
 KEY: Final = ObjectKey(NAMESPACE, NAME)
 
 STANDSTILL: Final = 25.0
-"""Seconds for which a manager stands still at most, or goes without its lease."""
+"""The maximum time in seconds for which a manager is paused or does not have its lease."""
 
 
 @dataclass
 class Play:
-    """A schedule in progress: the cluster, its checks, and its randomness."""
+    """A running schedule, with its cluster, its checks and its random number generator."""
 
     world: LeanCluster
     checks: Invariants
@@ -40,49 +40,55 @@ class Play:
     loops: list[asyncio.Task[None]] = field(default_factory=list)
 
     def note(self, actor: str, what: str, about: str = "") -> None:
-        """Write a line into the trace."""
+        """Add a line to the trace."""
         self.world.trace.note(self.world.clock.monotonic(), actor, what, about)
 
     def transports(self) -> list[FaultyTransport]:
-        """Return the wires of the managers."""
+        """Return the transports of the managers."""
         return list(self.world.managers.values())
 
     def lost(self, leader: str, since: float) -> int:
-        """Return how many writes of managers about a leader and the record of its recreations failed since then."""
+        """Return the number of failed writes since then for a leader and its recreation records.
+
+        Only writes of managers count.
+        """
         about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{SUFFIX}")
         lost = [*self.world.wire.lost, *((at, path) for wire in self.wires() for at, path in wire.lost)]
         return sum(at >= since and path.endswith(about) for at, path in lost)
 
     def interrupted(self, begin: float, end: float) -> bool:
-        """Return whether a manager died, was paused or lost its lease between two moments, or shortly before them."""
+        """Return whether a manager was interrupted between two points in time, or shortly before them.
+
+        Interruptions are crashes, pauses and lost leases.
+        """
         return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
 
     def disturbed(self, now: float) -> bool:
-        """Return whether a fault of a manager, or a refused write, may still delay what it does."""
+        """Return whether a manager fault or a rejected write may still delay the manager's actions."""
         last = [wire.disturbed_at for wire in self.wires()] + [at for at, _ in self.world.wire.lost[-1:]]
         return max(last, default=float("-inf")) > now - STANDSTILL
 
     def refused(self, path: str, since: float) -> bool:
-        """Return whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
+        """Return whether a controller's write to the object at a path failed with a conflict since then."""
         found = (entry for entry in self.world.trace.entries if entry.actor == "controllers" and entry.object == path)
         return any(entry.answer == "409" and entry.at >= since for entry in found)
 
     def wires(self) -> list[FaultyTransport]:
-        """Return the transports of all managers, including the previous ones."""
+        """Return the transports of all managers, including previous managers."""
         return self.world.spent + self.transports()
 
     def pods(self) -> list[JSONObject]:
-        """Return our pods as the API server has them, in the order of their names."""
+        """Return the pods of the set from the API server, sorted by name."""
         known = self.checks.facts.objects.get(PODS.group_resource, {})
         return [pod for _, pod in sorted(known.items()) if FOREIGN not in meta.annotations(pod)]
 
     def victim(self) -> JSONObject | None:
-        """Pick a pod."""
+        """Select a pod."""
         pods = self.pods()
         return self.random.choice(pods) if pods else None
 
     async def edit(self, what: str, **spec: Any) -> None:
-        """Merge fields into the spec, as a user who gives up after a refusal."""
+        """Merge fields into the spec, as a user who does not retry after a rejection."""
         self.note("user", what, str(spec))
         await self.attempt(self.world.patch({"spec": spec}))
 
@@ -117,7 +123,7 @@ class Play:
             await self.touch()
 
     async def touch(self) -> None:
-        """Change our objects, because freed names are noticed with the next change only."""
+        """Change managed objects, because the controller detects freed names only at the next change."""
         touched: list[tuple[Resource, ObjectKey]] = [(LEADERWORKERSETS, KEY)]
         touched += [(PODS, meta.key(pod)) for pod in self.pods()]
         for resource, key in touched:

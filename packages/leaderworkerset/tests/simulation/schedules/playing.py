@@ -1,4 +1,4 @@
-"""One schedule, from its seed to its verdict; and the families of schedules that share their beginning.
+"""Plays one schedule, from its seed to its verdict, and families of schedules with a common start.
 
 The seed `12.3` is branch 3 of family 12: the family decides the LeaderWorkerSet and the number of managers, the branch
 all events. In every third family the creation belongs to the branch, and in every second pods start as slowly as real
@@ -30,45 +30,47 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 
 LONG: Final = 1100.0
-"""Virtual seconds after which nothing is still backed off: a key waits 1,000 s at most."""
+"""The virtual time in seconds after which all back-off delays have expired. The maximum delay of a key is 1,000 s."""
 
 HOPS: Final = 8
-"""Messages from the moment in which a group becomes available to the last deletion that was decided without knowing it.
+"""The number of messages between the availability of a group and the last deletion that ignores it.
 
 The pod to the StatefulSet controller, its status, the manager's watch, its patch, the StatefulSet controller's watch, its
 revision, its deletion; and one is spare.
 """
 
 ATTACKS: Final = 0.2
-"""The share of schedules in which a hostile tenant has another namespace."""
+"""The share of schedules with a hostile tenant in a different namespace."""
 
 RECOVERED: Final = 0.5
-"""The share of schedules with exhausted groups at whose end these are recovered; the others end with them."""
+"""The share of schedules with exhausted groups that are recovered at the end.
+
+The other schedules end without recovery.
+"""
 
 ROUNDS: Final = 4
-"""How often exhausted groups are recovered: a group that waits behind a gate may have failed meanwhile."""
+"""The number of times exhausted groups are recovered. A group behind a gate may have failed in the meantime."""
 
 LIMITS: Final = (None, None, None, 0, 1, 2)
 """The values of `maxGroupRestarts`."""
 
 PARALLEL: Final = 0.3
-"""The share of LeaderWorkerSets whose workers end together with their leaders."""
+"""The share of LeaderWorkerSets whose workers terminate together with their leaders."""
 
 TOLERANT: Final = 0.2
 """The share of LeaderWorkerSets whose pods may restart all their containers in place."""
 
 STAYING: Final = 0.2
-"""The share of LeaderWorkerSets whose groups come back to their nodes."""
+"""The share of LeaderWorkerSets whose groups return to their nodes."""
 
 LASTING: Final = {
     "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds", "refuse_writes",
 }  # fmt: skip
-"""Names of events after which a group may wait for its recreation, or the StatefulSet controller for its next attempt.
-"""
+"""The events after which a recreation, or a retry of the StatefulSet controller, may be delayed."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one schedule. `declared` and `final` are encoded; without `declared`, nothing is compared."""
+    """The result of one schedule. `declared` and `final` are encoded. Without `declared`, no states are compared."""
 
     seed: str
     violations: list[str]
@@ -82,17 +84,17 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     final: bytes = b""
     trace: str = ""
     made: int = 0
-    """Writes of the first manager, as its schedule counts them."""
+    """The writes of the first manager, as numbered by its schedule."""
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The final state of a fresh creation."""
+    """The final state of a newly created set."""
 
     final: bytes
 
 
 async def play_family(world: LeanCluster, family: int, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family; every verdict is sent."""
+    """Play branches of a family, and send every verdict."""
     world.reseed(f"family {family}")
     random = Random(f"family {family}")
     lws = draw_leaderworkerset(random)
@@ -117,7 +119,7 @@ async def play_family(world: LeanCluster, family: int, branches: Sequence[int], 
 
 
 def start_managers(world: LeanCluster, count: int) -> None:
-    """Start the given number of managers without faults: schedules add theirs."""
+    """Start the given number of managers without faults. Schedules add faults later."""
     world.settings = replace(world.settings, managers=(faultplans.CALM,) * count)
     for number in range(count):
         world.start_manager(f"manager-{number}", faultplans.CALM)
@@ -126,7 +128,7 @@ def start_managers(world: LeanCluster, count: int) -> None:
 async def play_branches(
     name: str, branches: Sequence[int], send: Send, one: Callable[[str], Awaitable[Verdict]]
 ) -> None:
-    """Play branches of a family, each in a copy of this process, by their seeds; every verdict is sent."""
+    """Play branches of a family by seed, each in a forked process, and send every verdict."""
     for number in branches:
         seed = f"{name}.{number}"
 
@@ -138,7 +140,10 @@ async def play_branches(
 
 @dataclass(frozen=True)
 class Script:
-    """The events of a schedule, and the faults of each manager and of the others; `lws`, if any, is created first."""
+    """The events of a schedule, and the faults of each manager and of other actors.
+
+    `lws` is created first if it is set.
+    """
 
     picked: Sequence[tuple[float, Happening]]
     managers: Sequence[Schedule]
@@ -154,7 +159,7 @@ def draw_script(random: Random, managers: int, lws: JSONObject | None) -> Script
 
 
 async def play(world: LeanCluster, seed: str, script: Script, invariants: type[Invariants] = Invariants) -> Verdict:
-    """Play one schedule in a cluster of its own."""
+    """Play one schedule in a separate cluster."""
     world.reseed(seed)
     random = Random(f"{seed} script")
     world.trace.seed = seed
@@ -208,7 +213,10 @@ async def play(world: LeanCluster, seed: str, script: Script, invariants: type[I
 
 @contextmanager
 def caught(world: LeanCluster, violations: list[str]) -> Iterator[None]:
-    """Add any error that ends the body to the violations: an error, or a broken actor, which cancels all the others."""
+    """Add errors in the `with` block to the violations.
+
+    This includes a failed actor, which cancels all the others.
+    """
     try:
         yield
     except asyncio.CancelledError:
@@ -220,7 +228,7 @@ def caught(world: LeanCluster, violations: list[str]) -> Iterator[None]:
 
 
 async def play_reference(world: LeanCluster, declared: bytes, send: Send) -> None:
-    """Create what was declared in a cluster without faults, and send its final state."""
+    """Create the declared objects in a cluster without faults, and send the final state."""
     world.reseed("reference")
     lws = msgspec.json.decode(declared)
     if meta.spec(lws).get("groupIdentity") == "Hash":
@@ -269,12 +277,12 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
 
 
 def _draw_limit(random: Random) -> int | None:
-    """Select how often groups may be restarted."""
+    """Select a restart limit for groups."""
     return _beside(random, "limit").choice(LIMITS)
 
 
 def _beside(random: Random, what: str) -> Random:
-    """Return a source that is independent of all others, so that known seeds give the same schedules."""
+    """Return an independent random number generator, so that known seeds select the same schedules."""
     beside = Random()
     beside.setstate(random.getstate())
     return Random(f"{what} {beside.random()}")
@@ -289,7 +297,7 @@ async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
 
 
 async def come_to_rest(it: Play, *, long: bool) -> None:
-    """Repair all damage, and wait until writes have stopped."""
+    """Repair all damage, and wait until there are no more writes."""
     await it.calm()
     world = it.world
     for wire in (*it.transports(), *((world.others,) if world.others else ())):
@@ -316,7 +324,7 @@ async def recover(it: Play) -> None:
 
 
 async def _end(it: Play) -> list[str]:
-    """Delete the LeaderWorkerSet; return what is left."""
+    """Delete the LeaderWorkerSet, and return the remaining objects."""
     world = it.world
     it.note("user", "deletes", "LeaderWorkerSet web")
     await world.delete()

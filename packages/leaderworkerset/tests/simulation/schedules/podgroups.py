@@ -1,4 +1,4 @@
-"""A model of what Kubernetes 1.37 does with PodGroups: pods of a gang get nodes together, and used PodGroups stay.
+"""Models the PodGroups of Kubernetes 1.37. Pods of a gang are bound together, and used PodGroups are not deleted.
 
 In: the pods and PodGroups of a store. A pod that names a PodGroup waits until that exists and, if it is a gang, until as
 many of its pods as `minCount` asks for are there, those with a node among them. PodGroups get the finalizer of
@@ -24,7 +24,7 @@ _decoder: Final = msgspec.json.Decoder(JSONObject)
 
 
 class PodGroups:
-    """Schedules by PodGroups. `wake` is called with the name and the UID of every pod that may continue."""
+    """Schedules by PodGroup. `wake` is called with the name and the UID of every pod that may continue."""
 
     def __init__(self, store: Store, wake: Callable[[str, str], None]) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class PodGroups:
         store.subscribe(self._committed)
 
     def together(self, pod: JSONObject) -> Sequence[JSONObject]:
-        """Return the unscheduled pods that get a node now together with this one, none if it has to wait."""
+        """Return the unscheduled pods that are bound together with this pod, or none if this pod must wait."""
         name = link_of(pod)
         group = self._store.get(StoreKey(POD_GROUPS.group_resource, meta.namespace(pod), name))
         if group is None:
@@ -57,7 +57,10 @@ class PodGroups:
                 asyncio.get_running_loop().call_soon(self._keep, key)
 
     def _keep(self, key: StoreKey) -> None:
-        """Protect a PodGroup; release it when it is being deleted and no pod names it."""
+        """Protect a PodGroup with a finalizer.
+
+        Remove the finalizer if the PodGroup is being deleted and no pod references it.
+        """
         group = self._store.get(key)
         if group is None:
             return
@@ -77,12 +80,12 @@ class PodGroups:
 
 
 def link_of(pod: JSONObject) -> str:
-    """Return the name of the PodGroup that a pod names, empty without one."""
+    """Return the name of the PodGroup that a pod references, or an empty string if there is none."""
     return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def define(resource: Resource) -> JSONObject:
-    """Return a definition that serves a kind of the scheduler if the API server does not have it."""
+    """Return a CRD that serves a kind of the scheduler if the API server does not support it."""
     spec: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     return {

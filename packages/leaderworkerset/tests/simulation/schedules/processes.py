@@ -1,4 +1,4 @@
-"""Campaigns in several processes: each plays a part of the families and sends its verdicts at once."""
+"""Runs campaigns in several processes. Each process plays some families and sends its verdicts immediately."""
 
 import gc
 import os
@@ -19,7 +19,7 @@ from tests.simulation.schedules.playing import Verdict
 
 
 def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
-    """Play a campaign in so many processes; they end when nobody reads their verdicts any more.
+    """Play a campaign in several processes. They exit when their verdicts are no longer read.
 
     Raise BranchError if one of them ends before its part was played.
     """
@@ -89,13 +89,13 @@ def _verdicts(pipes: Sequence[FileIO]) -> Iterator[Verdict]:
 
 
 def _receive(pipe: FileIO) -> Verdict | None:
-    """Read one verdict; return None after the last one."""
+    """Read one verdict, or return None after the last one."""
     head = _read(pipe, 4)
     return msgspec.json.decode(_read(pipe, int.from_bytes(head, "big")), type=Verdict) if head else None
 
 
 def _read(pipe: FileIO, size: int) -> bytes:
-    """Read so many bytes, or none at the end; unbuffered, so that a selector reports all data."""
+    """Read a number of bytes, or none at the end. The read is unbuffered, so that a selector reports all data."""
     read = b""
     while len(read) < size:
         piece = pipe.read(size - len(read))

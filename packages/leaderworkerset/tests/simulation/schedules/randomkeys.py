@@ -1,4 +1,4 @@
-"""LeaderWorkerSets whose groups have random keys (`groupIdentity: Hash`), with the Deployment controller.
+"""Provides LeaderWorkerSets with random group keys (`groupIdentity: Hash`) and the Deployment controller.
 
 In: families as `playing.py` has them. Besides the events of every LeaderWorkerSet, the replacement policy changes, and
 a user deletes or edits the leader Deployment.
@@ -38,7 +38,7 @@ async def change_replacement(play: Play) -> None:
 
 
 async def change_limits(play: Play) -> None:
-    """Change the limits of rollouts."""
+    """Change the rollout limits."""
     unavailable, surge = play.random.choice(((1, 0), (2, 0), (0, 1), (1, 1), (1, 2)))
     rolling = {"maxUnavailable": unavailable, "maxSurge": surge}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
@@ -46,19 +46,19 @@ async def change_limits(play: Play) -> None:
 
 
 async def roll_and_scale(play: Play) -> None:
-    """Change the image, and a moment later the number of groups."""
+    """Change the image, and shortly afterwards the number of groups."""
     await happenings.roll(play)
     await happenings.scale(play)
 
 
 async def shrink_and_fail(play: Play) -> None:
-    """Request fewer groups, and make a remaining group fail while the others end."""
+    """Request fewer groups, and make a remaining group fail while the others terminate."""
     await play.edit("scales", replicas=1)
     await happenings.restart_container(play)
 
 
 async def fail_again(play: Play) -> None:
-    """Make the groups fail one after the other."""
+    """Make the groups fail in sequence."""
     for _ in range(3):
         await happenings.restart_container(play)
         await asyncio.sleep(play.random.uniform(0.2, 3.0))
@@ -73,7 +73,7 @@ async def delete_deployment(play: Play) -> None:
 
 
 async def meddle(play: Play) -> None:
-    """Change fields of the manager in the leader Deployment."""
+    """Change managed fields of the leader Deployment."""
     play.note("user", "meddles with", "the leader Deployment")
     play.checks.tolerate()
     patch = {"spec": {"replicas": play.random.choice((1, 3))}}
@@ -105,7 +105,7 @@ def draw(random: Random) -> JSONObject:
 
 
 async def play_random_keys(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:
-    """Play branches of a family; every verdict is sent."""
+    """Play branches of a family, and send every verdict."""
     world.reseed(name)
     random = Random(name)
     lws = draw(random)

@@ -1,4 +1,4 @@
-"""Refused writes: for a while, the API server refuses all writes of managers to one kind of object, as a policy or a quota does.
+"""Simulates policies and quotas that temporarily reject the managers' writes to one kind of object.
 
 Meanwhile the template is edited, reverted and edited again, so that the same revision is requested repeatedly.
 """
@@ -15,7 +15,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 SHARE: Final = 0.15
-"""The share of random schedules with refused writes."""
+"""The share of random schedules with rejected writes."""
 
 PATHS: Final = (
     r"/statefulsets(/[^/]*)?$",
@@ -25,7 +25,7 @@ PATHS: Final = (
     r"/pods(/[^/]*)?$",
     r"/leaderworkersets/[^/]*/status$",
 )
-"""The paths of writes, by kind; the leaders' StatefulSet is also refused alone."""
+"""The paths of writes, by kind. Writes to the leader StatefulSet are also rejected alone."""
 
 ANSWERS: Final = (
     (403, "Forbidden", "exceeded quota"),
@@ -36,11 +36,11 @@ ANSWERS: Final = (
 )
 
 WAITS: Final = (0.0, 0.2, 1.0, 4.0, 4.0, 30.0)
-"""Seconds between two edits."""
+"""The time in seconds between two changes."""
 
 
 async def refuse_writes(play: Play) -> None:
-    """Refuse writes of one kind while the template is edited, reverted and edited again."""
+    """Reject writes to one kind while the template is changed, reverted and changed another time."""
     before = await _image(play)
     other = play.random.choice([image for image in ("app:1", "app:7", "app:8") if image != before])
     path, answer = play.random.choice(PATHS), play.random.choice(ANSWERS)
@@ -64,7 +64,7 @@ async def _image(play: Play) -> str:
 
 
 def added(seed: str, picked: Sequence[tuple[float, Happening]]) -> list[tuple[float, Happening]]:
-    """Return the events with refused writes somewhere among them, in a part of the schedules."""
+    """Return the events. In some of the schedules, they include rejected writes."""
     random, events = Random(f"{seed} refusals"), list(picked)
     if random.random() < SHARE:
         events.insert(random.randint(0, len(events)), (random.choice((0.0, 1.0, 20.0)), refuse_writes))
@@ -72,7 +72,7 @@ def added(seed: str, picked: Sequence[tuple[float, Happening]]) -> list[tuple[fl
 
 
 async def roll_refused(play: Play) -> None:
-    """Edit the template, revert it while the leaders' StatefulSet cannot be written, and edit it again."""
+    """Change the template, revert it while writes to the leader StatefulSet fail, and change it another time."""
     play.world.wire.refuse(PATHS[1], ANSWERS[1])
     await _edit(play, "app:2")
     await play.world.at_rest()

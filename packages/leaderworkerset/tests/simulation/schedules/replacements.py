@@ -1,4 +1,4 @@
-"""Scenarios of leaders with random keys that wait for the end of other groups, or whose Deployment is held."""
+"""Defines scenarios of leaders with random keys that wait for other groups, or whose Deployment is blocked."""
 
 import asyncio
 from typing import Final
@@ -13,11 +13,11 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 
 STEP: Final = 60.0
-"""Virtual seconds in which a rollout takes its first step."""
+"""The virtual time in seconds in which a rollout performs its first step."""
 
 
 async def fail_beside_surplus(play: Play) -> None:
-    """Make a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5).
+    """Make a remaining group fail while a group that was removed by a scale-down does not terminate (N-AT-5).
 
     No object says which of them is replaced. A manager that starts meanwhile lets the replacement wait for both
     (N-GATE-2).
@@ -42,7 +42,7 @@ async def fail_beside_surplus(play: Play) -> None:
 
 
 async def roll_and_shrink(play: Play) -> None:
-    """Change the image; scale down by one group between the first and the second step of the rollout.
+    """Change the image, and scale down by one group between the first two steps of the rollout.
 
     The second step is refused until a manager has had the time to scale the Deployment down.
     """
@@ -57,7 +57,7 @@ async def roll_and_shrink(play: Play) -> None:
 
 
 async def end_one_by_one(play: Play) -> None:
-    """Replace both groups at once, and let the group that the youngest leader names end first.
+    """Replace both groups at once. The group that the youngest leader references terminates first.
 
     That leader then waits for the other group.
     """

@@ -1,4 +1,4 @@
-"""Rollouts among setbacks: writes that are refused, and groups that are broken before the rollout begins."""
+"""Defines rollouts with rejected writes, and with groups that are broken before the rollout."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,11 +10,14 @@ from tests.simulation.workloads import template
 from kuberuntime.objects import meta
 
 BROKEN: Final = "web-0-1"
-"""The worker that is never ready: the partition reaches its group last."""
+"""The worker that is never ready. The partition includes its group last."""
 
 
 async def roll_broken(play: Play) -> None:
-    """Edit the template while the first group is broken; the update repairs it before it replaces the ready one."""
+    """Change the template while the first group is broken.
+
+    The update repairs it before it replaces the ready group.
+    """
     (worker,) = (pod for pod in play.pods() if meta.name(pod) == BROKEN)
     play.world.kubelet.sicken(BROKEN)
     play.checks.excuse(meta.uid(worker))
@@ -31,4 +34,4 @@ ROLLOUTS: Final[Mapping[str, Sequence[Happening]]] = {
     "roll refused": (roll_refused,),
     "roll broken": (roll_broken,),
 }
-"""The scenarios with these rollouts."""
+"""The scenarios with rejected writes and broken groups."""

@@ -1,4 +1,4 @@
-"""Random schedules, every death at every write, and planted bugs: a small part of the schedules of `make simulate`."""
+"""Tests a few schedules of `make simulate`: random schedules, crashes at every write, and planted bugs."""
 
 import asyncio
 import os
@@ -15,14 +15,14 @@ from tests.simulation.schedules.playing import Verdict
 pytestmark = pytest.mark.slow
 
 SEEDS = 20
-"""Random schedules; `make simulate SEEDS=...` plays more."""
+"""The number of random schedules. `make simulate SEEDS=...` plays more."""
 
 BUDGET = 60
-"""Schedules in which a planted bug must be found."""
+"""The number of schedules in which a planted bug must be found."""
 
 
 def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Play in a separate process, which branches."""
+    """Play the schedule in a separate process, which forks."""
     command = [sys.executable, "-m", "tests.simulation", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"}

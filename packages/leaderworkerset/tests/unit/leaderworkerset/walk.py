@@ -1,4 +1,4 @@
-"""The path of a reader who follows a call from top to bottom, each function at its first call.
+"""Records the path of a reader who follows a call from top to bottom, each function at its first call.
 
 A stay is a visit of one file. A return is a stay in a file that was left before. All sources of the manager count, also
 `kuberuntime` and the API. The path ends at the embedded API server.
@@ -11,29 +11,29 @@ from typing import Any, Final, NamedTuple
 
 COUNTED: Final = ("/src/leaderworkerset/", "/src/kuberuntime/")
 END: Final = ("/src/localkube/", "/src/testkit/", "/tests/")
-"""The embedded API server, and what tests put around objects."""
+"""The embedded API server, and the objects that surround a test."""
 
 
 class Walk(NamedTuple):
-    """The numbers of stays, of different files, and of returns."""
+    """The number of stays, different files, and returns."""
 
     stays: int
     files: int
     returns: int
 
     def exceeds(self, most: "Walk") -> bool:
-        """Return whether one of the numbers is larger than permitted."""
+        """Return whether any number exceeds its limit."""
         return any(number > limit for number, limit in zip(self, most, strict=True))
 
 
 def walk(call: Callable[[], object]) -> Walk:
-    """Return the path through a call."""
+    """Return the path of a reader through a call."""
     stays = stays_of(call)
     return Walk(len(stays), len(set(stays)), len(stays) - len(set(stays)))
 
 
 def stays_of(call: Callable[[], object]) -> list[str]:
-    """Return the files that are visited, in order."""
+    """Return the visited files in order."""
     frames: list[tuple[str, bool]] = []
     known: set[object] = set()
     stays: list[str] = []
@@ -60,7 +60,7 @@ def stays_of(call: Callable[[], object]) -> list[str]:
 
 
 def complete(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Run a coroutine that never waits, because the API server is in the same process."""
+    """Run a coroutine that never suspends, because the API server runs in the same process."""
     try:
         coroutine.send(None)
     except StopIteration:

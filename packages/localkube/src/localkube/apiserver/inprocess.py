@@ -1,4 +1,4 @@
-"""A transport to an API server in the same process, without sockets or copies. It works with any event loop.
+"""Provides a transport to an API server in the same process. It works with any event loop.
 
 It supports requests and streams only. `/exec` and `/portforward` need `http.py`.
 """

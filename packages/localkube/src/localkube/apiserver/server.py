@@ -1,4 +1,4 @@
-"""The API server, which handles requests from any transport.
+"""Implements the API server, which handles requests from any transport.
 
 `handle` routes a request to its verb. Errors of verbs and failures of the store become a Kubernetes `Status`. The
 transports are `inprocess.py` (same process) and `http.py` (loopback).

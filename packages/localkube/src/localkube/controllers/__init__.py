@@ -1,4 +1,4 @@
-"""The controllers of the embedded cluster, which use its API server like other clients.
+"""Implements the controllers of the embedded cluster, which use its API server like other clients.
 
 `controllermanager.py` runs all controllers. Most have pure modules that decide, and a thin driver that observes: `garbage/`,
 `scheduler/`, `statefulset/`, `volumes/`. The small controllers in `nodes/`, `namespaces.py` and `endpointslices.py` combine

@@ -1,4 +1,6 @@
-"""The EndpointSlice controller, which lists the pods of each Service for API clients (`kubectl get endpointslices`).
+"""Implements the EndpointSlice controller, which lists the pods of each Service.
+
+API clients such as `kubectl get endpointslices` read the lists.
 
 In this cluster, slices are not used to resolve names, so a service is planned at most once a second. Slices are named
 `<service>-<number>` and contain up to 100 endpoints each, as upstream. An endpoint stays in its slice, so that an added
@@ -144,7 +146,7 @@ def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JS
 def _placed(
     service: str, endpoints: Sequence[JSONObject], existing: Sequence[JSONObject]
 ) -> dict[str, list[JSONObject]]:
-    """Return the endpoints by slice name. Existing endpoints keep their slice, and new ones fill free slots."""
+    """Return the endpoints by slice name. Existing endpoints remain in their slice, and others use free slots."""
     new = {endpoint["targetRef"]["uid"]: endpoint for endpoint in endpoints}
     slices: dict[str, list[JSONObject]] = {}
     for endpoint_slice in sorted(existing, key=meta.name):

@@ -1,4 +1,4 @@
-"""The namespace controller, which deletes all objects in a terminating namespace and then removes its finalizer.
+"""Implements the namespace controller, which empties terminating namespaces and removes their finalizers.
 
 Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources are also deleted.
 While objects remain (a pod in its grace period, an object with finalizers), the namespace is reconciled periodically,
@@ -26,7 +26,7 @@ from localkube.controllers.garbage.deletableresources import discover, metadata_
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"
 RECOUNT: Final = 0.25
-"""The number of seconds until the remaining objects of a namespace are recounted."""
+"""The time in seconds until the remaining objects of a namespace are recounted."""
 
 
 class Namespaces(Struct, frozen=True, kw_only=True):

@@ -1,1 +1,1 @@
-"""Fault injection. Processes, packets, disks, nodes and cluster components fail temporarily, and recover."""
+"""Injects faults. Processes, packets, disks, nodes and cluster components fail temporarily, and recover."""

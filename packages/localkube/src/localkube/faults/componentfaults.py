@@ -1,4 +1,4 @@
-"""Faults of cluster components, such as the API server and its webhooks, which become temporarily unavailable."""
+"""Implements faults of cluster components, such as the API server and its webhooks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -38,7 +38,7 @@ class RemovablePart:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep the component available in the context, which is entered when the component is available."""
+        """Make the component available until the context exits. The context is entered when it is available."""
         async with self._tasks:
             await self.come_back()
             await self._there.wait()

@@ -1,4 +1,4 @@
-"""Faults of containers, which are killed, paused, throttled, or have a full disk.
+"""Implements faults of containers, which are killed, paused, throttled, or have a full disk.
 
 A fault does not apply to a container that restarts. Only throttling continues to apply to the pod.
 """
@@ -29,7 +29,7 @@ async def kill(pods: LocalPods, fault: Fault) -> Undo:
 
 
 async def stop(pods: LocalPods, fault: Fault) -> Undo:
-    """Pause all processes of a pod, which keep their connections but do not respond. Resume them afterwards."""
+    """Pause all processes of a pod, which retain their connections but do not respond. Resume them afterwards."""
     stopped = pods.running(await pods.pod(fault.pods[0]))
 
     async def undo() -> None:
@@ -40,7 +40,7 @@ async def stop(pods: LocalPods, fault: Fault) -> Undo:
 
 
 async def starve(pods: LocalPods, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
-    """Run the processes of a pod only for a fraction of every period. The throttling runs in `tasks`."""
+    """Run the processes of a pod only for a fraction of each period. The throttling runs in `tasks`."""
     pod = await pods.pod(fault.pods[0])
     pods.running(pod)
     task = tasks.create_task(_starve(pods, pod, fault.amount))

@@ -1,4 +1,4 @@
-"""The effects of faults. A function starts an effect, and returns a function that reverts it.
+"""Defines the effects of faults. A function starts an effect, and returns a function that reverts it.
 
 Most effects need the pods of this machine.
 """

@@ -1,4 +1,4 @@
-"""A requested or active fault, with its kind, targets, amount and duration.
+"""Defines a requested or active fault, with its kind, targets, amount and duration.
 
 `FORMS` is the table of all faults, with the number and kind of their targets, and the valid amounts.
 """

@@ -1,4 +1,4 @@
-"""Faults of packets between pods. Drops all packets, a fraction, or packets above a rate, or delays packets.
+"""Implements faults of packets between pods: loss of all or some packets, rate limits, and delays.
 
 A fault for two pods affects both directions between them. A fault for one pod affects all packets between it and other
 pods. A delay affects all packets to a pod.

@@ -1,4 +1,4 @@
-"""The kubelet of all simulated nodes, which runs their pods, and serves logs, commands and ports.
+"""Implements the kubelet of all simulated nodes, which runs pods, and serves logs, commands and ports.
 
 The start of a container:
 
@@ -238,7 +238,7 @@ class Kubelet:
                 cell.set(cell.state.retrying())
 
     def report_failures(self, failures: Mapping[str, str]) -> None:
-        """Stop allocating failed devices, and record an event for the pods that have one.
+        """Stop allocating failed devices, and record an event for each pod that uses one of them.
 
         `failures` has the reasons by UUID.
         """

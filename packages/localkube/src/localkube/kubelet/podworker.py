@@ -1,4 +1,4 @@
-"""The worker of one pod on this node, a loop that performs the steps of `lifecycle.py` and writes the status.
+"""Implements the worker of one pod, a loop that performs the steps of `lifecycle.py` and writes the status.
 
 A round: record exits, update volumes, perform the steps until none is left, write the status if it changed. Then the
 loop waits for a change (of the pod's object, a container or a probe's verdict) or for the time of the decision.
@@ -151,7 +151,7 @@ class PodWorker:
                 assert_never(step)
 
     async def _restart_all(self, name: str) -> None:
-        """Start to restart all containers, and publish this state, because they can exit immediately."""
+        """Start to restart all containers, and publish this state, because containers can exit immediately."""
         self._cell.set(replace(self._cell.state, restarted_by=name))
         self._cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
         await self._publish()

@@ -1,1 +1,1 @@
-"""Makes this directory a package, so that pytest stops its cluster after its last test."""
+"""Defines this directory as a package, so that pytest stops the cluster after the last test."""

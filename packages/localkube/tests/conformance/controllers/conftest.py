@@ -1,4 +1,4 @@
-"""Runs both clusters at the same time, each with only its own controllers."""
+"""Runs both clusters at the same time. Each cluster runs only its own controllers."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ CheckSame = Callable[[Scenario], None]
 
 @dataclass(frozen=True)
 class Clusters:
-    """The embedded cluster, the control plane if it runs, and the event loop of both."""
+    """The embedded cluster, the control plane if it runs, and the event loop of both clusters."""
 
     runner: asyncio.Runner
     embedded: ClusterBackend
@@ -39,7 +39,7 @@ class Clusters:
 
 @pytest.fixture(scope="package")
 def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """Run both clusters. Without a control plane, use its recording."""
+    """Run both clusters. Without a control plane, use the recorded responses."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     directory = tmp_path_factory.mktemp("plane")
     with asyncio.Runner() as runner, ExitStack() as stack:
@@ -89,7 +89,7 @@ async def _create_nodes(cluster: KubernetesCluster) -> None:
 
 @contextmanager
 def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context, and exit it at the end. The loop runs only in these two steps."""
+    """Enter an async context, and exit it after the test. The loop runs only during these two steps."""
     keeper = runner.run(OpenContext.enter(context))
     try:
         yield runner.run(keeper.value())

@@ -1,4 +1,4 @@
-"""One namespace of one cluster, with the actions of a scenario and the objects after reconciliation finishes."""
+"""Provides one namespace of one cluster, with the steps of a scenario and its final objects."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from kuberuntime.objects.resources import (
 )
 
 LIMIT: Final = 20.0
-"""The timeout for each condition, in seconds."""
+"""The timeout of each condition, in seconds."""
 
 FOLLOWED: Final = (
     HORIZONTAL_POD_AUTOSCALERS,
@@ -48,7 +48,7 @@ Expectation: TypeAlias = Callable[["Stage"], bool]
 
 @dataclass
 class Stage:
-    """A namespace.
+    """A namespace in which a scenario runs.
 
     `told` contains its recorded states, and `order` the pods that were created and deleted since the last state.
 
@@ -70,7 +70,7 @@ class Stage:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def objects(self, resource: Resource) -> Objects:
-        """Return the objects of a kind by name."""
+        """Return the objects of a kind, by name."""
         current = self.read[resource] if self.read else self.informers[resource].store.list()
         found = {meta.name(obj): obj for obj in current}
         return {name: found[name] for name in sorted(found) if name not in OF_THE_CLUSTER}
@@ -82,7 +82,7 @@ class Stage:
         return await self.client.create(resource, identity | obj | {"metadata": metadata})
 
     async def patch(self, resource: Resource, name: str, change: Any, *, subresource: str = "") -> JSONObject:
-        """Change an object with a merge patch."""
+        """Update an object with a merge patch."""
         return await self.client.patch(resource, self.key(name), change, kind="merge", subresource=subresource)
 
     async def delete(self, resource: Resource, name: str, propagation: Any = None) -> None:
@@ -90,7 +90,7 @@ class Stage:
         await self.client.delete(resource, self.key(name), propagation=propagation)
 
     async def provide_volumes(self, storage_class: str, count: int) -> None:
-        """Create `count` volumes for claims of this storage class."""
+        """Create `count` persistent volumes for claims with this storage class."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
     def key(self, name: str) -> ObjectKey:
@@ -98,7 +98,7 @@ class Stage:
         return ObjectKey(self.namespace, name)
 
     async def until(self, what: str, expectation: Expectation) -> None:
-        """Wait until the expectation is true. `what` describes it in errors."""
+        """Wait until the condition is true. `what` describes the condition in error messages."""
         try:
             async with asyncio.timeout(LIMIT):
                 while not expectation(self):
@@ -109,7 +109,7 @@ class Stage:
             raise AssertionError(f"{self.namespace}: {what} did not come true: {found}") from None
 
     async def tell(self, what: str, expectation: Expectation, *, ordered: bool = False) -> None:
-        """Wait until the expectation is true, and record the objects.
+        """Wait until the condition is true, and record the objects.
 
         With `ordered`, also record the order of the pods.
 
@@ -131,7 +131,7 @@ class Stage:
         self.told.append(snapshot)
 
     def note(self, change: Change) -> None:
-        """Record all changes."""
+        """Record all changes to objects."""
         self._changed.set()
         self.seen.add(meta.name(change.object))
         if change.object["kind"] == PODS.kind and (change.old is None or change.new is None):
@@ -143,7 +143,7 @@ class Stage:
 
 
 def shown(resource: Resource, obj: JSONObject) -> JSONObject:
-    """Return the fields of an object that the compared controllers have written."""
+    """Return the fields of an object that the compared controllers wrote."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in UNTOLD}
     result: JSONObject = {**obj, "metadata": metadata}
     if resource is PODS:

@@ -1,4 +1,4 @@
-"""Compares the Deployment controllers of both clusters. Names are omitted because they end in hashes."""
+"""Compares the Deployment controllers of both clusters. Names are not compared because they end with hashes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,12 +19,12 @@ HELD = {"nodeSelector": {"no": "such-node"}}
 
 
 def web(**spec: object) -> JSONObject:
-    """Return a Deployment of three pods."""
+    """Return a Deployment with three replicas."""
     return named("web", spec={"replicas": 3, "selector": {"matchLabels": LABELS}, "template": TEMPLATE, **spec})
 
 
 def changed(version: str, **spec: object) -> JSONObject:
-    """Return the patch of a template annotation and of the pod spec."""
+    """Return a patch that sets a template annotation and pod spec fields."""
     return {"spec": {"template": {"metadata": {"annotations": {"version": version}}, "spec": spec}}}
 
 
@@ -46,7 +46,7 @@ def reason(stage: Stage) -> str:
 
 
 def is_at_rest(stage: Stage) -> bool:
-    """Return whether all pods exist and the status is up to date. The controller must have observed all objects."""
+    """Return whether all pods exist and the status is up to date. All objects must have been observed."""
     deployment, sets = deployment_of(stage), sets_by_revision(stage)
     pods = stage.objects(PODS).values()
     counts, statuses = meta.status(deployment), [meta.status(one) for one in (deployment, *sets)]

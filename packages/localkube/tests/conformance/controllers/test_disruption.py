@@ -1,4 +1,4 @@
-"""Compares the counts of both disruption controllers, and the evictions that both API servers permit."""
+"""Compares the counts of both disruption controllers, and the evictions that both API servers allow."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ async def counted(stage: Stage, wanted: JSONObject) -> None:
 
 
 async def evict(stage: Stage, name: str) -> None:
-    """Evict a pod. Record the response of the API server."""
+    """Evict a pod, and record the response of the API server."""
     evictions = Resource("", "v1", f"pods/{name}/eviction", "Eviction")
     metadata = {"name": name, "namespace": stage.namespace}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}

@@ -1,4 +1,4 @@
-"""Tests the garbage collector: three propagation policies, deleted owners, and owners that block deletion."""
+"""Tests the garbage collector with three propagation policies, deleted owners, and blocking owners."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -21,7 +21,7 @@ def owned(name: str, *owners: JSONObject, blocking: bool = False) -> JSONObject:
 
 
 def names(stage: Stage) -> list[str]:
-    """Return the ConfigMap names."""
+    """Return the names of the ConfigMaps."""
     return [*stage.objects(CONFIG_MAPS)]
 
 

@@ -1,4 +1,4 @@
-"""Compares the objects of both clusters after evictions because of taints."""
+"""Compares the objects of both clusters after taint-based evictions."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
@@ -13,7 +13,7 @@ POOL: JSONObject = {"key": "pool", "value": "gpu", "effect": "NoExecute"}
 
 
 def pod(name: str, *tolerations: JSONObject) -> JSONObject:
-    """Return a pod on the node that terminates immediately."""
+    """Return a pod that is assigned to the node and terminates immediately."""
     containers = [container(command=["sleep", "infinity"])]
     spec = {"nodeName": NODE.name, "terminationGracePeriodSeconds": 1, "containers": containers}
     return named(name, spec={**spec, "tolerations": [*tolerations]})

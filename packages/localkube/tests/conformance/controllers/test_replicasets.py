@@ -1,4 +1,4 @@
-"""Compares the ReplicaSet controllers of both clusters. Pod names are random, so only the counts are compared."""
+"""Compares the ReplicaSet controllers of both clusters. Only counts are compared, because pod names are random."""
 
 from tests.conformance.controllers.conftest import CheckSame
 from tests.conformance.controllers.stage import Stage
@@ -17,7 +17,7 @@ COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplica
 
 
 async def tell(stage: Stage, count: int, pods: int) -> None:
-    """Wait until the ReplicaSet status has `count` pods. Record the status and the pod fields."""
+    """Wait until the ReplicaSet status reports `count` pods. Record the status and the pod fields."""
 
     def holds(current: Stage) -> bool:
         found, sets = current.objects(PODS).values(), current.objects(REPLICA_SETS)
@@ -37,7 +37,7 @@ async def tell(stage: Stage, count: int, pods: int) -> None:
 
 
 def web(**spec: object) -> JSONObject:
-    """Return a ReplicaSet of two pods."""
+    """Return a ReplicaSet with two replicas."""
     return named("web", spec={"replicas": 2, "selector": {"matchLabels": LABELS}, "template": TEMPLATE, **spec})
 
 

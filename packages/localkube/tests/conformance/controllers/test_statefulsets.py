@@ -1,4 +1,4 @@
-"""Compares the objects of both clusters after the StatefulSet controllers have reconciled."""
+"""Compares the objects of both clusters after reconciliation by the StatefulSet controllers."""
 
 import pytest
 from tests.conformance.controllers.conftest import CheckSame
@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUM
 
 
 def web(**spec: object) -> JSONObject:
-    """Return a StatefulSet of two pods that terminate immediately."""
+    """Return a StatefulSet with two replicas whose pods terminate immediately."""
     template = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"terminationGracePeriodSeconds": 1, "containers": [container(command=["sleep", "infinity"])]},
@@ -38,7 +38,7 @@ CLAIMS = [
 
 
 def settled(*pods: str, updated: int | None = None) -> Expectation:
-    """Check that exactly these pods exist, all pods are ready, and the status matches."""
+    """Assert that exactly these pods exist, that all pods are ready, and that the status matches."""
 
     def holds(stage: Stage) -> bool:
         found, sets = stage.objects(PODS), stage.objects(STATEFULSETS)

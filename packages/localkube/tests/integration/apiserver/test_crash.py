@@ -1,4 +1,4 @@
-"""Tests that the store survives the death of its process.
+"""Tests that the stored data is preserved if the process of the store is killed.
 
 Acknowledged writes are preserved, and revisions continue.
 """
@@ -46,7 +46,7 @@ def start(path: Path, prefix: str) -> subprocess.Popen[str]:
 
 
 def kill_after(writer: subprocess.Popen[str], acknowledgements: int) -> dict[str, int]:
-    """Read `count` acknowledgements, kill the writer, and return all that it sent."""
+    """Read `count` acknowledgements, kill the writer, and return everything that it sent."""
     assert writer.stdout is not None
     lines = list(itertools.islice(writer.stdout, acknowledgements))
     writer.send_signal(signal.SIGKILL)

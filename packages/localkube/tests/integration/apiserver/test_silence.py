@@ -1,4 +1,4 @@
-"""Tests a watch over TCP whose connection loses its server without notice."""
+"""Tests a watch over TCP after its connection to the server is lost without notice."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Provides an API server with its controllers for tests that request it."""
+"""Provides an API server with its controllers for tests that request this fixture."""
 
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path

@@ -48,7 +48,7 @@ async def delete(world: ControlledServer, resource: Resource, name: str, propaga
 
 @dataclass
 class Gathering:
-    """A transport that delays PATCH requests for ConfigMaps until two of them are in progress."""
+    """A transport that delays ConfigMap PATCH requests until two of them are in progress."""
 
     inner: Transport
     both: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))
@@ -66,7 +66,7 @@ class Gathering:
 
 
 async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
-    """If pods were deleted one after the other, the status of the StatefulSet would change for a long time."""
+    """If pods were deleted one after the other, the StatefulSet status would change for a long time."""
     async with cluster(tmp_path, through=Gathering) as world:
         top = await create(world, CONFIG_MAPS, "top")
         await create(world, CONFIG_MAPS, "leaf-0", top)

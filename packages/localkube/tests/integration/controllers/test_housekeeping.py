@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 def build_claim(name: str, **spec: Any) -> JSONObject:
-    """Build a claim of 1 GiB."""
+    """Build a volume claim of 1 GiB."""
     wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     head = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": head, "spec": wanted | spec}
@@ -44,7 +44,7 @@ def build_pod(name: str, labels: dict[str, str], **spec: Any) -> JSONObject:
 
 
 async def until_bound(world: ControlledServer, name: str) -> JSONObject:
-    """Wait until a claim is bound."""
+    """Wait until a volume claim is bound."""
     found = await world.until(
         PERSISTENT_VOLUME_CLAIMS,
         lambda found: any(meta.name(one) == name and meta.status(one).get("phase") == "Bound" for one in found),

@@ -21,13 +21,13 @@ PARALLEL: JSONObject = {"podManagementPolicy": "Parallel"}
 
 
 def build_set(**spec: Any) -> JSONObject:
-    """Build the StatefulSet `web` as a user sends it."""
+    """Build the StatefulSet `web` as a user submits it."""
     sent = build_statefulset(**spec)
     return sent | {"metadata": {"name": "web", "namespace": NAMESPACE}}
 
 
 async def until_settled(world: ControlledServer, replicas: int, revision: str | None = None) -> JSONObject:
-    """Wait until the status has this number of ready replicas, and all of them are updated.
+    """Wait until the status reports this number of ready replicas, all of which are updated.
 
     Return the StatefulSet.
     """
@@ -70,7 +70,7 @@ def note(told: dict[str, list[int]], change: Change) -> None:
 
 
 async def test_adopted_pods_are_counted_in_one_status(world: ControlledServer) -> None:
-    """A reader must never miss a pod that existed all the time. kube-controller-manager has the same property."""
+    """A status must never omit a pod that exists permanently. kube-controller-manager has the same property."""
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=4, **PARALLEL))
     await until_settled(world, 4)

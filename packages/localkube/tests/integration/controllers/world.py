@@ -21,14 +21,14 @@ from localkube.controllers.controllermanager import ControllerSettings
 from localkube.controllers.nodes.nodes import NodeSettings
 
 LIMIT = 60.0
-"""The timeout for each condition, in seconds."""
+"""The timeout of each condition, in seconds."""
 
 NAMESPACE = "default"
 
 
 @dataclass
 class ControlledServer:
-    """A running cluster as a test sees it."""
+    """A running cluster, from the perspective of a test."""
 
     client: Client
     group: asyncio.TaskGroup
@@ -37,7 +37,7 @@ class ControlledServer:
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self, work: Coroutine[None, None, None]) -> None:
-        """Run a coroutine until the test finishes."""
+        """Run a coroutine in the background until the test finishes."""
         self.tasks.append(self.group.create_task(work))
 
     def stop(self) -> None:
@@ -46,14 +46,14 @@ class ControlledServer:
             task.cancel()
 
     def start_kubelet(self, *held: str) -> InstantKubelet:
-        """Start a kubelet that does not make the excluded pods ready."""
+        """Start a kubelet that makes all pods ready except the excluded pods."""
         kubelet = InstantKubelet(self.client)
         kubelet.held.update(held)
         self.start(kubelet.run())
         return kubelet
 
     async def watch(self, resource: Resource) -> Informer:
-        """Watch a kind. A second call has no effect."""
+        """Watch a kind. Repeated calls have no effect."""
         if resource not in self.watched:
             informer = self.watched[resource] = Informer(self.client, resource)
             informer.subscribe(lambda _: self.changed.set())
@@ -62,7 +62,7 @@ class ControlledServer:
         return self.watched[resource]
 
     async def until(self, resource: Resource, holds: Callable[[Sequence[JSONObject]], bool]) -> Sequence[JSONObject]:
-        """Wait until the objects of a kind, sorted by name, satisfy the condition. Return them."""
+        """Wait until the objects of a kind satisfy the condition. Return them sorted by name."""
         informer = await self.watch(resource)
         found: Sequence[JSONObject] = []
         try:
@@ -84,11 +84,11 @@ class ControlledServer:
         )
 
     async def get(self, resource: Resource, name: str) -> JSONObject:
-        """Read one object of the test's namespace."""
+        """Read one object in the namespace of the test."""
         return await self.client.get(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
 
     async def patch(self, resource: Resource, name: str, change: JSONObject, *, subresource: str = "") -> JSONObject:
-        """Change one object of the test's namespace."""
+        """Update one object in the namespace of the test."""
         key = ObjectKey(NAMESPACE if resource.namespaced else "", name)
         return await self.client.patch(resource, key, change, kind="merge", subresource=subresource)
 
@@ -101,7 +101,7 @@ async def cluster(
     *,
     max_pods: int | None = None,
 ) -> AsyncIterator[ControlledServer]:
-    """Run an API server with its controllers. The controllers send their requests `through` another transport."""
+    """Run an API server with its controllers, which send their requests `through` a different transport."""
     clock = SystemClock()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     async with (

@@ -35,7 +35,7 @@ def container(command: str | list[str] = "sleep 1000", name: str = "main", **fie
 
 
 def pod(*containers: JSONObject, name: str = "web-0", **spec: Any) -> JSONObject:
-    """Build a pod that is bound to the node."""
+    """Build a pod that is assigned to the node."""
     head = {"name": name, "namespace": "default", "labels": {"app": "web"}}
     spec = {
         "nodeName": NODE,
@@ -47,12 +47,12 @@ def pod(*containers: JSONObject, name: str = "web-0", **spec: Any) -> JSONObject
 
 
 def object_of(kind: str, name: str, **fields: Any) -> JSONObject:
-    """Build an object of the core group."""
+    """Build an object of the core API group."""
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}, **fields}
 
 
 def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container. Before the first write, it is empty."""
+    """Return the status of one container. It is empty before the first status write."""
     status = meta.status(found)
     entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
@@ -66,7 +66,7 @@ def is_over(found: JSONObject) -> bool:
 
 @dataclass
 class Events:
-    """Stores the recorded events."""
+    """Stores recorded events."""
 
     recorded: list[Event] = field(default_factory=list)
 
@@ -76,7 +76,7 @@ class Events:
 
 @dataclass
 class KubeletWithProcesses:
-    """A cluster with a kubelet that runs processes, for tests."""
+    """A cluster for tests, with a kubelet that runs processes."""
 
     client: Client
     kubelet: Kubelet
@@ -85,7 +85,7 @@ class KubeletWithProcesses:
     pods: Informer
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod satisfies the condition. Return it."""
+        """Wait until the pod satisfies the condition. Return the pod."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -118,7 +118,7 @@ class KubeletWithProcesses:
         return await self.ready(meta.name(obj))
 
     async def delete(self, name: str = "web-0", grace_period: int | None = None) -> JSONObject:
-        """Delete a pod. Return its last state after it no longer exists."""
+        """Delete a pod, and wait until it no longer exists. Return its last state."""
         gone: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -140,7 +140,7 @@ async def cluster(
     stub: bool = False,
     memory_limits: bool = True,
 ) -> AsyncIterator[KubeletWithProcesses]:
-    """Run a cluster around the body of a test."""
+    """Run a cluster for the duration of the `with` block."""
     runner = SandboxRunner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
     settings = KubeletSettings(
         node_names=frozenset({NODE}),
@@ -171,7 +171,7 @@ def never(*containers: Any, **spec: Any) -> Any:
 
 
 async def process(command: str) -> int:
-    """Wait until a process in a pod of this test has this command line. A shell starts it with a delay."""
+    """Wait until a process with this command line runs in a pod of this test. A shell starts it with a delay."""
     async with asyncio.timeout(PATIENCE):
         while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.01)
@@ -179,7 +179,7 @@ async def process(command: str) -> int:
 
 
 async def until_ended(command: str) -> None:
-    """Wait until no process remains. A killed process may still exist after its exit is reported."""
+    """Wait until no process remains. A killed process can still exist after its exit is reported."""
     async with asyncio.timeout(10):
         while pids(command):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.01)

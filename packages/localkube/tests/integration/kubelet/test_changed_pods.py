@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
 async def test_changed_image_restarts_the_container_in_the_same_pod(it: KubeletWithProcesses) -> None:
-    """A pod retains its PID namespace, network, address and object with any restart policy (ADR 24)."""
+    """A pod retains its PID namespace, network, address and API object with each restart policy (ADR 24)."""
     show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
     first = await it.start(never(container(show), shareProcessNamespace=True))
     before = await printed(it, first)
@@ -86,13 +86,13 @@ async def test_resize_changes_limits_of_the_running_process(it: KubeletWithProce
 
 
 def request_restart(directory: Path) -> None:
-    """Create the file that the watcher waits for, in the only volume with this name."""
+    """Create the file for which the watcher waits, in the only volume with this name."""
     (scratch,) = directory.rglob("scratch")
     (scratch / "restart").touch()
 
 
 async def printed(it: KubeletWithProcesses, found: Any) -> str:
-    """Wait until a container has printed two lines. Return them."""
+    """Wait until a container has printed two lines. Return these lines."""
     async with asyncio.timeout(PATIENCE):
         while len((text := await it.logs(found)).splitlines()) < 2:  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.05)

@@ -185,7 +185,7 @@ async def test_exec_probes_and_hooks_run_inside_the_container(it: KubeletWithPro
 
 
 async def test_stop_hook_beyond_the_grace_period_fails(it: KubeletWithProcesses) -> None:
-    """The hook fails as on a real kubelet; `tests/node` compares both."""
+    """The hook fails in the same way as on a real kubelet. `tests/node` compares both kubelets."""
     hooks = {"preStop": {"sleep": {"seconds": 100}}}
     await it.start(pod(container(lifecycle=hooks), terminationGracePeriodSeconds=1))
     await it.delete()
@@ -274,7 +274,7 @@ async def test_stub_answers_on_the_ports_of_its_container(tmp_path: Path) -> Non
 
 
 async def test_stubs_with_the_host_network_may_use_the_same_port(tmp_path: Path) -> None:
-    """A rehearsal simulates nodes. In a cluster, these pods would run on two machines."""
+    """A local cluster simulates nodes. In a real cluster, these pods would run on two machines."""
     server = {"name": "main", "image": "sglang:v1", "ports": [{"containerPort": 18081}]}
     async with cluster(tmp_path, stub=True) as it:
         for name in ("web-0", "web-1"):

@@ -1,4 +1,4 @@
-"""Runs a process with a runner and two pods, for tests that kill it or start it as another user.
+"""Runs a process with a runner and two pods, for tests that kill it or start it as a different user.
 
 `python cluster_process.py DIRECTORY NETWORK ISOLATION` prints one line of JSON when all pods run, and then waits.
 """

@@ -1,4 +1,4 @@
-"""Skips tests that need a kernel feature which is not permitted, and reports the reason."""
+"""Skips tests that need an unavailable kernel feature, and reports the reason."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +19,7 @@ def _why_not(directory: Path) -> str:
 
 @pytest.fixture(scope="session")
 def refusal(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the reason why this machine does not permit namespaces, or an empty string if it does."""
+    """Return the reason why this machine does not permit namespaces, or an empty string if it permits them."""
     return _why_not(tmp_path_factory.mktemp("probe"))
 
 
@@ -31,5 +31,5 @@ def _skip_where_refused(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def made(tmp_path: Path) -> AbstractAsyncContextManager[Machine]:
-    """Return a runner of processes in namespaces."""
+    """Return a runner that starts processes in namespaces."""
     return machine(tmp_path)

@@ -1,4 +1,4 @@
-"""Runs processes in real namespaces, with pod output that tests read line by line."""
+"""Runs processes in real namespaces, and reads the pod output line by line."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ class Machine:
         return self.directory / "hosts"
 
     def write_hosts(self, text: str) -> None:
-        """Replace the hosts file as the kubelet does."""
+        """Replace the hosts file in the same way as the kubelet."""
         new = self.hosts / "new"
         new.write_text(text)
         new.replace(self.hosts / "hosts")
@@ -73,7 +73,7 @@ class Machine:
         return name
 
     async def start(self, pod: str, *argv: str, **options: Any) -> Program:
-        """Start a container with its output in a pipe."""
+        """Start a container that writes its output to a pipe."""
         self.programs += 1
         identity = options.pop("id", f"{pod}-{self.programs}")
         env = {"PATH": PATH} | options.pop("env", {})
@@ -87,7 +87,7 @@ class Machine:
         return await self._piped(identity, begin)
 
     async def sh(self, pod: str, script: str, **options: Any) -> tuple[Exit, str]:
-        """Run a shell script in a separate container until it exits."""
+        """Run a shell script in a separate container until the script exits."""
         program = await self.start(pod, "sh", "-c", script, **options)
         return await program.finish()
 
@@ -101,14 +101,14 @@ class Machine:
         return await self._piped(program.id, begin)
 
     async def close(self) -> None:
-        """Stop all processes, and stop reading their output."""
+        """Stop all processes and the readers of their output."""
         await self.runner.stop()
         for pipe in self.pipes:
             pipe.close()
         await asyncio.sleep(0)  # a transport is closed in the next turn of the loop
 
     async def _piped(self, identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
-        """Start a process whose output is written to a pipe."""
+        """Start a process that writes its output to a pipe."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         ended: asyncio.Future[Exit] = loop.create_future()
@@ -131,7 +131,7 @@ class Machine:
 async def machine(
     directory: Path, *, network: Network = "isolated", isolation: Isolation = "namespaces"
 ) -> AsyncIterator[Machine]:
-    """Start a runner, and stop it at the end."""
+    """Run a runner until the context exits."""
     runner = SandboxRunner(network=network, state_directory=directory / "state", isolation=isolation)
     capabilities = await runner.start()
     made = Machine(runner, capabilities, directory)
@@ -144,7 +144,7 @@ async def machine(
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process runs (a zombie does not)."""
+    """Return whether a process is running. Zombies are not running."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except (FileNotFoundError, ProcessLookupError):
@@ -152,7 +152,7 @@ def is_alive(pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = DEADLINE) -> bool:
-    """Wait for an effect in the kernel that does not send a notification."""
+    """Return whether the condition becomes true within the timeout. The kernel sends no notification for it."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Tests CPU limits of containers on machines that permit the creation of cgroups."""
+"""Tests CPU limits of containers on machines that allow the creation of cgroups."""
 
 import asyncio
 import os
@@ -15,14 +15,14 @@ BUSY = "while :; do :; done & while :; do :; done"
 """A CPU limit applies to the whole container, so it is tested with two busy processes."""
 
 LIMIT = 0.05
-"""A limit in cores, which a container without a limit exceeds even on a busy machine."""
+"""A limit in CPU cores that a container without a limit exceeds even on a busy machine."""
 
 MEASURED = 2.0
-"""The duration of the CPU measurement in seconds, which is many periods of the kernel."""
+"""The duration of the CPU measurement in seconds, which spans many scheduling periods of the kernel."""
 
 
 async def cores(made: Machine, pid: int) -> float:
-    """Return the number of CPUs that a container has used during the measurement."""
+    """Return the average number of CPUs that a container used during the measurement."""
     before, begun = (await made.runner.used([pid]))[pid].seconds, time.monotonic()
     await asyncio.sleep(MEASURED)
     return ((await made.runner.used([pid]))[pid].seconds - before) / (time.monotonic() - begun)

@@ -1,4 +1,4 @@
-"""Tests packet loss, low bandwidth, delays, and full disks, as processes in pods observe them."""
+"""Tests the effect of packet loss, low bandwidth, delays, and full disks on processes in pods."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ except TimeoutError:
 
 
 async def ping(made: Machine, asking: str, asked: str, count: int = 3) -> dict[str, float]:
-    """Send datagrams from one pod to another. Return the number of responses, and the duration in seconds."""
+    """Send datagrams between two pods. Return the number of responses, and the duration in seconds."""
     words = ("python3", "-c", PING, made.addresses[asked], str(count))
     _, output = await (await made.start(asking, *words)).finish()
     found: dict[str, float] = json.loads(output)
@@ -104,7 +104,7 @@ async def test_packets_are_delayed_or_the_missing_module_is_named(made: Machine)
 
 
 async def test_full_file_system_is_restored_with_its_files(made: Machine) -> None:
-    """Existing files remain readable, because the file system is limited and not replaced."""
+    """Existing files remain readable, because the file system is limited but not replaced."""
     pod = await made.pod("a")
     for path in ("/tmp", "/dev/shm"):
         script = f"echo kept > {path}/before; echo ready; exec sleep 60"

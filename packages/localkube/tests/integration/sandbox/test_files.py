@@ -1,4 +1,4 @@
-"""Tests the files of containers: volumes, generated mount points, and root file systems."""
+"""Tests the files of containers, which include volumes, generated mount points, and root file systems."""
 
 import os
 import sys

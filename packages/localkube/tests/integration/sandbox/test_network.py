@@ -1,4 +1,4 @@
-"""Tests pods on the bridge, pods on the host network, stubs, and sockets that the cluster process opens in a pod."""
+"""Tests pods on the bridge, pods on the host network, stubs, and sockets that are opened in a pod."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ HTTP_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def answer(made: Machine, pod: str | None, address: tuple[str, int], request: bytes = HTTP_REQUEST) -> bytes:
-    """Send a question over a socket of the pod's network."""
+    """Send a request through a socket in the pod network."""
     sock = await made.runner.open_socket(pod)
     loop = asyncio.get_running_loop()
     await asyncio.wait_for(loop.sock_connect(sock, address), DEADLINE)
@@ -56,7 +56,7 @@ async def test_two_pods_bind_the_same_port_and_resolve_each_other(made: Machine)
 
 
 async def test_pods_use_no_entry_of_the_neighbor_table(made: Machine) -> None:
-    """The kernel permits 1,024 entries by default.
+    """The kernel allows 1,024 entries by default.
 
     It counts entries of all namespaces except permanent ones (flag 4).
     """
@@ -147,7 +147,7 @@ async def test_stub_speaks_tls_with_clients_that_begin_with_it(made: Machine) ->
 
 
 async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> None:
-    """A probe with a timeout disconnects early, and the pod must not fail because of it."""
+    """A probe with a timeout disconnects early, which must not cause the pod to fail."""
     stub = await made.start(await made.pod("a"), stub_ports=(8080,))
     assert await stub.line() == "stub: answering 200 on port 8080"
     address = made.addresses["a"], 8080

@@ -1,4 +1,4 @@
-"""Tests the runner without namespaces: plain processes, and clear messages about missing features."""
+"""Tests the runner without namespaces, which runs plain processes and reports missing features clearly."""
 
 import sys
 from pathlib import Path

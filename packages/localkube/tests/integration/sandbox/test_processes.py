@@ -54,7 +54,7 @@ time.sleep(1000)
 
 @pytest.fixture
 def made(tmp_path: Path, isolation: Isolation, network: Network) -> AbstractAsyncContextManager[Machine]:
-    """Return a runner in the directory of the test."""
+    """Return a runner that uses the directory of the test."""
     return machine(tmp_path, isolation=isolation, network=network)
 
 

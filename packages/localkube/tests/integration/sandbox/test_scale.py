@@ -1,4 +1,4 @@
-"""The time that pods take to start, and the cost of a stub."""
+"""Tests the start duration of pods and the cost of a stub."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ FETCH = "from urllib.request import urlopen; print(urlopen('http://{address}:808
 SECONDS = 10.0  # far above what it takes, so that a busy machine does not fail it
 STUBS = 50
 FILLING = 1050
-"""Pods without containers: more than a bridge has ports, and with three descriptors each more than select() knows."""
+"""The number of pods exceeds the ports of a bridge, and their descriptors exceed the limit of select()."""
 
 
 async def test_fifty_stub_pods_start_within_seconds_and_stay_small(made: Machine) -> None:

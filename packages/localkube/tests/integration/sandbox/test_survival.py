@@ -1,4 +1,4 @@
-"""Nothing is left when the cluster process or the launcher dies."""
+"""Tests that no process, mount or file remains after the cluster process or the launcher is killed."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def cluster_process(
     user: int | None = None,
     prefix: tuple[str, ...] = (),
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """Start a process with pods, and kill it at the end."""
+    """Start a process with pods, and kill it when the context exits."""
     with subprocess.Popen(
         [
             *prefix,
@@ -185,7 +185,7 @@ print(pid, flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 containerinit.watch(pid, report.link)
 """
-"""The first process of a container without namespaces; its launcher exits when the program has started."""
+"""The first process of a container without namespaces. Its launcher exits after the executable has started."""
 
 
 def test_program_ends_if_its_launcher_dies_during_the_start() -> None:
@@ -217,7 +217,7 @@ def _links() -> list[str]:
 
 
 def _python_for(user: int) -> str | None:
-    """Return a Python that the user may run (not one in a home directory)."""
+    """Return a Python executable that the user may run, because home directories are not accessible."""
     for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         probe = [candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
         try:

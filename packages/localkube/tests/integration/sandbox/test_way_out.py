@@ -1,4 +1,4 @@
-"""The way out of the pods' network, with any installed program."""
+"""Tests outgoing connections from the pod network with each installed carrier command."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
 def install(directory: Path, name: str, script: str) -> str:
-    """Create a program; return a PATH with it and no other carrier."""
+    """Create an executable. Return a PATH that contains it and no other carrier."""
     program = directory / "bin" / name
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\n{script}\n")

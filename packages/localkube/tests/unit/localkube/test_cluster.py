@@ -1,4 +1,4 @@
-"""Tests the public module of the package: settings as strings, one error class, and clusters with selected parts."""
+"""Tests the public module of the package: string settings, one error class, and selected cluster parts."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""A cluster keeps its identity over restarts, and only its owner can read it."""
+"""Tests that a cluster retains its identity after a restart, and that only its owner can read it."""
 
 import stat
 from datetime import UTC, datetime

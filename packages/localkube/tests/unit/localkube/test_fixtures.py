@@ -1,4 +1,4 @@
-"""The fixtures provide the kubeconfig of a cluster that runs in a thread."""
+"""Tests that the fixtures return the kubeconfig of a cluster that runs in a thread."""
 
 import asyncio
 from pathlib import Path

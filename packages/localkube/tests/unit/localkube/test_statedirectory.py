@@ -1,4 +1,4 @@
-"""Only the owner of a state directory can access its content."""
+"""Tests that only the owner of a state directory can access its files."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests the start order of controllers and a kubelet with an API server."""
+"""Tests the order in which controllers and a kubelet start with an API server."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ asyncio.run(main())
 
 
 class RefusedRunner(SimulatedRunner):
-    """A runner that cannot start its process."""
+    """A runner whose process cannot start."""
 
     async def start(self) -> Capabilities:
         raise StartError("cannot start the launcher of the pods: no")

@@ -1,1 +1,4 @@
-"""The command `lws`, with one module per command in `commands/`. It may import all packages; none imports it."""
+"""Implements the `lws` command, with one module per command in `commands/`.
+
+It may import all packages, but no package may import it.
+"""

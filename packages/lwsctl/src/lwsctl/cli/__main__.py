@@ -1,4 +1,4 @@
-"""The entry point of `lws` and `python -m lwsctl.cli`. Ctrl-C during imports exits without a traceback."""
+"""Defines the entry point of `lws` and `python -m lwsctl.cli`. Ctrl-C during imports exits without a traceback."""
 
 import signal
 from types import FrameType
@@ -10,7 +10,7 @@ ENDS: Final = tuple(
 
 
 def main() -> NoReturn:
-    """Load and run the command line, which then handles Ctrl-C itself. An ignored SIGINT remains ignored.
+    """Load and run the command line, which then handles Ctrl-C. If SIGINT was ignored, it remains ignored.
 
     Unless they are ignored, SIGTERM and SIGHUP terminate a command with the same cleanup as Ctrl-C.
     """
@@ -28,7 +28,7 @@ def main() -> NoReturn:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """Do the same as Ctrl-C, even if SIGINT is ignored, as in background jobs of a script."""
+    """Handle a signal like Ctrl-C, even if SIGINT is ignored, as in background jobs of a script."""
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)

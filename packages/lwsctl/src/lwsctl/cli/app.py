@@ -1,4 +1,4 @@
-"""The command `lws`, and the only module that handles the errors of commands.
+"""Implements the `lws` command. This is the only module that handles the errors of commands.
 
 Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) can be before or after the command, as in
 kubectl.
@@ -43,7 +43,7 @@ def lws(ctx: click.Context) -> None:
 
 
 def main(words: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code."""
+    """Run the command line and exit with its exit code."""
     standardstreams.prepare()
     if "_LWS_COMPLETE" in os.environ:
         from lwsctl.cli.shell import quickcompletion
@@ -57,7 +57,7 @@ def main(words: list[str] | None = None) -> NoReturn:
 
 
 def run(words: list[str]) -> int:
-    """Run the command line. Each expected error is printed as one message and returned as an exit code."""
+    """Run the command line and return its exit code. Each expected error is printed as one message."""
     try:
         result = lws.main(words, prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -113,12 +113,12 @@ def report(error: Exception) -> int:
 
 
 def similar_options(error: click.NoSuchOption) -> list[str]:
-    """Return the most similar option, including options that select a cluster."""
+    """Return the most similar option. The options that select a cluster are also considered."""
     commands = [lws, *([error.ctx.command] if error.ctx else [])]
     options = (param for command in commands for param in command.params if isinstance(param, click.Option))
     return suggestions.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
 
 
 def program() -> str:
-    """Return the executable name for usage lines. A kubectl plugin has a different name."""
+    """Return the executable name for usage messages. A kubectl plugin has a different name."""
     return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

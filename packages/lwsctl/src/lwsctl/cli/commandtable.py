@@ -1,4 +1,4 @@
-"""The table of commands. Help, completion, the reference, the manual and lazy imports are derived from it.
+"""Defines the command table. Help, completion, the reference, the manual and lazy imports are derived from it.
 
 A new command is a module below `cli/commands` and an entry here.
 """
@@ -16,27 +16,27 @@ GLOBAL_OPTIONS: Final = (
 
 
 class Needs(Flag):
-    """The requirements of a command before its module is imported."""
+    """The requirements of a command, which are known before its module is imported."""
 
     NOTHING = 0
     CLUSTER = 1
-    """The command has options that select a cluster. Other commands do not import connection modules."""
+    """The command has options that select a cluster. Modules for connections are imported only for these commands."""
     LOGS = 2
-    """The command writes logs, or watches objects, which can produce logs."""
+    """The command writes logs or watches objects, which can result in log messages."""
     MACHINE = 4
-    """The command starts a cluster in its process, so garbage collection is disabled during the start."""
+    """The command starts a cluster in its process. Garbage collection is therefore disabled during the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command or subcommand of `lws`, with all data that is required before its module is imported."""
+    """A command or subcommand of `lws`, with all data that is needed before its module is imported."""
 
     name: str
     summary: str
     examples: tuple[str, ...] = ()
-    """Command lines for the help and the reference, which a test parses."""
+    """Example command lines for the help and the reference. A test parses them."""
     at: str = ""
-    """The module in `cli/commands`, by default the command name.
+    """The module in `cli/commands`. Defaults to the command name.
 
     The name in the module follows a colon, and defaults to `command`.
     """
@@ -45,7 +45,7 @@ class Command:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return the module, and the name of the click command in the module.
+        """Return the module, and the name of the click command in it.
 
         >>> Command("port-forward", "").place
         ('lwsctl.cli.commands.port_forward', 'command')
@@ -55,7 +55,7 @@ class Command:
 
     @property
     def epilog(self) -> str:
-        r"""Return the text below the help. click does not wrap lines after \b.
+        r"""Return the text below the command help. click does not wrap lines after \b.
 
         >>> Command("version", "", ("lws version",), needs=Needs.NOTHING).epilog
         '\x08\nExamples:\n  lws version'
@@ -65,7 +65,7 @@ class Command:
 
 
 def by_name(commands: Iterable[Command]) -> Mapping[str, Command]:
-    """Return commands by name, in the same order."""
+    """Return the commands by name, in the same order."""
     return {command.name: command for command in commands}
 
 
@@ -389,4 +389,4 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Run the manager": ("install", "uninstall", "manager", "operator", "must-gather"),
     "Other": ("completion", "schema", "help", "version"),
 }
-"""The commands by purpose, as `lws --help` lists them."""
+"""The commands grouped by purpose, as in `lws --help`."""

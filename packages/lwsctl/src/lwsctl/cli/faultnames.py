@@ -1,4 +1,4 @@
-"""The faults of `lws chaos` with their command-line names. Importing this module is fast.
+"""Lists the faults of `lws chaos` with their command-line names. Importing this module is fast.
 
 The cluster implements the faults under the same names (`localkube/faults/`).
 """
@@ -9,11 +9,11 @@ from typing import Final, assert_never
 
 
 class FaultTarget(Enum):
-    """The targets of a fault: their number, the command argument, a description, and an example."""
+    """The targets of a fault, with their number, the command argument, a description, and an example."""
 
     RANK = ((1,), "RANK", "one rank", "web/0/1")
     RANKS = ((1, 2), "RANK [RANK]", "one or two ranks", "web/0/0 web/0/1")
-    """One rank, or the connection between two ranks."""
+    """A single rank, or the connection between two ranks."""
     NODE = ((1,), "NODE", "one node", "node-0")
     PART = ((0,), "", "no target", "")
     """A component of the cluster."""
@@ -26,19 +26,19 @@ class FaultTarget(Enum):
 
 
 class Amount(Enum):
-    """The notation of a fault's amount, and the value for the cluster."""
+    """The notation of a fault amount, and its conversion to a value for the cluster."""
 
     NONE = auto()
     SHARE = auto()
-    """30% is 0.3."""
+    """A percentage, for example 30% for 0.3."""
     DURATION = auto()
-    """200ms is 0.2 seconds."""
+    """A duration, for example 200ms for 0.2 seconds."""
     RATE = auto()
-    """100k is 100,000 bytes per second."""
+    """A rate, for example 100k for 100,000 bytes per second."""
 
     @property
     def words(self) -> str:
-        """Return the description of the amount for the command help."""
+        """Return the amount description for the command help."""
         match self:
             case Amount.SHARE:
                 return "Percentage."
@@ -54,7 +54,7 @@ class Amount(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FaultName:
-    """A fault on the command line. `usual` is its default amount or path."""
+    """A fault as it is specified on the command line. `usual` is its default amount or path."""
 
     name: str
     summary: str

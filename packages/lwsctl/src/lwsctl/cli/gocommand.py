@@ -1,4 +1,4 @@
-"""Commands that run a cluster component, with flags in Go syntax."""
+"""Defines commands that run a cluster component and have flags in Go syntax."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,20 +10,20 @@ from lwsctl.cli import errors
 
 
 class GoCommand(click.Command):
-    """A command whose arguments click does not parse. `flags` returns new flags for each parsing."""
+    """A command whose arguments are not parsed by click. `flags` returns new flags for each parsing."""
 
     def __init__(self, *args: Any, flags: Callable[[], Sequence[Flag]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._flags = flags
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Return all arguments unchanged."""
+        """Return all arguments without changes."""
         ctx.params["words"] = tuple(args)
         ctx.args = []
         return []
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it
-        """List the flags."""
+        """Write the list of flags to the help."""
         with formatter.section("Flags"):
             formatter.write(flags_usage(self._flags()) + "\n")
 

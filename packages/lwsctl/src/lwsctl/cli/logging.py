@@ -1,4 +1,4 @@
-"""Logs of components inside `lws`. Each event with a sufficient level is a line on standard error.
+"""Formats the logs of components inside `lws`. Each event with a sufficient level is a line on stderr.
 
 JSON is written only if requested with `--log-format json`. The manager has separate logs (`manager/managerlog.py`).
 Tracebacks do not include local variables, which may contain bearer tokens and Secret data.
@@ -20,7 +20,7 @@ TRACEBACKS: Final = structlog.tracebacks.ExceptionDictTransformer(show_locals=Fa
 
 
 def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") -> None:
-    """Send logs to standard error, or to `stream`."""
+    """Send logs to stderr or to `stream`."""
     rendering: list[structlog.typing.Processor] = (
         [structlog.processors.ExceptionRenderer(TRACEBACKS), structlog.processors.JSONRenderer(default=str)]
         if form == "json"
@@ -39,13 +39,13 @@ def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") 
 
 
 def configure_default(level: str = "warning") -> None:
-    """Set the log level to warning for commands that only watch a cluster, unless a level was configured."""
+    """Set the log level of commands that only watch a cluster to warning, unless a level is configured."""
     if not structlog.is_configured():
         configure(level)
 
 
 def render_line(_logger: object, _method: str, event: EventDict) -> str:
-    """Render time, level, event and error on one line, with other fields in parentheses. A stack trace follows.
+    """Render time, level, event and error on one line, with other fields in parentheses. A stack trace may follow.
 
     >>> render_line(None, "", {"timestamp": "12:00", "level": "warning", "event": "failed", "error": "no", "key": "a/b"})
     '12:00 warning: failed: no (key=a/b)'
@@ -63,7 +63,7 @@ def _short(value: object) -> str:
 
 
 class LossyStream:
-    """A stream that drops data that it cannot write, for example on a full disk, so that the process continues.
+    """A stream that drops data that it cannot write, for example on a full disk. The process then continues.
 
     Without a stream, it writes to the current standard error, which a live view may have replaced.
     """
@@ -72,7 +72,7 @@ class LossyStream:
         self._stream = stream
 
     def write(self, text: str) -> None:
-        """Write the string, or drop it."""
+        """Write the string, or drop it if it cannot be written."""
         with suppress(OSError):
             (self._stream or sys.stderr).write(text)
 

@@ -1,4 +1,4 @@
-"""The request of `lws logs`: the ranks whose logs are printed, and the line filter."""
+"""Defines the request of `lws logs`, with the ranks whose logs are printed and the line filter."""
 
 import re
 
@@ -27,7 +27,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_one_rank(self) -> bool:
-        """Return whether exactly one rank of one LeaderWorkerSet was specified."""
+        """Return whether the request specifies exactly one rank of one LeaderWorkerSet."""
         return len(self.selections) == 1 and self.selections[0].rank is not None
 
     def covering(self, selection: Selection) -> Filter:
@@ -35,7 +35,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
         return Filter(selection, self.groups, self.ranks, self.labels)
 
     def sink(self) -> Sink:
-        """Return the destination for the lines."""
+        """Return the function to which log lines are passed."""
         sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
         if self.pattern is None:
             return sink

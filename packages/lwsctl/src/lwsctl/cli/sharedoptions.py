@@ -1,4 +1,4 @@
-"""Options that several commands share: durations, time limits, the container, and `--dry-run`."""
+"""Defines options that several commands share: durations, time limits, the container, and `--dry-run`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from lwsctl.cli.views.terminal import print_text
 
 
 def age(value: str) -> int:
-    """Parse an age in whole seconds, which the API server requires. Fractions are rounded up.
+    """Parse an age in whole seconds, as the API server requires. Fractions are rounded up.
 
     >>> age("1m30s"), age("500ms")
     (90, 1)
@@ -58,7 +58,7 @@ container_option: Final = click.option(
 
 
 def print_selected_container(pods: Sequence[JSONObject], container: str | None) -> None:
-    """Report the selected container if the pod has several and the user did not specify one."""
+    """Report the selected container if the pod has several containers and the user did not specify one."""
     from lwsctl.views.podcontainers import note_of_choice  # most commands have different defaults for these options
 
     if container is None and (note := note_of_choice(pods)):
@@ -68,11 +68,11 @@ def print_selected_container(pods: Sequence[JSONObject], container: str | None) 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DRY: Final = " (dry run)"
-"""The suffix of lines about a change in a dry run."""
+"""The suffix of lines about a change that is made as a dry run."""
 
 
 def dry_run_option(help_text: str) -> Callable[[Command], Command]:
-    """Return the option. Its value is passed as `is_trial`."""
+    """Return the `--dry-run` option, whose value is passed as `is_trial`."""
     return click.option(
         "--dry-run", "is_trial", type=click.Choice(["server"]), is_flag=False, flag_value="server",
         callback=lambda _ctx, _parameter, value: value is not None, help=help_text,
@@ -80,18 +80,18 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
 
 
 def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Callable[[Command], Command]:
-    """Return the option with this default time limit."""
+    """Return the time limit option with this default."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
 
 
 def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
-    """Return the option for the minimum ready time after a failure. `begin` is the start of its help text."""
+    """Return the option for the minimum ready time after a failure. `begin` is the start of its help."""
     text = f"{begin}Minimum time that a group must remain ready after a failure. The longest failed run is used if it is longer. 0 disables the check."
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
 
 
 def node_patience_option(command: Command) -> Command:
-    """Add the option. Its value is part of the target."""
+    """Add the container option, whose value is part of the target."""
 
     def put(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
         if seconds is not None:

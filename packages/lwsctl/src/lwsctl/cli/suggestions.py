@@ -5,14 +5,14 @@ from difflib import SequenceMatcher
 from typing import Final
 
 CLOSE: Final = 0.7
-"""The minimum similarity of two words, from 0 to 1, for a suggestion."""
+"""The minimum similarity of two words for a suggestion, from 0 to 1."""
 
 MOST: Final = 3
 """The maximum number of suggestions in one message."""
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words that are most similar to `word`, in descending order of similarity. Case is ignored.
+    """Return the known words that are most similar to `word`, the most similar first. Case is ignored.
 
     >>> nearest("replica", ["replicas", "size", "startupPolicy"])
     ['replicas']
@@ -37,7 +37,7 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 
 def _likeness(word: str, other: str) -> float:
-    """Return the similarity of two words. Two swapped neighboring letters count as one error."""
+    """Return the similarity of two words. A swap of two adjacent letters counts as one error."""
     if sorted(word) == sorted(other) and sum(a != b for a, b in zip(word, other, strict=True)) <= 2:
         return 1.0
     return SequenceMatcher(None, word, other).ratio()

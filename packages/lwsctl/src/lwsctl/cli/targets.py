@@ -25,7 +25,7 @@ from lwsctl.views.selection import Filter, Selection, narrow, read
 from lwsctl.views.wording import counted, listed
 
 FEW_NAMES: Final = 4
-"""The maximum number of LeaderWorkerSets whose pods are listed individually. For more, all pods are listed."""
+"""The maximum number of LeaderWorkerSets whose pods are listed separately. For more, all pods are listed."""
 
 KIND_WORDS: Final = frozenset(
     {"lws"}
@@ -44,7 +44,7 @@ OTHERS: Final = {
     **dict.fromkeys(("event", "events", "ev"), "use `{lws} events NAME` to list events"),
     **dict.fromkeys(("cluster", "clusters"), "use `lws clusters` to list the clusters of this machine"),
 }
-"""Commands for other kinds that users of kubectl or kind may type."""
+"""Commands for other kinds that users of kubectl or kind may enter."""
 
 MANY_NAMES: Final = 10
 """The maximum number of names in a not-found message."""
@@ -66,7 +66,10 @@ def parse(words: str) -> Selection:
 
 
 def set_name(words: str, command: str) -> str:
-    """Return the name of a LeaderWorkerSet or DisaggregatedSet. Reject groups if a command applies to all groups."""
+    """Return the name of a LeaderWorkerSet or DisaggregatedSet.
+
+    Reject groups if the command applies to all groups.
+    """
     selection = parse(words)
     if selection.group is not None:
         raise UsageError(f"lws {command} supports LeaderWorkerSets, not groups; use {selection.name}")
@@ -83,7 +86,7 @@ def shape(replicas: int, size: int) -> str:
 
 
 async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
-    """Return a message that a namespace (all if empty) has no LeaderWorkerSets, and the namespaces that have some."""
+    """Return the message for a namespace without LeaderWorkerSets. It lists the namespaces that contain some."""
     text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
     others = await _namespaces_of(session, label_selector=selector) if namespace else ""
     return (
@@ -94,7 +97,7 @@ async def nothing_found(session: Session, namespace: str, selector: str = "") ->
 
 
 async def find(session: Session, name: str) -> JSONObject:
-    """Return the LeaderWorkerSet with this name. If it does not exist, the error lists the existing ones."""
+    """Return the LeaderWorkerSet with this name. If it does not exist, the error lists existing LeaderWorkerSets."""
     resource, obj = await find_either(session, name)
     if resource == LEADERWORKERSETS:
         return obj
@@ -120,7 +123,7 @@ async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject
 
 
 async def _not_found(session: Session, name: str) -> str:
-    """Return a not-found message with the existing LeaderWorkerSets, and other namespaces that contain this name."""
+    """Return a not-found message with existing LeaderWorkerSets, and other namespaces that contain this name."""
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     names = sorted(map(meta.name, listing.items))
     text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
@@ -136,7 +139,7 @@ async def _not_found(session: Session, name: str) -> str:
 
 
 async def _place_of_pod(session: Session, name: str) -> str:
-    """Return `LWS/group/rank` of the named pod, or an empty string if it does not exist or cannot be read."""
+    """Return `LWS/group/rank` for the named pod, or an empty string if it does not exist or cannot be read."""
     try:
         pod = await session.client.get(PODS, ObjectKey(session.namespace, name))
     except APIError:
@@ -146,7 +149,7 @@ async def _place_of_pod(session: Session, name: str) -> str:
 
 
 async def _namespaces_of(session: Session, **selectors: str) -> str:
-    """Return the first other namespaces with these LeaderWorkerSets, or none if they cannot be read."""
+    """Return the first other namespaces with these LeaderWorkerSets, or none if namespaces cannot be read."""
     try:
         page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
     except APIError:  # usually not permitted
@@ -185,7 +188,7 @@ async def all_of(session: Session, namespace: str, selector: str) -> TargetObjec
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
-    """Return the DisaggregatedSets by namespace and name, or none if the kind is not served or cannot be read."""
+    """Return the DisaggregatedSets by namespace and name, or none if they are not served or cannot be read."""
     try:
         listing = await session.client.list(DISAGGREGATED_SETS, namespace=namespace, label_selector=label_selector)
     except (NotFoundError, ForbiddenError):
@@ -201,7 +204,7 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
 
 
 async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
-    """Return the LeaderWorkerSets of a DisaggregatedSet. Reject groups, because a DisaggregatedSet has none."""
+    """Return the LeaderWorkerSets of a DisaggregatedSet. Reject a group, because a DisaggregatedSet has no groups."""
     parts = await list_parts(session, session.namespace, selection.name)
     if selection.group is not None:
         raise _is_set(selection.name, parts)
@@ -214,7 +217,7 @@ def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
 
 
 def refuse_missing(whole: View, selection: Selection) -> None:
-    """Reject a group or rank that a LeaderWorkerSet does not have, with or without a pod."""
+    """Reject a group or rank that is not part of the LeaderWorkerSet, regardless of its pod."""
     if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
@@ -222,12 +225,15 @@ def refuse_missing(whole: View, selection: Selection) -> None:
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:
-    """Read the pods of a LeaderWorkerSet, and return its view."""
+    """Read the pods of a LeaderWorkerSet, and return the view of the LeaderWorkerSet."""
     return (await views_of(session, [lws]))[0]
 
 
 async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> list[View]:
-    """Read the pods of LeaderWorkerSets, and return the views. A few sets are read by name, many in one list."""
+    """Read the pods of LeaderWorkerSets, and return their views.
+
+    A few sets are read by name, and many sets in one list.
+    """
     if len(leaderworkersets) <= FEW_NAMES:
         queries = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in leaderworkersets]
     else:
@@ -256,7 +262,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 
 async def one_pod(session: Session, selection: Selection) -> JSONObject:
-    """Return the pod of the named rank, or the leader pod of the named or first group."""
+    """Return the pod of the specified rank, or the leader pod of the specified or first group."""
     group = selection.group
     if group is None and not groupname.is_hash_set(await find(session, selection.name)):
         group = 0

@@ -1,4 +1,4 @@
-"""Watches objects for a command, and prints warnings of watches on standard error."""
+"""Watches objects for a command, and prints warnings about watches on stderr."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from lwsctl.observation.conditionwatch import ChangeSource, ConditionWatch, Disa
 
 @asynccontextmanager
 async def following(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
-    """Run informers, and yield after all of them are synchronized."""
+    """Run informers, and yield when all of them are synchronized."""
     levels = (informer.log_level for informer in informers if isinstance(informer, Keepalive))
     logging.configure_default(next(levels, "warning"))
     async with observed.following(*informers) as objects:
@@ -27,7 +27,7 @@ def present(informers: SetInformers) -> View: ...
 @overload
 def present(informers: DisaggregatedInformers) -> SetView: ...
 def present(informers: OneSet) -> Shown:
-    """Return the current view of a watched object. Raise an error if it was deleted."""
+    """Return the current view of a watched object. Raise an error if the object was deleted."""
     view = informers.view()
     if view is None:
         raise CommandError(f"{informers.key.name} no longer exists")

@@ -1,4 +1,6 @@
-"""The synchronous and asynchronous Python clients, which build, apply, watch, scale and delete LeaderWorkerSets.
+"""Defines the synchronous and asynchronous Python clients.
+
+They build, apply, watch, scale and delete LeaderWorkerSets.
 
 ```
 Client, AsyncClient          a connection to one namespace

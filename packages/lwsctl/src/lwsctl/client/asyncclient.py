@@ -1,4 +1,4 @@
-"""The asynchronous client, which applies, reads and watches LeaderWorkerSets, and waits for conditions.
+"""Defines the asynchronous client. It applies, reads and watches LeaderWorkerSets, and waits for conditions.
 
 Task groups and timeouts belong to the task that enters them. Therefore, watches run in a separate task, and a caller
 can leave an iterator at any point.
@@ -36,7 +36,7 @@ from lwsctl.views.selection import Filter, Selection
 T = TypeVar("T")
 
 MOST_LINES: Final = 100_000
-"""The maximum number of unread log lines, which limits memory. A slower reader receives an error."""
+"""The maximum number of unread log lines, to limit memory usage. If it is exceeded, the reader receives an error."""
 
 
 async def passed(
@@ -67,7 +67,7 @@ async def passed(
 
 
 async def alone(work: Awaitable[T]) -> T:
-    """Await a task. If it raises an exception group with a single error, raise this error instead."""
+    """Await a task. If it raises an exception group with a single error, raise only this error."""
     try:
         return await work
     except BaseExceptionGroup as group:
@@ -78,7 +78,7 @@ async def alone(work: Awaitable[T]) -> T:
 
 
 AGAIN: Final = 1.0
-"""The interval in seconds after which a condition is checked again without changes."""
+"""The interval in seconds between checks of a condition if there are no changes."""
 
 MANAGER: Final = "lws-client"
 """The field manager for applied objects."""
@@ -96,7 +96,10 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """The selected lines and ranks. If `group` or `rank` is None, all are selected. `since` is in seconds."""
+    """The selected lines and ranks.
+
+    If `group` or `rank` is None, all groups or ranks are selected. `since` is in seconds.
+    """
 
     group: int | str | None = None
     rank: int | None = None

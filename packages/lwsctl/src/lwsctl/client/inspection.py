@@ -32,7 +32,7 @@ OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """An event: its last time, its count, and its group and rank, if any."""
+    """An event with its last time, its count, and its group and rank, if any."""
 
     time: datetime
     reason: str
@@ -46,7 +46,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command in a rank. The exit code 0 means success."""
+    """The result of a command in a rank. Exit code 0 means success."""
 
     exit_code: int
     stdout: str
@@ -62,7 +62,7 @@ def selected(place: str) -> Selection:
 
 
 async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
-    """Return the root cause for a path, based on the same evidence as `lws explain`."""
+    """Return the root cause for a path. It is based on the same evidence as `lws explain`."""
     from lwsctl.observation import diagnosisinput, evidence
     from lwsctl.observation.lists import Lists
 

@@ -23,14 +23,14 @@ from leaderworkerset.api.usersettings import SETTINGS
 
 
 class CheckedFields:
-    """Rejects unknown fields, and suggests a similar field name."""
+    """A metaclass that rejects unknown fields and suggests a similar field name."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]
     MEANT: ClassVar[Mapping[str, str]] = {"limits": "resources"}
 
     def __new__(cls, **values: object) -> Self:
-        """Validate the names before calling `__init__`."""
+        """Validate the field names before `__init__` is called."""
         own = cls.__dataclass_fields__
         for name in values.keys() - own.keys():
             wire = "".join(part.capitalize() if index else part for index, part in enumerate(name.split("_")))
@@ -85,7 +85,10 @@ FIELDS: Final[Mapping[str, str]] = {
     "max_surge": "rolloutStrategy.rollingUpdateConfiguration.maxSurge",
     "subdomain": "networkConfig.subdomainPolicy",
 }
-"""The scalar fields of a `Manifest` and their paths in the spec. None means that the field is absent."""
+"""The scalar fields of a `Manifest` and their paths in the spec.
+
+None means that the spec does not contain the field.
+"""
 
 BY_DICTIONARY: Final = frozenset(
     {
@@ -95,7 +98,7 @@ BY_DICTIONARY: Final = frozenset(
         "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
     }
 )
-"""Spec paths without a `Manifest` field, which can be added to the result of `build`."""
+"""Spec paths without a `Manifest` field. Users can add them to the result of `build`."""
 
 NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
 

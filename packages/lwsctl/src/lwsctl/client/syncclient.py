@@ -1,4 +1,4 @@
-"""The synchronous client, which runs the asynchronous client in an event loop in a separate thread."""
+"""Defines the synchronous client, which runs the asynchronous client in an event loop on a separate thread."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ class Client:
         return self
 
     def _open(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of the client, which the first call starts."""
+        """Return the event loop of the client. The first call starts the event loop."""
         if self._is_closed:
             raise RuntimeError("the client is closed; create a new client, or enter it again")
         if self._loop is not None:
@@ -159,7 +159,7 @@ class Client:
             raise
 
     def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
-        """Yield the items of an asynchronous iterator, which a single task iterates from start to end.
+        """Yield the items of an asynchronous iterator. A single task iterates it from start to end.
 
         A separate task for each item is impossible, because task groups and timeouts belong to the task that entered
         them.
@@ -208,7 +208,7 @@ class Client:
 
 
 async def _end_others() -> None:
-    """Cancel the tasks of open iterators, and wait until they have finished."""
+    """Cancel the tasks of open iterators, and wait until the tasks have finished."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

@@ -1,1 +1,1 @@
-"""The dashboard, whose web pages share one model of the cluster."""
+"""Implements the dashboard, whose web pages share one model of the cluster."""

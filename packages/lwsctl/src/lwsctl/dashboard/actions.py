@@ -1,4 +1,4 @@
-"""Builds the commands of page actions. A user could type each of these commands. Pure.
+"""Builds the commands for page actions. A user could enter each of these commands. Pure.
 
 The server runs `lws` with exactly these arguments. It first adds `--dry-run` and shows the output. An action has the
 same effect as the command, with the permissions of the same user. Pages cannot request anything else.
@@ -16,7 +16,7 @@ MOST_GROUPS: Final = 100_000
 
 
 class ActionError(ValueError):
-    """The action is not available. The message contains the error."""
+    """Raised if the action is not available. The message contains the reason."""
 
 
 class Verb(StrEnum):
@@ -33,14 +33,17 @@ class Verb(StrEnum):
 
 
 class Runner(Protocol):
-    """Runs `lws` with arguments on the displayed cluster. Returns whether it exited with code 0, and its output."""
+    """A function that runs `lws` with arguments on the displayed cluster.
+
+    It returns whether the exit code is 0, and the output.
+    """
 
     async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
         """Run the command until it exits."""
 
 
 def words(action: Mapping[str, object]) -> list[str]:
-    """Return the arguments of `lws` for an action. Raise `ActionError` if it is not available.
+    """Return the `lws` arguments for an action. Raise `ActionError` if the action is not available.
 
     >>> words({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
     ['-n', 'prod', 'scale', 'web', '--replicas', '3']

@@ -1,4 +1,4 @@
-"""Page addresses with the kind of page, its object, and its format. Pure.
+"""Defines page addresses, which contain the kind of page, its object, and its format. Pure.
 
 Relative to the base of the server, the empty path is the first page. `sets/NAMESPACE/NAME` is a LeaderWorkerSet, with
 the pages `…/rollout` and `…/logs`. `…/history` contains its recorded failures, and `…/history/GROUP/NUMBER` is one of
@@ -49,7 +49,7 @@ class Arrangement(StrEnum):
 
 
 class StateFilter(StrEnum):
-    """The sets that the first page shows."""
+    """The sets that are shown on the first page."""
 
     ALL = ""
     PROBLEMS = "problems"
@@ -59,7 +59,10 @@ class StateFilter(StrEnum):
 
 
 class PageForm(StrEnum):
-    """The formats of a page: HTML, a plain table, text to copy, or a file that does not require a server."""
+    """The formats of a page.
+
+    These are HTML, a plain table, text to copy, and a file that does not require a server.
+    """
 
     PAGE = "page"
     TABLE = "table"
@@ -68,7 +71,7 @@ class PageForm(StrEnum):
 
 
 class NoSuchPageError(ValueError):
-    """The address does not match a page."""
+    """Raised if the address does not match a page."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
@@ -94,7 +97,7 @@ class Address(Struct, frozen=True, kw_only=True):
         return PageKind.WHOLE in (self.kind, self.home)
 
     def path(self) -> str:
-        """Return the path relative to the base of the server."""
+        """Return the path relative to the base path of the server."""
         place = f"{quote(self.key.namespace)}/{quote(self.key.name)}"
         match self.kind:
             case PageKind.NOW | PageKind.TOPOLOGY:
@@ -149,7 +152,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
 
 
 def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Split off the group and number of a recorded failure, or the code of a cause."""
+    """Split off the group and number of a recorded failure, or the cause code."""
     match list(parts):
         case ["causes", code] if CODE.fullmatch(code):
             return ["causes"], code

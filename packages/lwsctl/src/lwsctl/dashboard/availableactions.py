@@ -1,4 +1,4 @@
-"""Determines which actions apply to the current state of an object, and what they stop. Pure.
+"""Determines the actions that apply to the current state of an object, and the groups that they stop. Pure.
 
 The input is a set of the picture. The output is the verbs that its page offers, and the sentence in the confirmation
 dialog.
@@ -22,7 +22,7 @@ AGAIN: Final = "is deleted and recreated, which stops its processes"
 
 
 def of_set(view: View, *, has_past: bool = False) -> str:
-    """Return the verbs for a LeaderWorkerSet, separated by spaces.
+    """Return the actions for a LeaderWorkerSet, separated by spaces.
 
     `has_past` means that it has a previous revision.
     """
@@ -35,25 +35,25 @@ def of_set(view: View, *, has_past: bool = False) -> str:
 
 
 def of_group(view: View, group: Group) -> list[Verb]:
-    """Return the verbs for a group."""
+    """Return the actions for a group."""
     if meta.is_deleting(view.object):
         return []
     return [Verb.RECOVER_GROUP] if group.is_exhausted or group.is_over else [Verb.RESTART_GROUP]
 
 
 def of_whole(whole: SetView) -> str:
-    """Return the verbs for a DisaggregatedSet, separated by spaces."""
+    """Return the actions for a DisaggregatedSet, separated by spaces."""
     return "" if meta.is_deleting(whole.object) else _words(Verb.SCALE_ROLE)
 
 
 def roles(whole: SetView) -> Mapping[str, int]:
-    """Return the number of groups of each role in one slice, which the scale command changes."""
+    """Return the number of groups of each role in one slice, which `lws scale` changes."""
     slices = max(int(meta.spec(whole.object).get("slices", 1)), 1)
     return {role.name: role.desired // slices for role in whole.roles}
 
 
 def ends(action: Mapping[str, object], picture: Picture) -> str:
-    """Describe the groups that an action stops, or return an empty string if there are none."""
+    """Return a description of the groups that an action stops, or an empty string if it stops no group."""
     key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
     verb = action.get("verb")
     if verb == Verb.SCALE_ROLE:

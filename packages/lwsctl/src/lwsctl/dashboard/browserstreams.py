@@ -1,4 +1,4 @@
-"""The event stream of a browser, which carries page changes and log lines of all its pages over one connection.
+"""Streams events to a browser. One connection carries the page changes and log lines of all pages.
 
 Browsers limit the number of connections to a server, so that separate connections for each page would block other
 pages. A browser opens a stream, reads its number, and then adds and removes subscriptions to pages and logs. Each
@@ -19,32 +19,32 @@ MOST_STREAMS: Final = 48
 """The maximum number of open streams. Each browser has one stream."""
 
 MOST_OF_USER: Final = 12
-"""The maximum number of streams of one user of a shared dashboard."""
+"""The maximum number of streams per user of a shared dashboard."""
 
 MOST_TOPICS: Final = 40
-"""The maximum number of pages and logs that all browsers of one user follow."""
+"""The maximum number of pages and logs that the browsers of one user follow in total."""
 
 PATIENCE: Final = 30.0
 """The timeout in seconds for a browser to read an event."""
 
 BETWEEN_BEATS: Final = 5.0
-"""The interval in seconds between two heartbeats, which show that the server is running."""
+"""The interval in seconds between heartbeats, which show that the server is running."""
 
 BEAT: Final = b"event: beat\ndata: 1\n\n"
-"""An event instead of a comment, so that pages have the time of the last server response."""
+"""The heartbeat event. It is not a comment, so that pages receive the time of the last server response."""
 
 KEY: Final = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
-"""The keys of subscriptions, which browsers choose."""
+"""The keys of subscriptions. Browsers choose the keys."""
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 Topic: TypeAlias = Callable[[Write], Awaitable[None]]
-"""Writes events until it completes. The browser identifies it by a key."""
+"""A subscription, which writes events until it is complete. The browser identifies it by a key."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class BrowserStream:
-    """The open stream of one browser. Only its user can change it."""
+    """The open stream of one browser. Only the user of the browser can change it."""
 
     def __init__(self, user: str, write: Write, tasks: asyncio.TaskGroup) -> None:
         self.user = user
@@ -94,14 +94,14 @@ class BrowserStreams:
         self._open: dict[str, BrowserStream] = {}
 
     def exceeded(self, user: str, *, is_shared: bool) -> int:
-        """Return the limit that another stream would exceed, in total or per user, or 0 if none."""
+        """Return the total or per-user limit that another stream would exceed, or 0 if there is none."""
         own = sum(stream.user == user for stream in self._open.values())
         if is_shared and own >= MOST_OF_USER:
             return MOST_OF_USER
         return MOST_STREAMS if len(self._open) >= MOST_STREAMS else 0
 
     def is_full(self, user: str) -> bool:
-        """Return whether another subscription of a user would exceed the limit."""
+        """Return whether another subscription of a user would exceed the maximum."""
         return sum(len(stream.topics) for stream in self._open.values() if stream.user == user) >= MOST_TOPICS
 
     def find(self, ident: str, user: str) -> BrowserStream | None:
@@ -112,7 +112,7 @@ class BrowserStreams:
     async def serve(
         self, user: str, write: Write, first: tuple[str, Topic] | None, admits: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Serve a stream until its user loses access. Errors of `write` are raised in an exception group."""
+        """Serve a stream until its user loses access. Errors from `write` are raised in an exception group."""
         async with asyncio.TaskGroup() as tasks:
             stream = BrowserStream(user, write, tasks)
             self._open[stream.ident] = stream
@@ -129,14 +129,14 @@ class BrowserStreams:
                     stream.remove(key)
 
     def leave(self) -> None:
-        """Cancel all streams, because they do not complete on their own."""
+        """Cancel all streams, which would otherwise not complete."""
         for stream in self._open.values():
             if stream.task is not None:
                 stream.task.cancel()
 
 
 async def changes(channel: PageChannel, last: str, write: Write) -> None:
-    """Write the changes of a page since a state."""
+    """Write the changes to a page since a given state."""
     while True:
         newest = channel.ident
         for data in channel.after(last):
@@ -147,7 +147,7 @@ async def changes(channel: PageChannel, last: str, write: Write) -> None:
 
 
 def lines_to(write: Write) -> Write:
-    """Return a function that writes JSON lines as one event. Empty lines are not sent."""
+    """Return a function that writes JSON lines as one event. Empty lines are omitted."""
 
     async def send(data: bytes) -> None:
         entries = data.splitlines()

@@ -1,4 +1,4 @@
-"""The changes of one page: its latest state and the last differences, for all browsers that show it.
+"""Keeps the latest state of one page and its last differences, for all browsers that show the page. Pure.
 
 Each difference has a number and is a frame of the stream. A browser that reconnects sends the number of its last
 frame, and receives the later frames. If they are no longer available, or if the server was restarted, it receives the
@@ -17,18 +17,18 @@ from lwsctl.dashboard.fragments import Rendering, difference, full_state
 
 KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20
-"""The limits of the frames that are retained for browsers that reconnect."""
+"""The limits of the events that are retained for browsers that reconnect."""
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """An event of the stream: the number of the resulting state, and its bytes."""
+    """An event of the stream, with the number of the resulting state and the data as bytes."""
 
     number: int
     data: bytes
 
 
 class PageChannel:
-    """The states of one page. `epoch` is unique for each channel of each server."""
+    """The states of one page. `epoch` is unique for each channel and server."""
 
     def __init__(self, epoch: str) -> None:
         self._epoch = epoch
@@ -40,11 +40,11 @@ class PageChannel:
 
     @property
     def ident(self) -> str:
-        """Return the number of the latest state in stream notation."""
+        """Return the number of the latest state, in the notation of the stream."""
         return f"{self._epoch}.{self.number}"
 
     def show(self, rendering: Rendering) -> None:
-        """Replace the state, and send the difference to all streams, if any."""
+        """Replace the state. If it differs from the previous state, send the difference to all streams."""
         change = difference(self.shown, rendering) if self.shown else None  # no browser has this state
         self.shown = rendering
         if change is None:
@@ -59,7 +59,7 @@ class PageChannel:
         await self._changed.wait()
 
     def after(self, ident: str) -> list[bytes]:
-        """Return the events between the state with this number and the latest state."""
+        """Return the events after the state with this number, up to the latest state."""
         epoch, _, text = ident.rpartition(".")
         number = decimals.natural(text)
         oldest = self._frames[0].number if self._frames else self.number + 1

@@ -1,4 +1,4 @@
-"""Finds the first error of several ranks: the rank that failed first, and its log line.
+"""Finds the first error of several ranks, which consists of the rank that failed first and its log line.
 
 The input is the last lines of each rank with timestamps. The output is the earliest line that explains an error.
 Commands and records select such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks
@@ -26,7 +26,7 @@ from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import reasons
 
 MOST_RANKS: Final = 64
-"""The maximum number of ranks whose logs are read. Ranks with a problem are first."""
+"""The maximum number of ranks whose logs are read. Ranks with a problem are read first."""
 
 PATIENCE: Final = 5.0
 
@@ -35,7 +35,7 @@ Lines: TypeAlias = Sequence[bytes]
 
 
 class FirstError(Struct, frozen=True):
-    """An error line with its rank and time. `read` is the number of searched ranks."""
+    """An error line with its rank and time. `read` is the number of ranks whose logs were searched."""
 
     rank: str
     time: str
@@ -44,7 +44,7 @@ class FirstError(Struct, frozen=True):
 
 
 def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
-    """Return the earliest error, or None. Errors caused by the exit of another rank are last.
+    """Return the earliest error, or None if there is no error. Errors caused by the exit of another rank are last.
 
     >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
     '0/1'
@@ -63,7 +63,7 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
 
 
 async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
-    """Read the logs of ranks by their paths concurrently, and return the first error with secrets masked."""
+    """Read the logs of ranks by path concurrently, and return the first error with masked secrets."""
     places = sorted(ranks, key=lambda place: not (ranks[place].deaths or ranks[place].is_problem))[:MOST_RANKS]
     async with asyncio.TaskGroup() as tasks:
         readers = {place: tasks.create_task(_lines(client, ranks[place])) for place in places}
@@ -76,7 +76,10 @@ async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
 
 
 def searched(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -> dict[str, Rank]:
-    """Return the ranks to search by path: the selected ranks or all, or ranks of groups with a problem."""
+    """Return the selected ranks to search, by path.
+
+    Without a selection, return the ranks of groups with a problem, or all ranks.
+    """
     groups = [(group, names) for view, names in owners for group in view.groups]
     if not choice.choices:
         groups = [pair for pair in groups if _is_ill(pair[0])] or groups

@@ -1,4 +1,4 @@
-"""Named pieces of a page, and the difference between two states, which streams send. Pure.
+"""Splits pages into named fragments, and computes the differences that are sent to event streams. Pure.
 
 A region is an element of the page that contains pieces in order. A piece is an element whose `id` is its key, as are
 its parts. If only parts of a piece change, only these parts are sent. Keys are unique on a page.
@@ -14,7 +14,7 @@ from lwsctl.dashboard.markup import Attribute, Safe, tag
 
 
 class Fragment(Struct, frozen=True):
-    """An element of a region or of another piece. Screen readers read `announcement` when it changes.
+    """A page element in a region or in another fragment. Screen readers announce `announcement` when it changes.
 
     `parts` are nested elements that are updated separately, in the order in which `html` contains them. `source`
     contains all inputs of the piece, if the page compares them to reuse the piece.
@@ -28,7 +28,7 @@ class Fragment(Struct, frozen=True):
 
     @property
     def frame(self) -> list[str]:
-        """Return the HTML between the parts, and their keys."""
+        """Return the HTML between the parts, and the keys of the parts."""
         frame, at = [part.key for part in self.parts], 0
         for part in self.parts:
             start = self.html.index(part.html, at)
@@ -38,11 +38,11 @@ class Fragment(Struct, frozen=True):
 
 
 Rendering: TypeAlias = Mapping[str, Sequence[Fragment]]
-"""The pieces of each region, by the `id` of the region."""
+"""The fragments of each region, by the `id` of the region."""
 
 
 def region(element: str, key: str, rendering: Rendering, **attributes: Attribute) -> Safe:
-    """Return the element of a region with its pieces.
+    """Return the element of a region with its fragments.
 
     >>> region("p", "r", {"r": [Fragment("a", Safe("<i>1</i>"))]}, class_="x")
     '<p id="r" class="x"><i>1</i></p>'
@@ -51,7 +51,7 @@ def region(element: str, key: str, rendering: Rendering, **attributes: Attribute
 
 
 def difference(old: Rendering, new: Rendering) -> JSONObject | None:
-    """Return the difference between two states, or None if they are equal.
+    """Return the difference between two states, or None if the states are equal.
 
     `put` contains pieces to add or replace by region, and parts to replace. `gone` contains keys to remove. `order`
     contains the keys of each region whose pieces or order changed. `say` contains new causes. Empty entries are
@@ -82,7 +82,7 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
 
 
 def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
-    """Return the update of one piece: nothing, its changed parts, or the complete piece."""
+    """Return the update of one fragment, which is empty, its changed parts, or the complete fragment."""
     if old is new or (old is not None and old.html == new.html):
         return []
     if old is None or not new.parts or old.frame != new.frame:
@@ -91,5 +91,5 @@ def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
 
 
 def full_state(rendering: Rendering) -> JSONObject:
-    """Return the complete state, for a page whose last state is too old."""
+    """Return the complete state, for pages whose last state is too old."""
     return {"regions": {region: "".join(piece.html for piece in pieces) for region, pieces in rendering.items()}}

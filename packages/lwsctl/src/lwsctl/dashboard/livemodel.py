@@ -1,4 +1,4 @@
-"""The shared model of a server, with one watch per kind for all open pages.
+"""Maintains the shared model of a server, with one watch per kind for all open pages.
 
 It watches sets and pods, and creates a picture 100 ms after a change. Further changes are combined, at most twice per
 second. Unhealthy sets are diagnosed at most every two seconds, while a browser shows a page.
@@ -36,19 +36,19 @@ from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
 
 TOGETHER: Final = 0.1
-"""The time in seconds for which changes are collected before they are shown."""
+"""The time in seconds in which changes are collected before they are shown."""
 
 SHORTEST_PAUSE: Final = 0.4
 LONGEST_PAUSE: Final = 1.0
-"""The minimum and maximum delay in seconds before the next picture while changes continue."""
+"""The minimum and maximum delay in seconds before the next snapshot while changes continue."""
 
 BETWEEN_DIAGNOSES: Final = 2.0
 AGAIN: Final = 10.0
-"""The interval in seconds for repeated diagnoses of unhealthy sets, and for connection attempts."""
+"""The interval in seconds between diagnoses of unhealthy sets, and between connection attempts."""
 
 PATIENCE: Final = 10.0
 LONGEST_PATIENCE: Final = 120.0
-"""The timeout in seconds for diagnosing all sets. It doubles after each timeout, up to the maximum."""
+"""The timeout in seconds for the diagnosis of all sets. It doubles after each timeout, up to the maximum."""
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class LiveModel:
-    """The current picture, and a notification of each new picture."""
+    """The current snapshot, and a notification about each new snapshot."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class LiveModel:
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[None]:
-        """Keep diagnoses current while the context is active, because a browser shows a page."""
+        """Update diagnoses while the context is active, because a browser shows a page."""
         self._lookers += 1
         self._stale.set()
         try:
@@ -102,17 +102,17 @@ class LiveModel:
             self._lookers -= 1
 
     async def changed(self) -> None:
-        """Wait for the next picture."""
+        """Wait for the next snapshot."""
         await self._shown.wait()
 
     async def until(self, check: Callable[[], T | None]) -> T:
-        """Return the first result of `check` that is not None. It is called for each new picture."""
+        """Return the first result of `check` that is not None. `check` is called for each new snapshot."""
         while (answer := check()) is None:
             await self.changed()
         return answer
 
     def paint(self) -> None:
-        """Create a new picture. If this fails, keep the previous one, and report since when it has been outdated."""
+        """Create a new snapshot. If this fails, keep the previous snapshot, and report since when it is outdated."""
         try:
             self.picture = self._painted()
         except Exception as error:  # stored objects may contain any value
@@ -142,17 +142,17 @@ class LiveModel:
         return replace(picture, order=self._order)
 
     def announce(self) -> None:
-        """Notify waiting tasks of a new picture."""
+        """Notify the waiting tasks about a new snapshot."""
         self._shown.set()
         self._shown = asyncio.Event()
 
     def start(self) -> None:
-        """Start to track changes."""
+        """Start the watches."""
         for informer in self.followed:
             informer.subscribe(self._note)
 
     def relist(self) -> None:
-        """Reread all data, because the cluster may have been replaced."""
+        """Read all data again, because the cluster may have been replaced."""
         for informer in self.followed:
             informer.relist(lambda: None)
 
@@ -162,7 +162,7 @@ class LiveModel:
             self._stale.set()  # the API server responds again
 
     async def follow(self) -> None:
-        """Create a new picture after each change. Changes in quick succession are combined."""
+        """Create a snapshot after each change. Changes in quick succession are combined."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(TOGETHER)
@@ -174,7 +174,7 @@ class LiveModel:
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
     async def keep_diagnosed(self) -> None:
-        """Diagnose after changes and every `AGAIN` seconds. Without visitors, only wait for the API server."""
+        """Diagnose after changes and every `AGAIN` seconds. If no page is open, only wait for the API server."""
         while True:
             with suppress(TimeoutError):
                 async with timeouts.within(AGAIN):
@@ -185,7 +185,7 @@ class LiveModel:
             await asyncio.sleep(BETWEEN_DIAGNOSES)
 
     async def diagnose(self) -> None:
-        """Diagnose all unhealthy sets, read each list once, and create a new picture."""
+        """Diagnose all unhealthy sets, reading each list once, and create a new snapshot."""
         views, sets = self.picture.views, self.picture.sets
         lists = Lists(self.client)
         now = self.clock.now()
@@ -214,7 +214,10 @@ class LiveModel:
         self.paint()
 
     async def _with_evidence(self, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-        """Return diagnoses. The most urgent ones include logs and episodes, and each run is read once."""
+        """Return the diagnoses.
+
+        The most urgent diagnoses include logs and episodes. The log of each run is read once.
+        """
         urgent = {evidence.identity(diagnosis): diagnosis for diagnosis in ordered(diagnoses)[:BLOCKS]}
         known = {run: lines for run, lines in self._runs.items() if run in urgent}
         async with asyncio.TaskGroup() as tasks:
@@ -228,13 +231,13 @@ class LiveModel:
 
 
 def _first(error: Exception) -> Exception:
-    """Return the first error of an exception group, because lists are read concurrently."""
+    """Return the first error in an exception group. Groups occur because lists are read concurrently."""
     return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 @asynccontextmanager
 async def live(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[None]:
-    """Run a model while the context is active.
+    """Run a live model while the context is active.
 
     It is synchronized and diagnosed first. `beside` may stop it with an error.
     """

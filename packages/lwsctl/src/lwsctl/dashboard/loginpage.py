@@ -1,4 +1,4 @@
-"""The login of a shared dashboard. Requests without a session receive the login page.
+"""Handles the login of a shared dashboard. Requests without a session receive the login page.
 
 Unlike the link of `lws dashboard`, it accepts any host name, because an ingress or a forwarded port has a different
 one. Requests must have the same origin. Other sites do not send the cookie (SameSite), and every POST request must
@@ -33,24 +33,24 @@ HEALTH: Final = "/healthz"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 FILES: Final = tuple(f"/{staticfiles.folder()}/{name}" for name in ("style.css", "icon.svg"))
-"""The files of the login page."""
+"""The files that the login page requires."""
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY.replace("form-action 'none'", "form-action 'self'"),
     "Referrer-Policy": "same-origin",  # with `no-referrer`, browsers do not send an origin with forms
 }
-"""Headers of the login page, in addition to the headers of all pages."""
+"""Headers of the login page, in addition to the headers that all pages have."""
 
 
 class LoginPage:
-    """Handles logins, and passes other requests to the handler only for logged-in users."""
+    """Handles logins, and passes other requests to the handler only if the user is logged in."""
 
     def __init__(self, visitors: LoginSessions, cluster: str = "") -> None:
         self.visitors = visitors
         self._page = partial(page, cluster=cluster)
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Respond to a request, or pass it to the handler if its user is logged in."""
+        """Respond to a request, or pass it to the handler if the user is logged in."""
         if (refusal := refused(request)) is not None:
             return web.Response(status=refusal.status, text=f"{refusal.text}\n")
         match request.method, request.path:
@@ -66,7 +66,7 @@ class LoginPage:
                 return await self._visited(request, handler)
 
     async def admits(self, request: web.Request) -> bool:
-        """Return whether the user of a streamed response still has read permission, as for pages."""
+        """Return whether the user of a stream still has read permission, as for pages."""
         return await self.visitors.find(request.headers.getall("Cookie", [])) is not None
 
     async def _visited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -105,7 +105,7 @@ class LoginPage:
 
 
 def refused(request: web.Request) -> Rejection | None:
-    """Return the reason why a request is rejected for all users, or None if it is not rejected."""
+    """Return the reason why a request is rejected for all users, or None if there is no such reason."""
     hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
     if len(hosts) != 1:
         return Rejection.HOST

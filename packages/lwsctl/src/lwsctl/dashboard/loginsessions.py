@@ -1,4 +1,4 @@
-"""The users of a shared dashboard, who log in with a cluster token. Their actions use the token.
+"""Manages the users of a shared dashboard, who log in with a cluster token. Their actions use this token.
 
 The API server checks the identity of the token's user, and whether the user has permission to read the dashboard
 data. These checks are repeated every few minutes. Tokens are stored only in memory. Browsers receive a random session
@@ -22,7 +22,7 @@ LONGEST_VISIT: Final = 8 * 3600.0
 """The time in seconds after which a user must log in again."""
 
 RECHECK: Final = 300.0
-"""The interval in seconds between two permission checks of a user."""
+"""The interval in seconds between permission checks of a user."""
 
 MOST_SESSIONS: Final = 256
 MOST_OF_USER: Final = 8
@@ -32,14 +32,14 @@ LONGEST_TOKEN: Final = 16_384
 
 
 class LoginRejectedError(Exception):
-    """The token is rejected. The message contains the reason."""
+    """Raised if the token is rejected. The message contains the reason."""
 
 
 class Host(Protocol):
-    """The cluster that checks tokens, and runs commands with them."""
+    """The cluster, which checks tokens and runs commands with them."""
 
     async def admit(self, token: str) -> str:
-        """Return the user name. Raise `LoginRejectedError` if it is unknown or does not have read permission."""
+        """Return the user name. Raise `LoginRejectedError` if the user is unknown or has no read permission."""
 
     def runner(self, token: str) -> Runner | None:
         """Return an object that runs commands as this user, or None if the dashboard is read-only."""
@@ -59,7 +59,7 @@ class LoginSession(Struct):
 
 
 class LoginSessions:
-    """The sessions of a server by number. `new_secret` returns a new random string."""
+    """The sessions of a server, by number. `new_secret` returns a new random string."""
 
     def __init__(self, host: Host, clock: Clock, new_secret: Callable[[], str]) -> None:
         self.host = host
@@ -80,7 +80,7 @@ class LoginSessions:
         return session
 
     async def find(self, cookies: Sequence[str]) -> LoginSession | None:
-        """Return the visitor of the only session in the cookies, if the user still has read permission."""
+        """Return the user of the only session in the cookies if the user still has read permission."""
         session = session_in(cookies)
         now = self._clock.monotonic()
         if session is None or (visitor := self._sessions.get(session)) is None or now >= visitor.expires_at:

@@ -1,4 +1,6 @@
-"""The logs of several ranks as JSON lines with the rank, time, text, and whether the line contains an error.
+"""Streams the logs of several ranks as JSON lines.
+
+Each line has the rank, the time, the text, and whether it contains an error.
 
 Past lines are first, followed by new lines while the page is open, including lines after restarts and broken
 connections. A slow browser delays only its stream, and at most `WAITING` lines are buffered. Pages show lines as
@@ -33,7 +35,7 @@ MOST_STREAMS: Final = 64
 
 TAIL: Final = 500
 MOST_TAIL: Final = 8000
-"""The number of past lines of each rank, and the maximum that a page can request."""
+"""The number of past lines per rank, and the maximum number that a page can request."""
 
 FAILED: Final = "failed"
 """The selection of all ranks with a problem or a restart."""
@@ -42,14 +44,14 @@ CHOICE: Final = re.compile(r"(?:(?:\*|[-0-9a-z]*[a-z][-0-9a-z]*)/)?(\*|[0-9a-f]{
 
 WAITING: Final = 2000
 BETWEEN_SIGNS: Final = 5.0
-"""The time in seconds after which an empty line is sent to check whether the connection is open."""
+"""The time in seconds without lines after which an empty line is sent, to check the connection."""
 
 LONGEST_LINE: Final = 16_384
-"""The maximum number of bytes shown of a line, because containers can print binary data."""
+"""The maximum number of bytes that are shown of a line. Containers can print binary data."""
 
 
 class RankChoice(msgspec.Struct, frozen=True):
-    """The selected ranks: `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`, also after `ROLE/`.
+    """The selected ranks as `GROUP/RANK`, `GROUP/*`, `*/RANK` or `failed`, optionally with the prefix `ROLE/`.
 
     The default is all leaders.
     """
@@ -67,7 +69,7 @@ class RankChoice(msgspec.Struct, frozen=True):
         return has_failed or self.names(rank.group, rank.index, owners)
 
     def names(self, group: GroupName, index: int, owners: Sequence[str] = ()) -> bool:
-        """Return whether a path is selected, regardless of the state of its rank."""
+        """Return whether a path is selected, regardless of the state of the rank."""
         places = {f"{group}/{index}", f"{group}/*", f"*/{index}", "*/*"}
         owned = {f"{owner}/{place}" for owner in ("*", *owners) for place in places}
         return not self.choices.isdisjoint(places | owned)
@@ -77,13 +79,13 @@ LEADERS: Final = RankChoice(frozenset({"*/0"}))
 
 
 def parse(texts: Sequence[str]) -> RankChoice | None:
-    """Parse rank selections, or return None if one of them is invalid or there are too many."""
+    """Parse rank selections. Return None if a selection is invalid or there are too many."""
     are_valid = all(text == FAILED or CHOICE.fullmatch(text) for text in texts)
     return RankChoice(frozenset(texts)) if are_valid and len(texts) <= MOST_STREAMS else None
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks of a LeaderWorkerSet or DisaggregatedSet (`of_whole`), and the number of past lines of each rank."""
+    """The ranks of a LeaderWorkerSet or DisaggregatedSet (`of_whole`), and the number of past lines per rank."""
 
     key: ObjectKey
     of_whole: bool = False
@@ -91,7 +93,7 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     tail: int = TAIL
 
     def owners(self, picture: Picture) -> Owners:
-        """Return the names of the LeaderWorkerSets for rank paths."""
+        """Return the LeaderWorkerSet names that rank paths contain."""
         if not self.of_whole:
             return {self.key: ()}
         return {view.key: names for view, names in picture.members(self.key, of_whole=True)}
@@ -105,7 +107,7 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownOwners:
-    """The names of the LeaderWorkerSets for rank paths. They are read once for each picture."""
+    """The LeaderWorkerSet names that rank paths contain. They are determined once for each snapshot."""
 
     def __init__(self, model: LiveModel, request: LogRequest) -> None:
         self._model = model
@@ -114,7 +116,7 @@ class KnownOwners:
         self._owners = request.owners(model.picture)
 
     def read(self) -> Owners:
-        """Return the names in the current picture."""
+        """Return the names in the current snapshot."""
         if self._model.picture is not self._picture:
             self._picture = self._model.picture
             self._owners = self._request.owners(self._picture)
@@ -122,7 +124,10 @@ class KnownOwners:
 
 
 class SharedPods(msgspec.Struct, frozen=True):
-    """The pods of the shared model, for following logs. `object` is None after the set was deleted."""
+    """The source of pods for following logs, based on the shared model.
+
+    `object` is None after the set was deleted.
+    """
 
     model: LiveModel
     request: LogRequest
@@ -142,7 +147,7 @@ class SharedPods(msgspec.Struct, frozen=True):
 
 
 class LineQueue:
-    """Collects lines until the browser reads them. Lines beyond the maximum are dropped and counted."""
+    """Collects lines until the browser reads them. If there are too many lines, the excess is dropped and counted."""
 
     def __init__(self, owners: Callable[[], Owners] = dict) -> None:
         self._owners = owners
@@ -167,11 +172,14 @@ class LineQueue:
 
     @property
     def has_some(self) -> bool:
-        """Return whether there are unread lines."""
+        """Return whether there are any unread lines."""
         return not self._lines.empty()
 
     async def take(self, seconds: float) -> bytes:
-        """Return the unread lines. After a timeout, return an empty line, which fails on a broken connection."""
+        """Return the unread lines, or an empty line after a timeout.
+
+        Writing the empty line fails if the connection is broken.
+        """
         lines = []
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
@@ -198,7 +206,7 @@ def _owner(pod: JSONObject) -> ObjectKey:
 
 
 async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write lines until the set is deleted. Errors of `write` are raised."""
+    """Write lines until the set is deleted. Errors from `write` are raised."""
     owners = KnownOwners(model, request)
     lines = LineQueue(owners.read)
     async with asyncio.TaskGroup() as tasks:

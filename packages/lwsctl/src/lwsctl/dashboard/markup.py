@@ -1,4 +1,4 @@
-"""Builds HTML from text. All text is escaped unless it is marked as HTML. Pure.
+"""Builds HTML from strings, which are escaped unless they are marked as HTML. Pure.
 
 Direction marks and other control characters are made visible, so that data from a cluster cannot reverse the text of
 the page.
@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import untrustedtext
 
 VOID: Final = frozenset({"base", "br", "input", "link", "meta"})
-"""Elements without content or closing tag."""
+"""Elements that have no content and no closing tag."""
 
 
 class Safe(str):
-    """Text that is already HTML, which only `tag` and `joined` create."""
+    """A string that is already HTML. Only `tag` and `joined` create such strings."""
 
     __slots__ = ()
 

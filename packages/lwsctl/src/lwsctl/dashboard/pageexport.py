@@ -1,4 +1,4 @@
-"""Exports a page as one file that does not require a server, without scripts and links. Pure."""
+"""Exports a page as one file without scripts and links, which does not require a server. Pure."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from lwsctl.dashboard.subscriptions import page_of
 
 
 def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
-    """Return the document. For a set, the plain table of its ranks is below the grid."""
+    """Return the document. For a set, it contains the plain table of ranks below the grid."""
     page = page_of(address)
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
@@ -27,7 +27,7 @@ def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
 
 
 def text(picture: Picture, address: Address, facts: PageFacts) -> str:
-    """Return the lines of a page as text, with control characters visible."""
+    """Return the lines of a page as text in which control characters are visible."""
     page = page_of(address)
     lines = errorboundary.attempt(lambda: [*page.text(picture, address, facts)], lambda error: [f"this page {error}"])
     return "".join(f"{untrustedtext.visible_lines(line)}\n" for line in lines)

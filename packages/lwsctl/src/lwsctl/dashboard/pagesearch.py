@@ -1,4 +1,4 @@
-"""Searches sets, groups, ranks, nodes and causes that contain all words of a text. Pure.
+"""Searches sets, groups, ranks, nodes and causes that contain all words of a query. Pure.
 
 The input is the picture and the text. The output is results by kind, at most `MOST` of each, and the number of other
 results. The search also finds ranks by pod, node and state, and sets by cause.
@@ -23,7 +23,7 @@ MOST: Final = 6
 """The maximum number of results of each kind."""
 
 LONGEST: Final = 200
-"""The maximum number of characters of a search text."""
+"""The maximum number of characters of a query."""
 
 HINT: Final = (
     "Enter the name of a set, a group (web/3), a rank (web/3/1), a pod, a node, a state, or a cause (LWS-E036)."
@@ -31,7 +31,7 @@ HINT: Final = (
 
 
 class Hit(Struct, frozen=True):
-    """A search result: its title, a detail, the address of its page, and additional words that match."""
+    """A search result with its title, a detail, the address of its page, and additional words that match."""
 
     title: str
     detail: str
@@ -56,7 +56,7 @@ class Hits(Struct, frozen=True):
 
 
 def search(picture: Picture, text: str) -> list[Hits]:
-    """Return the results by kind, or no results for an empty text."""
+    """Return the results by kind, or no results if the query is empty."""
     words = text[:LONGEST].lower().split()
     if not words:
         return []
@@ -71,7 +71,7 @@ def search(picture: Picture, text: str) -> list[Hits]:
 
 
 def fragment(picture: Picture, text: str) -> Safe:
-    """Return the results as list items, or the kinds of objects that can be searched if there are none."""
+    """Return the results as list items. If there are no results, return the kinds of objects that can be searched."""
     kinds = search(picture, text)
     if not kinds:
         words = f"No results for {text[:LONGEST]!r}. " if text.strip() else ""
@@ -121,7 +121,7 @@ def _rank(view: View, rank: Rank) -> Hit:
 
 
 def _nodes(picture: Picture) -> Iterator[Hit]:
-    """Yield the nodes of ranks. The topology page contains the other nodes."""
+    """Yield the nodes on which ranks run. The topology page contains all other nodes."""
     ranks: dict[str, int] = {}
     for _, group in _all_groups(picture):
         for rank in group.ranks:

@@ -1,4 +1,4 @@
-"""The cluster that all pages show, with the diagnosis of each set. Pure."""
+"""Defines the snapshot of the cluster that all pages show, with the diagnosis of each set. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ from lwsctl.model.leaderworkerset import View
 
 
 class Picture(Cluster, frozen=True, kw_only=True):
-    """All sets of a namespace at one time, each with its diagnosis once a page needs it.
+    """All sets in a namespace at a point in time. Each set is diagnosed when a page first requires it.
 
     `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server. `commands`
     address the same cluster.
@@ -64,7 +64,7 @@ class Picture(Cluster, frozen=True, kw_only=True):
 
     @cached_property
     def ordered(self) -> list[Shown]:
-        """Return all sets that belong to no other one, with their diagnoses, the most urgent first."""
+        """Return all sets that are not part of a different set, with their diagnoses, the most urgent first."""
         items = [self.judged(item) if isinstance(item, View) else self.judged_whole(item) for item in self.roots]
         return sorted(items, key=lambda item: self.order.key(place_of(item), item.diagnosis))
 

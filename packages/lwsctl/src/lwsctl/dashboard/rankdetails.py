@@ -1,4 +1,4 @@
-"""The panel of a rank as HTML: its state, usage, reason, events and last log lines."""
+"""Builds the rank panel in HTML, with the state, usage, reason, events and last log lines."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
 
 LINES: Final = 20
-"""The number of last log lines below the first error."""
+"""The number of last log lines that are shown below the first error."""
 
 EVENTS: Final = 30
 PATIENCE: Final = 5.0
@@ -72,7 +72,7 @@ async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | Non
 
 
 def _action(view: View, group: Group, verb: Verb) -> Safe:
-    """Return the button of a group action, which a script shows to users with permission."""
+    """Return the button of a group action. A script shows it to users with permission."""
     word = "Recover" if verb is Verb.RECOVER_GROUP else "Restart"
     about = {"data_namespace": view.namespace, "data_name": view.name, "data_group": str(group.name)}
     return tag("button", f"{word} group {group.name} …", type="button", hidden=True, data_verb=verb.value, **about)
@@ -94,7 +94,7 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
 
 
 async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
-    """Return the usage of a rank and its GPUs, or None if the cluster does not report them."""
+    """Return the usage of a rank and its GPUs, or None if the cluster does not report the usage."""
     key, now, metrics = ObjectKey(view.namespace, rank.pod), model.clock.now(), None
     with suppress(KubeError, TimeoutError):
         async with timeouts.within(PATIENCE):
@@ -157,7 +157,7 @@ def _all_lines(view: View, rank: Rank) -> Safe:
 
 
 def _marked(text: str) -> Safe | None:
-    """Return lines with a mark on the line that explains the exit, which commands also quote."""
+    """Return lines in which the line that explains the exit is marked. Commands also quote this line."""
     lines = text.split("\n") if text else []
     error_line = errorlines.telling(lines)
     telling = [at for at, line in enumerate(lines) if error_line.certain and line.strip() == error_line.line][-1:]
@@ -166,7 +166,7 @@ def _marked(text: str) -> Safe | None:
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:
-    """Return the last lines of a rank, with secrets masked."""
+    """Return the last lines of a rank with masked secrets."""
     if rank.object is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""The checks of each request before any data is read. Pure.
+"""Checks each request before any data is read. Pure.
 
 The dashboard has the permissions of the user's kubeconfig, so it responds only to the user's browser:
 
@@ -21,11 +21,14 @@ from msgspec import Struct
 
 COOKIE: Final = "lws-dashboard"
 ACTION_HEADER: Final = "X-Dashboard-Token"
-"""The header with the second secret, which action requests require and only dashboard pages know."""
+"""The header with the second secret, which is required for action requests.
+
+Only dashboard pages contain this secret.
+"""
 
 METHODS: Final = frozenset({"GET", "POST"})
 OWN_SITES: Final = frozenset({"same-origin", "none"})
-"""Values of `Sec-Fetch-Site` for requests from dashboard pages, and for typed addresses."""
+"""The values of `Sec-Fetch-Site` for requests from dashboard pages and for typed addresses."""
 
 LONGEST_ADDRESS: Final = 4096
 
@@ -33,7 +36,7 @@ CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The content security policy: scripts and styles come from this server, and frames are forbidden."""
+"""The content security policy. It permits scripts and styles from this server, and denies frames."""
 
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY,
@@ -48,7 +51,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 class Rejection(Enum):
-    """The reasons to reject a request: the status and the message of the response."""
+    """The reasons to reject a request, with the status and the message of the response."""
 
     HOST = (403, "this address differs from the address that `lws dashboard` printed")
     ORIGIN = (403, "requests from other pages are not allowed")
@@ -71,7 +74,7 @@ class Rejection(Enum):
 
 
 class RequestHead(Struct, frozen=True, kw_only=True):
-    """The parts of a request that the checks read. A repeated header has several values."""
+    """The parts of a request that are checked. If a header is repeated, it has several values."""
 
     method: str
     path: str
@@ -84,7 +87,7 @@ class RequestHead(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class Secrets:
-    """The random secrets of a server, which its caller creates. `link` is empty after its use."""
+    """The random secrets of a server. The caller creates them, and `link` is empty after its use."""
 
     place: str
     link: str
@@ -93,14 +96,14 @@ class Secrets:
     is_used: bool = field(default=False, init=False)
 
     def exchange(self, token: str) -> bool:
-        """Return whether this link token opens the session, which is possible only once."""
+        """Return whether this link token opens the session. It can be used only once."""
         is_right = same(token, self.link) and not self.is_used
         self.is_used = self.is_used or is_right
         return is_right
 
 
 class RequestChecks(Struct, frozen=True):
-    """The checks of a server on `port` of 127.0.0.1 below `/place/`."""
+    """The checks of a server that listens on `port` of 127.0.0.1 and serves pages below `/place/`."""
 
     secrets: Secrets
     port: int
@@ -108,16 +111,19 @@ class RequestChecks(Struct, frozen=True):
 
     @property
     def base(self) -> str:
-        """Return the path prefix of all addresses."""
+        """Return the common path prefix of all addresses."""
         return f"/{self.secrets.place}/" if self.secrets.place else "/"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Return the accepted values of `Host`."""
+        """Return the values of `Host` that are accepted."""
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
     def refusal(self, request: RequestHead) -> Rejection | None:
-        """Return the reason why a request is rejected, or None if it is accepted. `exchange` checks links."""
+        """Return the reason why a request is rejected, or None if it is accepted.
+
+        `exchange` checks the link token.
+        """
         if (refusal := self._plain_refusal(request)) is not None or self.is_link(request):
             return refusal
         if not set(request.sites) <= OWN_SITES:
@@ -127,7 +133,7 @@ class RequestChecks(Struct, frozen=True):
         return self._action_refusal(request) if request.method == "POST" else None
 
     def _plain_refusal(self, request: RequestHead) -> Rejection | None:
-        """Return the reason why a request is rejected for all browsers, or None if it is not rejected."""
+        """Return the reason why a request is rejected for all browsers, or None if there is no such reason."""
         if len(request.hosts) != 1 or request.hosts[0] not in self.hosts:
             return Rejection.HOST
         if len(request.path) > LONGEST_ADDRESS:
@@ -137,11 +143,11 @@ class RequestChecks(Struct, frozen=True):
         return Rejection.ORIGIN if any(origin != f"http://{request.hosts[0]}" for origin in request.origins) else None
 
     def is_link(self, request: RequestHead) -> bool:
-        """Return whether a request follows the link that opens the dashboard, from outside the browser."""
+        """Return whether a request uses the link that opens the dashboard, from outside the dashboard."""
         return request.method == "GET" and request.path == f"{self.base}open"
 
     def knows(self, request: RequestHead) -> bool:
-        """Return whether a request has the session cookie."""
+        """Return whether a request contains the session cookie."""
         session = session_in(request.cookies)
         return session is not None and same(session, self.secrets.session)
 
@@ -154,7 +160,7 @@ class RequestChecks(Struct, frozen=True):
 
 
 def session_in(cookies: Iterable[str]) -> str | None:
-    """Return the session in the cookie headers, or None unless there is exactly one.
+    """Return the session in the cookie headers, or None if there is not exactly one session.
 
     >>> session_in(["theme=dark; lws-dashboard=7"]), session_in(["lws-dashboard=7", "lws-dashboard=8"])
     ('7', None)

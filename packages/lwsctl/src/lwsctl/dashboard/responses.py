@@ -1,4 +1,4 @@
-"""Responses of the dashboard other than pages: files, rejections, and common headers."""
+"""Builds the responses of the dashboard other than pages, such as files, rejections, and common headers."""
 
 from aiohttp import web
 
@@ -8,7 +8,7 @@ from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS, Rejection, Re
 
 
 async def protect(_: web.Request, response: web.StreamResponse) -> None:
-    """Set the headers of all responses, including errors."""
+    """Set the headers of all responses, including error responses."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 
@@ -33,7 +33,7 @@ def html(text: str) -> web.Response:
 
 
 def refused(refusal: Rejection) -> web.Response:
-    """Return a rejection with its reason."""
+    """Return a rejection that contains the reason."""
     return web.Response(status=refusal.status, text=f"{refusal.text}\n")
 
 
@@ -61,12 +61,12 @@ def nowhere(base: str) -> web.Response:
 
 
 def busy(most: int) -> web.Response:
-    """Return the response if too many streams are open."""
+    """Return the response for a request that exceeds the maximum number of streams."""
     return web.Response(status=503, text=f"{most} pages are open; close some of them\n", headers={"Retry-After": "5"})
 
 
 def static(version: str, name: str) -> web.Response:
-    """Return a compressed dashboard file, which browsers may cache because its path depends on its content."""
+    """Return a compressed dashboard file. Browsers may cache it, because its path depends on its content."""
     text = staticfiles.files().get(name)
     if text is None or f"static/{version}" != staticfiles.folder():
         return missing()

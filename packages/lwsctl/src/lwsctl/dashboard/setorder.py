@@ -1,4 +1,4 @@
-"""The order of the sets: problems first, by their first failure, changed at most every ten seconds. Pure.
+"""Orders sets by their first failure, problems first. The order changes at most every ten seconds. Pure.
 
 The input is the previous order and the current sets. The output is the next order. Rows remain at their position
 while a user reads them.
@@ -15,7 +15,7 @@ from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 
 BETWEEN: Final = timedelta(seconds=10)
-"""The minimum time between two order changes."""
+"""The minimum time between changes of the order."""
 
 Place: TypeAlias = tuple[str, str, str]
 """The kind, namespace and name of a set."""
@@ -33,14 +33,14 @@ class Tier(IntEnum):
 
 
 class SetOrder(Struct, frozen=True):
-    """The positions and tiers, the time since which each set has a problem, and the time of the last change."""
+    """The position and tier of each set, the start of its problem, and the time of the last change."""
 
     places: Mapping[Place, tuple[int, Tier]] = field(default_factory=dict)
     since: Mapping[Place, datetime] = field(default_factory=dict)
     changed: datetime | None = None
 
     def may_change(self, now: datetime) -> bool:
-        """Return whether the order may change again."""
+        """Return whether the order is permitted to change again."""
         return self.changed is None or now - self.changed >= BETWEEN
 
     def key(self, place: Place, diagnosis: Diagnosis) -> tuple[int, int, datetime, Place]:
@@ -49,7 +49,7 @@ class SetOrder(Struct, frozen=True):
         return at, tier, self.since.get(place) or diagnosis.since or LAST, place
 
     def tier(self, place: Place, diagnosis: Diagnosis) -> Tier:
-        """Return the part of the page that shows a set, which changes with the order."""
+        """Return the part of the page that shows a set. It changes together with the order."""
         return self._at(place, diagnosis)[1]
 
     def _at(self, place: Place, diagnosis: Diagnosis) -> tuple[int, Tier]:
@@ -64,7 +64,7 @@ def tier_of(diagnosis: Diagnosis) -> Tier:
 
 
 def arrange(last: SetOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> SetOrder:
-    """Return the order by first failure. The time of a continuing problem does not change."""
+    """Return the order by first failure. While a problem continues, its time does not change."""
     known = dict(sets)
     problems = {place: diagnosis for place, diagnosis in known.items() if tier_of(diagnosis) is Tier.PROBLEMS}
     since = {place: min(last.since.get(place, now), diagnosis.since or now) for place, diagnosis in problems.items()}

@@ -1,4 +1,4 @@
-"""The static files of the pages: scripts, the style and the icon. Their path depends on their content."""
+"""Serves the static files of the pages: scripts, the style and the icon. Their path depends on their content."""
 
 import hashlib
 from functools import cache
@@ -17,7 +17,7 @@ def files() -> dict[str, str]:
 
 @cache
 def folder() -> str:
-    """Return the path of the files, which depends on their content, so that browsers may cache them."""
+    """Return the path of the files. It depends on the content of the files, so that browsers may cache them."""
     digest = hashlib.sha256("".join(f"{name}\n{text}\n" for name, text in sorted(files().items())).encode())
     return f"static/{digest.hexdigest()[:12]}"
 

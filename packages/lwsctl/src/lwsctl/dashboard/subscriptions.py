@@ -1,4 +1,4 @@
-"""The open pages, each rendered once for all browsers. New pictures are sent as differences.
+"""Renders each open page once for all browsers. New snapshots are sent as differences.
 
 Pages that are no longer shown in a browser are removed, so that the load depends on the open pages.
 """
@@ -51,14 +51,14 @@ PAGES: Final[Mapping[PageKind, Page]] = {
 
 
 def page_of(address: Address) -> Page:
-    """Return the page at an address. DisaggregatedSets have a separate rollout page."""
+    """Return the page at an address. For DisaggregatedSets, the rollout page is different."""
     return (
         disaggregatedsetrollout.PAGE if address.of_whole and address.kind is PageKind.ROLLOUT else PAGES[address.kind]
     )
 
 
 KEPT_PAGES: Final = 64
-"""The maximum number of retained pages without a stream."""
+"""The maximum number of pages that are retained without a stream."""
 
 PATIENCE: Final = 5.0
 
@@ -66,18 +66,18 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class OpenPage(Struct):
-    """A retained page: its channel, the number of its streams, and the lists that it read last."""
+    """A retained page with its channel, the number of its streams, and the lists that were last read for it."""
 
     channel: PageChannel
     streams: int = 0
     facts: PageFacts = field(default_factory=lambda: PageFacts(is_read=False))
     read_at: float = float("-inf")
     made_at: datetime | None = None
-    """The time of its picture."""
+    """The time of the snapshot."""
 
 
 class Subscriptions:
-    """The open pages of a server."""
+    """The open pages on a server."""
 
     def __init__(self, model: LiveModel) -> None:
         self._model = model
@@ -89,7 +89,7 @@ class Subscriptions:
 
     @asynccontextmanager
     async def looking(self, address: Address) -> AsyncIterator[PageChannel]:
-        """Keep a page current while the context is active, and yield its channel."""
+        """Update a page while the context is active, and yield its channel."""
         opened = await self._current(address, waits=not page_of(address).shows_first(address))
         opened.streams += 1
         try:
@@ -101,11 +101,14 @@ class Subscriptions:
             opened.streams -= 1
 
     async def facts(self, address: Address) -> PageFacts:
-        """Return the lists and recorded failures of a page."""
+        """Return the lists and recorded failures that a page requires."""
         return (await self._current(address)).facts
 
     async def run(self) -> None:
-        """Show each new picture on the open pages until cancelled. Slow lists of a page do not delay other pages."""
+        """Show each new snapshot on the open pages until cancelled.
+
+        Slow lists of one page do not delay other pages.
+        """
         async with asyncio.TaskGroup() as tasks:
             while True:
                 picture = self._model.picture
@@ -137,7 +140,7 @@ class Subscriptions:
         return opened
 
     def _is_due(self, address: Address, opened: OpenPage) -> bool:
-        """Return whether a page reads lists that are too old."""
+        """Return whether the lists of a page are too old."""
         page = page_of(address)
         does_read = page.reads_episodes or bool(page.reads(address))
         return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
@@ -173,7 +176,7 @@ class Subscriptions:
         return objects
 
     async def _episodes(self, address: Address) -> Sequence[Episode] | None:
-        """Return the recorded failures of a set, which may be deleted, or of the parts of a DisaggregatedSet."""
+        """Return the recorded failures of an existing or deleted set, or of the parts of a DisaggregatedSet."""
         if self._model.read_episodes is None:
             return None
         keys = [address.key]

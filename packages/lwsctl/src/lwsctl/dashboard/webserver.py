@@ -1,4 +1,4 @@
-"""The HTTP server of the dashboard. Each request is checked, and the number of streams is limited.
+"""Implements the HTTP server of the dashboard. Each request is checked, and the number of streams is limited.
 
 Paths relative to the base: `open` (the link), pages (`address.py`), `stream` for changes and logs
 (`browserstreams.py`), `stream/NUMBER/KEY` for its subscriptions, `pane/NAMESPACE/NAME/GROUP/RANK`,
@@ -64,16 +64,16 @@ PATIENCE: Final = 30.0
 """The timeout of a dry run in seconds."""
 
 LONGEST_ACTION: Final = 660.0
-"""The timeout of an action in seconds, which exceeds the time that `lws restart` waits for groups."""
+"""The timeout of an action in seconds. It exceeds the time that `lws restart` waits for groups."""
 
 NOBODY: Final = ClusterIdentity()
-"""The identity of a dashboard without names."""
+"""The identity of a dashboard that shows no names."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def new_secrets(place: str | None = None) -> Secrets:
-    """Create the secrets of a server. The start of its addresses is random by default."""
+    """Create the secrets of a server. By default, the path prefix of its addresses is random."""
     return Secrets(
         place=secrets.token_hex(8) if place is None else place,
         link=secrets.token_urlsafe(32),
@@ -83,7 +83,7 @@ def new_secrets(place: str | None = None) -> Secrets:
 
 
 class UserPermissions(msgspec.Struct, frozen=True):
-    """The permissions of a user: the secret of the user's pages, and the runner of commands, if any."""
+    """The permissions of a user, which are the secret of the user's pages and the command runner, if any."""
 
     user: str
     action: str
@@ -91,7 +91,7 @@ class UserPermissions(msgspec.Struct, frozen=True):
 
 
 class Dashboard(msgspec.Struct):
-    """The application of a server. `port` is known after it listens. `runner` runs the commands of actions."""
+    """The web application of a server. `port` is known once it listens. `runner` runs the commands of actions."""
 
     model: LiveModel
     subscriptions: Subscriptions
@@ -100,13 +100,13 @@ class Dashboard(msgspec.Struct):
     port: int = 0
     about: ClusterIdentity = ClusterIdentity()
     door: LoginPage | None = None
-    """The login of a shared dashboard, or None if only the browser that opened the link has access."""
+    """The login of a shared dashboard. If None, only the browser that opened the link has access."""
     host: str = LOOPBACK
     streams: BrowserStreams = msgspec.field(default_factory=BrowserStreams)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
-        """Listen on this port (0 for a free port), only on this machine unless shared.
+        """Listen on this port, or on a free port if it is 0. Unless shared, listen only on this machine.
 
         Raise `ConfigError` on failure.
         """
@@ -132,11 +132,11 @@ class Dashboard(msgspec.Struct):
 
     @property
     def link(self) -> str:
-        """Return the link that opens the dashboard once."""
+        """Return the link that opens the dashboard. It can be used once."""
         return f"http://{LOOPBACK}:{self.port}{self.gate.base}open?token={self.secrets.link}"
 
     def application(self) -> web.Application:
-        """Build the application."""
+        """Build the web application."""
         most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
         application = web.Application(middlewares=[self._guarded], client_max_size=most)
         application.router.add_route("*", "/{rest:.*}", self._answer)
@@ -145,7 +145,7 @@ class Dashboard(msgspec.Struct):
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Reject a request that fails the checks or the login, before any data is read."""
+        """Reject a request that fails the checks or has no login before any data is read."""
         if self.door is not None:
             return await self.door.guard(request, handler)
         refusal = self.gate.refusal(responses.asked(request))
@@ -181,7 +181,7 @@ class Dashboard(msgspec.Struct):
         return UserPermissions(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
 
     def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
-        """Return responses that do not require the API server, or None for other addresses."""
+        """Return responses that do not require the API server, or None if the address is different."""
         match first, rest:
             case "open", [] if self.door is None:
                 return self._open(request)
@@ -193,7 +193,7 @@ class Dashboard(msgspec.Struct):
                 return None
 
     def _open(self, request: web.Request) -> web.StreamResponse:
-        """Exchange the link token for the cookie. The response redirects the browser."""
+        """Exchange the link token for the session cookie. The response redirects the browser."""
         if not self.secrets.exchange(request.query.get("token", "")):
             return responses.refused(Rejection.USED)
         base = self.gate.base
@@ -244,7 +244,7 @@ class Dashboard(msgspec.Struct):
         return response
 
     def _exists(self, page_address: address.Address) -> bool:
-        """Return whether the object of a page exists. Recorded failures may exist without their set."""
+        """Return whether the object of a page exists. Recorded failures may exist after their set is deleted."""
         match page_address.kind:
             case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
                 find = self.model.picture.find_whole if page_address.of_whole else self.model.picture.find
@@ -255,7 +255,7 @@ class Dashboard(msgspec.Struct):
                 return True
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        """Send the page changes and log lines that a browser follows."""
+        """Send the page changes and log lines that a browser subscribes to."""
         user, first = self._user(request), None
         if "of" in request.query:
             key = request.query.get("key", "")
@@ -277,7 +277,7 @@ class Dashboard(msgspec.Struct):
         return response
 
     def _change(self, request: web.Request, ident: str, key: str) -> web.StreamResponse:
-        """Add a subscription to an open stream, or remove it."""
+        """Add a subscription to an open stream, or remove it from the stream."""
         user = self._user(request)
         stream = self.streams.find(ident, user)
         if stream is None:
@@ -293,7 +293,10 @@ class Dashboard(msgspec.Struct):
         return web.Response(status=204)
 
     def _topic(self, key: str, query: Mapping[str, str]) -> Topic | None:
-        """Return the subscription of a query, which is a page since a state, or `logs/KIND/NAMESPACE/NAME?rank=PLACE`."""
+        """Return the subscription of a query.
+
+        It is a page since a given state, or `logs/KIND/NAMESPACE/NAME?rank=PLACE`.
+        """
         if not KEY.fullmatch(key):
             return None
         path, _, text = query["of"].partition("?")
@@ -339,7 +342,7 @@ class Dashboard(msgspec.Struct):
         return responses.missing() if panel is None else responses.html(panel)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
-        """Run the command of an action, as a dry run unless the page has confirmed it."""
+        """Run the command of an action. Unless the user has confirmed it, run it as a dry run."""
         rights = self._rights(request)
         if rights.runner is None:  # the checks have rejected it, unless the dashboard is shared
             return responses.refused(Rejection.READ_ONLY)
@@ -372,7 +375,7 @@ class Dashboard(msgspec.Struct):
 async def opened(
     model: LiveModel, runner: Runner | None, port: int, *beside: ChangeSource, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
-    """Serve a dashboard while the context is active. `beside` may stop it with an error."""
+    """Serve a dashboard while the context is active. `beside` can stop it with an error."""
     async with _served(Dashboard(model, Subscriptions(model), runner, about=about), port, *beside) as dashboard:
         yield dashboard
 
@@ -381,7 +384,7 @@ async def opened(
 async def shared(
     model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
-    """Serve a dashboard on this address for all users whose token is accepted."""
+    """Serve a dashboard on this address for all users with an accepted token."""
     door = LoginPage(LoginSessions(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
     async with _served(
         Dashboard(model, Subscriptions(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")),

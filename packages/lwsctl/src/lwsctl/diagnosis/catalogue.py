@@ -1,4 +1,4 @@
-"""The catalogue of causes. If several causes match, the first one explains the others. Pure.
+"""Lists the catalogue of causes. If several causes match, the first cause explains the others. Pure.
 
 A cause belongs to the stage at which a group is stuck: no controller reconciles it, its pods are rejected, no
 restarts remain, a node is lost, pods cannot be scheduled, pods cannot be started, pods fail, the group does not form,
@@ -191,7 +191,7 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     rollouts.is_deleting,
     sets.set_goes_on,
 )
-"""The causes of a DisaggregatedSet itself. All other causes belong to LeaderWorkerSets."""
+"""The causes for a DisaggregatedSet itself. All other causes apply to LeaderWorkerSets."""
 
 NO_CAUSE: Final = Cause(
     code="LWS-E099",
@@ -212,4 +212,4 @@ NOT_READ: Final = Cause(
 )
 
 BY_CODE: Final = {cause.code: cause for cause in (*CATALOGUE, *OF_SETS, NO_CAUSE, NOT_READ)}
-"""All causes that have a code, including causes without a function that finds them."""
+"""All causes that have a code. This includes causes without a function that finds them."""

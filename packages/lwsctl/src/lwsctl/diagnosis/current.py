@@ -1,4 +1,4 @@
-"""Determines whether the last diagnosis of a set still applies to its current view. Pure.
+"""Determines whether the last diagnosis of a set still applies to the current view of the set. Pure.
 
 The input is a set, and its last diagnosis. The output is the diagnosis to show. A set that has reached its desired
 state in the meantime is healthy, regardless of the last diagnosis.
@@ -23,7 +23,7 @@ from lwsctl.views.selection import Selection
 
 
 def of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
-    """Return the diagnosis of a LeaderWorkerSet. Without a previous diagnosis, its state is progressing."""
+    """Return the diagnosis of a LeaderWorkerSet. If there was no previous diagnosis, the state is progressing."""
     return errorboundary.attempt(partial(_of_view, view, last, now, commands), partial(_unjudged, view))
 
 
@@ -41,7 +41,7 @@ def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Comman
 
 
 def of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
-    """Return the diagnosis of a DisaggregatedSet from the diagnoses of its parts."""
+    """Return the diagnosis of a DisaggregatedSet, which is derived from the diagnoses of its parts."""
     return errorboundary.attempt(partial(_of_whole, whole, last), partial(_unjudged, whole))
 
 

@@ -29,11 +29,11 @@ from lwsctl.views.selection import Selection, narrow
 from lwsctl.views.wording import counted, duration, updated_groups
 
 SHORT: Final = timedelta(minutes=1)
-"""Starts up to this duration are not reported."""
+"""The maximum duration of starts that are not reported."""
 
 
 def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the root cause for the selection. For a set, include stored values that admission would reject.
+    """Return the root cause for the selection. For a set, include stored values that admission would now reject.
 
     If an object cannot be diagnosed, the diagnosis contains the error.
     """
@@ -66,7 +66,10 @@ def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the root cause for the selection. For a rank without its own cause, return the cause of its group."""
+    """Return the root cause for the selection.
+
+    If a rank does not have a separate cause, use the cause of its group.
+    """
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
     view, now = observed.view, observed.now
@@ -84,7 +87,7 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
-    """Return the diagnosis of a DisaggregatedSet itself. Its LeaderWorkerSets are diagnosed separately."""
+    """Return the diagnosis of a DisaggregatedSet itself, because its LeaderWorkerSets are diagnosed separately."""
     selection = Selection(set_view.name)
     if set_view.is_settled and not meta.is_deleting(set_view.object):
         text = f"{', '.join(map(str, set_view.roles))} ready, all at the latest revision"
@@ -107,7 +110,7 @@ def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
 
 
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
-    """Return the most urgent diagnosis. If several have the same verdict, return the first one."""
+    """Return the most urgent diagnosis, which is the first one if several have the same verdict."""
     return min(diagnoses, key=lambda diagnosis: URGENCY.index(diagnosis.verdict))
 
 
@@ -120,7 +123,7 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
 
 
 def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
-    """Return the fallback finding that running ranks that were never ready may still be starting."""
+    """Return the fallback finding, which is that running ranks that were never ready may still be starting."""
     finding = starts.loads(observed)
     return (starts.is_starting, finding) if finding is not None else None
 
@@ -156,7 +159,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
 
 
 def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
-    """Return the time when the current state started.
+    """Return the time at which the current state started.
 
     For a start, also return its duration and the previous duration.
     """
@@ -173,7 +176,7 @@ def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tupl
 
 
 def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return the diagnosis for a selection that is complete, or is ready as specified."""
+    """Return the diagnosis for a selection that is complete, or that is ready as specified."""
     view = observed.view
     is_complete = facts.is_complete(view, selection, ends=observed.ends)
     end = meta.find_condition(view.object, COMPLETE.type) or {} if view.is_complete else {}
@@ -196,7 +199,7 @@ def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _took(view: View, end: datetime | None) -> str:
-    """Return the duration of a completed run since its set was created."""
+    """Return the duration of a completed run, which starts when its set is created."""
     began = timestamps.read(view.created)
     return f" after {duration(end - began)}" if began is not None and end is not None else ""
 
@@ -210,7 +213,7 @@ def _ready_groups(view: View) -> str:
 
 
 def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
-    """Return a diagnosis with only the observed state, if no cause matches or evidence could not be read."""
+    """Return a diagnosis with only the observed state. It is used if no cause matches or evidence was not read."""
     unread = _unread(observed)
     known = facts.of_view(observed.view, selection, ends=observed.ends)
     verdict = judge(replace(known, is_read=not unread), observed.now)

@@ -1,4 +1,4 @@
-"""Formats diagnoses as text and as machine-readable documents, for `lws explain` and other commands. Pure."""
+"""Formats diagnoses as text and as machine-readable data for `lws explain` and other commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -16,7 +16,7 @@ VERSION: Final = "lws/v1"
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Format the target, verdict, code and sentence of a diagnosis in one line.
+    """Return the target, verdict, code and sentence of a diagnosis in one line.
 
     >>> from lwsctl.model.verdict import Verdict
     >>> headline(Diagnosis(target="web", verdict=Verdict.STUCK, sentence="no node has enough cpu", code="LWS-E036"))
@@ -26,7 +26,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def state(diagnosis: Diagnosis) -> str:
-    """Return the verdict as text, with the duration of a long start."""
+    """Return the verdict in text form. If a start takes long, its duration is included."""
     return " ".join(filter(None, [WORDS[diagnosis.verdict], diagnosis.duration]))
 
 
@@ -40,7 +40,7 @@ def lines(diagnosis: Diagnosis) -> list[str]:
 
 
 def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
-    """Return diagnoses as a document with stable field names."""
+    """Return diagnoses as machine-readable data with stable field names."""
     return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(diagnosis) for diagnosis in diagnoses]}
 
 
@@ -67,14 +67,14 @@ def _subject(subject: Subject) -> JSONObject:
 
 
 BLOCKS: Final = 10
-"""The number of diagnoses that are printed with evidence and next steps. Others are one line each."""
+"""The number of diagnoses that are printed with evidence and next steps. Each other diagnosis is one line."""
 
 NAMES: Final = 10
-"""The maximum number of healthy objects to name."""
+"""The maximum number of names of healthy objects."""
 
 
 def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
-    """Sort diagnoses by urgency, and keep diagnoses of the same DisaggregatedSet together."""
+    """Sort diagnoses by urgency. Diagnoses of the same DisaggregatedSet remain together."""
     by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
     inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
     return [
@@ -83,7 +83,7 @@ def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
 
 
 def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
-    """Return diagnoses as text: the first diagnoses in full, others in one line, and one line for healthy objects."""
+    """Return diagnoses as text. The first ones are in full, others in one line, and healthy objects share a line."""
     sets = [list(group) for _, group in groupby(diagnoses, _set)]
     ill = [group for group in sets if worst(group).verdict not in AS_DESIRED]
     fine = [group for group in sets if worst(group).verdict in AS_DESIRED]

@@ -1,4 +1,4 @@
-"""Explains why evictions of a group are delayed by the limit of unavailable groups. Pure.
+"""Explains why the limit of unavailable groups delays evictions of a group. Pure.
 
 The annotation of a LeaderWorkerSet sets the maximum number of unavailable groups. The manager's default is not
 available in this module. Without the annotation, a group with a disruption budget of 0 cannot be evicted.
@@ -16,17 +16,20 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
 NAMED = 5
-"""The maximum number of groups to list."""
+"""The maximum number of groups that are listed."""
 
 
 def are_asked_for(view: View) -> bool:
-    """Return whether the limit is only defined in disruption budgets, and not in an annotation."""
+    """Return whether only disruption budgets, and no annotation, define the limit."""
     has_own = labels.DISRUPTION_BUDGET in meta.annotations(view.object)
     return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
 
 
 def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
-    """Return the reason why a group cannot be evicted, or an empty string. None selects all ready groups."""
+    """Return the reason why a group cannot be evicted, or an empty string.
+
+    If `group` is None, all ready groups are checked.
+    """
     annotations, unready = meta.annotations(view.object), _away(view)
     if labels.DISRUPTION_BUDGET not in annotations:
         own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]

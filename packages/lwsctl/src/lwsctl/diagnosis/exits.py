@@ -1,4 +1,4 @@
-"""Describes how a run terminated, with advice for its exit code. Pure.
+"""Describes how a run terminated, and gives advice for its exit code. Pure.
 
 The advice depends on the run and on the template. It does not depend on the current pod with that name, which may be
 new or missing.
@@ -32,10 +32,10 @@ SIGNALS: Final[Mapping[int, str]] = {
     141: "SIGPIPE",
     143: "SIGTERM",
 }
-"""The signals that terminate a process, by exit code (128 plus the signal number)."""
+"""The signals that terminate a process by exit code, which is 128 plus the signal number."""
 
 BY_OTHERS: Final = frozenset({129, 130, 131, KILLED, 143})
-"""Exit codes of signals that other processes send. Other signals are caused by errors in the process."""
+"""Exit codes for signals that other processes send. All other signals result from errors in the process."""
 
 OWN_FAULTS: Final[Mapping[int, str]] = {
     132: "the executable uses an instruction that this CPU does not support; use an image for this CPU",
@@ -44,22 +44,25 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     136: "the program divided by zero, or an integer operation overflowed",
     139: "the program or a native library accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 in the container environment to print the location",
 }
-"""The meanings of signals that are caused by errors in the process."""
+"""The meanings of signals that result from errors in the process."""
 
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 LACKING: Final = frozenset({2, NOT_FOUND})
-"""Exit codes of interpreters and shells that cannot find a file or executable."""
+"""Exit codes of interpreters and shells if an executable or a file is not found."""
 
 OF_THE_MACHINE: Final = "host://"
-"""The imageID prefix of a container with an unmapped image, which runs executables of the host."""
+"""The imageID prefix of containers whose image is not mapped. They run executables of the host."""
 
 ON_PURPOSE: Final = "host"
-"""The image name that explicitly selects the executables of the host."""
+"""The image name that explicitly selects executables of the host."""
 
 
 def signal(end: JSONObject) -> str:
-    """Return the signal that terminated a run, or an empty string if none did or its reason is more specific."""
+    """Return the signal that terminated a run.
+
+    Return an empty string if there is none, or the reason is more specific.
+    """
     return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
 
 
@@ -85,7 +88,7 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
 
 
 def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
-    """Yield the meaning of an exit code: the sender of the signal, or a missing executable or file."""
+    """Yield the meaning of an exit code, such as the sender of the signal or a missing executable or file."""
     code = death.end.get("exitCode") or 0
     container: JSONObject = next(
         (candidate for candidate in declared(observed, rank) if candidate.get("name") == death.container), {}
@@ -141,7 +144,7 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
 
 
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:
-    """Return whether the container ran executables of the host because its image is not mapped."""
+    """Return whether a container ran executables of the host because its image is not mapped."""
     if observed.commands.images is not None:
         return not any(maps(name, image) for name in observed.commands.images)
     status: JSONObject = next(

@@ -1,4 +1,4 @@
-"""Derives from a view whether the selection is complete, ready as specified, or failed recently. Pure."""
+"""Determines whether the selection is complete, ready as specified, or failed recently. Pure."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from lwsctl.views.selection import Selection
 
 
 def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
-    """Return whether the selection is ready or complete, has not failed recently, and no group must be moved."""
+    """Return whether the selection is ready or complete, has no recent failure, and needs no group move."""
     return verdict_of(view, selection, now) in AS_DESIRED and not groupmoves.is_moving(view)
 
 
@@ -24,7 +24,7 @@ def verdict_of(view: View, selection: Selection, now: datetime, *, ends: bool = 
 
 
 def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verdict | None = None) -> HealthFacts:
-    """Return the health of a selection. If `ends` is set, ranks that exited with code 0 are complete."""
+    """Return the health of a selection. If `ends` is set, ranks that exited with code 0 are considered complete."""
     groups = [group for group in view.groups if selection.group in (None, group.name)]
     return HealthFacts(
         is_complete=is_complete(view, selection, ends=ends),
@@ -48,7 +48,7 @@ def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
 
 
 def _is_ready(view: View, selection: Selection) -> bool:
-    """Return whether all selected ranks are ready in the latest revision."""
+    """Return whether all selected ranks are ready and have the latest revision."""
     if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object) or not _are_ready(view, selection):
         return False
     # last, because they compare all pods
@@ -57,7 +57,7 @@ def _is_ready(view: View, selection: Selection) -> bool:
 
 
 def _are_ready(view: View, selection: Selection) -> bool:
-    """Return whether all selected ranks are ready. For a whole set, the latest revision is also required."""
+    """Return whether all selected ranks are ready. For a whole set, they must also have the latest revision."""
     if selection.group is None:
         return view.is_ready and view.updated >= view.desired
     groups = [group for group in view.groups if group.name == selection.group and not group.is_condemned]

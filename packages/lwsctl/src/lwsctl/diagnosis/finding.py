@@ -1,4 +1,4 @@
-"""Data types of causes: a cause in the catalogue, and a finding. Pure."""
+"""Defines the data types of causes and findings. Pure."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,7 +26,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     log: FailedContainer | None = None
     recorded: RecordedRun | None = None
     statement: str = ""
-    """The sentence without the container error."""
+    """The sentence without the error of the container."""
     verdict: Verdict | None = None
 
 
@@ -34,7 +34,9 @@ Find: TypeAlias = Callable[[Observed], Finding | None]
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """A cause in the catalogue. The meaning of a code never changes. `meaning` and `remedy` are for the reference.
+    """A cause in the catalogue.
+
+    The meaning of a code never changes. `meaning` and `remedy` are shown in the reference.
 
     A test applies each remedy without a `person`. If another component is processing the problem, `patience` is the
     time for which the state is progressing, independent of other starts.

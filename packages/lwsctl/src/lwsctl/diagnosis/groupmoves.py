@@ -1,4 +1,4 @@
-"""Determines which groups must be moved, and why the manager would not move a group. Pure."""
+"""Determines the groups that must be moved, and why the manager would not move a group. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
@@ -14,19 +14,19 @@ from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 
 Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
-"""The taints that repel groups, by node name."""
+"""The taints that repel groups by node name."""
 
 NEVER: Final = "maxUnavailable is 0, and with random keys only updates create extra groups"
 HELD: Final = "maxUnavailable is 0, and extra groups are not created while a partition is set"
 
 
 def is_moving(view: View) -> bool:
-    """Return whether groups must be moved, according to the manager. Requires that maintenance is enabled."""
+    """Return whether groups must be moved according to the manager, which requires that maintenance is enabled."""
     return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
 
 
 def closed(nodes: Mapping[str, JSONObject]) -> Closed:
-    """Return cordons and all repelling taints, because the manager's taint key is unknown."""
+    """Return cordons and all repelling taints, because the taint key of the manager is unknown."""
     taints_by_node = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
     return {name: taints for name, taints in taints_by_node.items() if taints}
 
@@ -40,7 +40,7 @@ def _closing(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
-    """Return the nodes from which a group must be moved. Exhausted and completed groups are not moved."""
+    """Return the nodes from which a group must be moved. Exhausted and complete groups are not moved."""
     if group.is_over:
         return frozenset()
     return frozenset(
@@ -51,7 +51,7 @@ def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
 
 
 def is_marked(group: Group) -> bool:
-    """Return whether a user requested to move a group, regardless of its nodes."""
+    """Return whether a user requested that a group is moved, regardless of its nodes."""
     leader = group.leader.object if group.leader else None
     return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
 
@@ -73,7 +73,7 @@ def obstacle(lws: JSONObject) -> str:
 
 
 def refusal(lws: JSONObject) -> str:
-    """Return the field that keeps groups on closed nodes, or an empty string if there is none."""
+    """Return the field that keeps groups on closed nodes, or an empty string if no such field is set."""
     if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
         return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"
     return obstacle(lws)

@@ -1,4 +1,4 @@
-"""Judges parts of an installation, for the causes of `lws explain` and for the checks of `lws doctor`. Pure."""
+"""Evaluates parts of an installation for the causes of `lws explain` and the checks of `lws doctor`. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -6,7 +6,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 
 USUAL_DURATION = 15
-"""The duration of a Lease in seconds, if the Lease does not specify it."""
+"""The duration of a Lease in seconds if the Lease does not specify one."""
 
 
 def version_of(definition: JSONObject, name: str) -> JSONObject | None:
@@ -16,7 +16,7 @@ def version_of(definition: JSONObject, name: str) -> JSONObject | None:
 
 
 def fields(version: JSONObject | None) -> set[str]:
-    """Return the field paths in the spec and status, except in pod templates, which Kubernetes defines."""
+    """Return the field paths in the spec and status, except for pod templates, whose fields Kubernetes defines."""
     schema = ((version or {}).get("schema") or {}).get("openAPIV3Schema") or {}
     paths: set[str] = set()
     queue = [(name, (schema.get("properties") or {}).get(name) or {}) for name in ("spec", "status")]
@@ -31,7 +31,7 @@ def fields(version: JSONObject | None) -> set[str]:
 
 
 def silence(lease: JSONObject, now: datetime, durations: float = 1.0) -> timedelta | None:
-    """Return how long the holder has not renewed a Lease, or None within so many durations of the Lease."""
+    """Return the time since a Lease was renewed, or None if it is within the permitted number of durations."""
     spec = meta.spec(lease)
     renewed = timestamps.read(str(spec.get("renewTime") or "1970-01-01T00:00:00Z"))
     limit = timedelta(seconds=durations * float(spec.get("leaseDurationSeconds") or USUAL_DURATION))
@@ -45,5 +45,5 @@ def holder_of(lease: JSONObject) -> str:
 
 
 def replicas_of(deployment: JSONObject) -> tuple[int, int]:
-    """Return the ready and the desired replicas of the manager."""
+    """Return the number of ready replicas and of desired replicas of the manager."""
     return int(meta.status(deployment).get("readyReplicas") or 0), int(meta.spec(deployment).get("replicas", 1))

@@ -1,4 +1,4 @@
-"""Finds the error of a failure in the container log, which is longer than a termination message. Pure."""
+"""Finds the error of a failure in the container log, which contains more than a termination message. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,17 +13,17 @@ from lwsctl.diagnosis import ranks
 from lwsctl.model.diagnosis import Diagnosis, RecordedRun
 
 QUOTED: Final = 5
-"""The number of log lines to quote after the first error."""
+"""The number of log lines that are quoted after the first error."""
 
 CUT_LINES: Final = 80
 CUT_LENGTH: Final = 2000
-"""The minimum size of a message whose start the kubelet has truncated (`FallbackToLogsOnError`)."""
+"""The minimum size of a message that the kubelet has truncated at the start (`FallbackToLogsOnError`)."""
 
 NO_LINES: Final = (
     "to preserve the last log lines of failed runs, set recorder.enable in the manager configuration, or terminationMessagePolicy: FallbackToLogsOnError in "
     "container "
 )
-"""A step to preserve log lines of the next failure, before the container name. Omitted if an episode has lines."""
+"""The next step to preserve log lines of the next failure. It is omitted if an episode contains the lines."""
 
 INDENT: Final = "  "
 """The indentation of quoted lines in evidence."""
@@ -39,28 +39,28 @@ def _quoted(masked_lines: Sequence[str]) -> list[str]:
 
 
 def wants_log(end: JSONObject) -> bool:
-    """Return whether the log of a run may contain an error that is not in its termination message."""
+    """Return whether the log of a run may contain an error that its termination message does not contain."""
     lines, message = podstate.last_lines(end), str(end.get("message") or "")
     is_cut = len(lines) >= CUT_LINES or len(message) >= CUT_LENGTH
     return is_cut or not errorlines.telling(lines).certain
 
 
 def recorded_run(death: ContainerFailure) -> RecordedRun | None:
-    """Return the run in the recreation record, if its log may contain an error that is not in the record."""
+    """Return the run in the recreation record if its log may contain an error that the record does not contain."""
     if not death.is_recorded or not wants_log(death.end):
         return None
     return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))
 
 
 def with_log(diagnosis: Diagnosis, lines: Sequence[str]) -> Diagnosis:
-    """Return a diagnosis that includes the error in the container log. Without lines, return it unchanged."""
+    """Return a diagnosis with the error in the container log. If there are no lines, return it unchanged."""
     if diagnosis.log is None:
         return diagnosis
     return with_lines(diagnosis, meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
 
 
 def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[str]) -> Diagnosis:
-    """Return a diagnosis that includes the error in these masked lines. Without lines, return it unchanged."""
+    """Return a diagnosis with the error in these masked lines. If there are no lines, return it unchanged."""
     if not lines:
         return diagnosis
     facts = [line for line in diagnosis.evidence if not line.startswith(INDENT)]

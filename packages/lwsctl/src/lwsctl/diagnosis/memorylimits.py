@@ -8,11 +8,11 @@ from kuberuntime.texts.masking import masked
 from lwsctl.diagnosis.observed import Observed
 
 CONDITION: Final = "MemoryLimitExceeded"
-"""The pod condition that the embedded kubelet sets for such a container."""
+"""The pod condition that the embedded kubelet sets for a container that exceeds its memory limit."""
 
 
 def warnings(observed: Observed) -> Iterator[str]:
-    """Yield each pod with such a container, and the effect on a real node."""
+    """Yield each pod with a container that exceeds its limit, and the effect that this has on a real node."""
     for rank in observed.view.ranks:
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":

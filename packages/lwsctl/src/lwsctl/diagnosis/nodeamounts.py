@@ -14,11 +14,11 @@ ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
 
 FIRST: Final = ("cpu", "memory", "pods")
 SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")
-"""Resources that are shown only in the node description."""
+"""Resources that are shown only in a node description."""
 
 
 def by_node(pods: Iterable[JSONObject]) -> ByNode:
-    """Return the pods that use resources, by node name."""
+    """Return the pods that use resources by node name."""
     occupants: dict[str, list[JSONObject]] = {}
     for pod in sorted(pods, key=meta.key):
         node = meta.spec(pod).get("nodeName")
@@ -28,13 +28,13 @@ def by_node(pods: Iterable[JSONObject]) -> ByNode:
 
 
 def status(node: JSONObject) -> str:
-    """Return the node status as kubectl prints it."""
+    """Return the node status in the format of kubectl."""
     word = "Ready" if meta.is_condition_true(node, "Ready") else "NotReady"
     return f"{word},SchedulingDisabled" if meta.spec(node).get("unschedulable") else word
 
 
 def names(nodes: Iterable[JSONObject]) -> list[str]:
-    """Return the names of displayed resources: first common resources, then others in alphabetical order."""
+    """Return the names of displayed resources. Common resources are first, and others are in alphabetical order."""
     return [
         *FIRST,
         *sorted(
@@ -54,17 +54,17 @@ def held(pods: Iterable[JSONObject]) -> Demand:
 
 
 def asked(pod: JSONObject) -> Demand:
-    """Return the requests of a pod, including one pod."""
+    """Return the requests of a pod, including 1 for the `pods` resource."""
     return demand_of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
 
 
 def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
-    """Return a node's allocatable resources."""
+    """Return the allocatable resources of a node."""
     return quantity.parse_list(meta.status(node).get("allocatable"))
 
 
 def share(name: str, has: Quantity, usage: Demand | None) -> str:
-    """Return the free and the total amount, or only the total if the used amount is unknown.
+    """Return the free and the total amount. If the used amount is unknown, return only the total.
 
     Pods can use more than the node's capacity if one of their devices failed.
     """

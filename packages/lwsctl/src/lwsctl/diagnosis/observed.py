@@ -1,4 +1,4 @@
-"""The input for a diagnosis: a view, and related objects that the user is permitted to read. Pure."""
+"""Defines the input for a diagnosis, which is a view and related objects that the user may read. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,11 +28,11 @@ SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
 LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
 QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
-"""Kueue's Workload resource, in the version that every supported release serves."""
+"""The Kueue resource for Workloads, in the version that all supported releases serve."""
 
 
 REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
-"""The pattern for the name of the rejected pod in the API server's message."""
+"""The pattern of the name of the rejected pod in the API server's message."""
 
 KUBECTL: Final = "kubectl"
 
@@ -54,7 +54,7 @@ class Commands(Struct, frozen=True, kw_only=True):
 
 
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
-    """A LeaderWorkerSet and its related objects at one time.
+    """A LeaderWorkerSet and its related objects at a point in time.
 
     `objects` contains the objects that were read, by kind. A missing kind was not required, or is in `unread` because
     the user does not have permission. If the API server does not serve a kind, its list is empty. `running` are the
@@ -64,24 +64,24 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     view: View
     now: datetime
     rank: int | None = None
-    """The selected rank, or None. The view contains its whole group."""
+    """The selected rank, or None. The view contains the whole group of the rank."""
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     unread: frozenset[Resource] = frozenset()
     running: Sequence[JSONObject] | None = None
     of_set: SetView | None = None
-    """The DisaggregatedSet, if one is selected. The view then has its name and object, but no groups."""
+    """The selected DisaggregatedSet, if any. The view then has its name and object but no groups."""
     commands: Commands = field(default_factory=Commands)
     leader_deployment: JSONObject | None = None
     """The Deployment for leaders with random keys, if it was read."""
     namesake: JSONObject | None = None
-    """The pod with the name of an unexplained missing rank, if it was read."""
+    """The pod that has the name of an unexplained missing rank, if it was read."""
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
         """Return the objects of a kind, or an empty list if the kind was not read."""
         return self.objects.get(resource, ())
 
     def knows(self, resource: Resource) -> bool:
-        """Return whether a kind was read, so that unlisted objects do not exist."""
+        """Return whether a kind was read, which means that unlisted objects do not exist."""
         return resource in self.objects
 
     def by_name(self, resource: Resource, name: str) -> JSONObject | None:
@@ -90,12 +90,12 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def ends(self) -> bool:
-        """Return whether ranks run to completion, because the set or the command requires it."""
+        """Return whether ranks run to completion because the set or the command requires this."""
         return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
-        """Return every selected rank that is not ready with its group, in order. A rejected leader is last.
+        """Return the selected ranks that are not ready, with their groups, in order. A rejected leader is last.
 
         Ranks that ran to completion are omitted.
         """
@@ -109,7 +109,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def _refused(self) -> Iterator[Group]:
-        """Yield a group without a key whose leader is rejected, according to the leader Deployment."""
+        """Yield a group without a key if the leader Deployment reports that its leader is rejected."""
         failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
         if self.view.more and failure.get("status") == "True":
             message = masked(str(failure.get("message") or ""))
@@ -118,7 +118,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
     def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
-        """Return the selected unready ranks at a stage. The result is cached for each stage."""
+        """Return the selected unready ranks at a stage. The results are cached."""
         if stage not in self._stages:
             self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
         return self._stages[stage]
@@ -128,7 +128,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return {}
 
     def startup(self, rank: Rank) -> Startup | None:
-        """Return the start of a rank that was never ready, or None if its time limit is exceeded."""
+        """Return the start of a rank that was never ready, or None if it exceeds its time limit."""
         return rankstarts.current(rank, self._longest_starts, self.now)
 
     @cached_property
@@ -137,7 +137,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def warnings(self) -> Warnings:
-        """Return the events by involved object."""
+        """Return the events by the object that they involve."""
         return Warnings(self.get(CORE_EVENTS))
 
     @cached_property
@@ -147,19 +147,19 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def leader_statefulset(self) -> JSONObject | None:
-        """Return the StatefulSet of the leaders."""
+        """Return the leader StatefulSet."""
         return self.by_name(STATEFULSETS, self.view.name)
 
     @property
     def template(self) -> str:
-        """Return the object in which to edit the pod template. Edits to a generated LeaderWorkerSet are reverted."""
+        """Return the object whose pod template users must edit. Edits to a generated LeaderWorkerSet are reverted."""
         own = meta.labels(self.view.object)
         if own.get(SET_NAME) and own.get(ROLE):
             return f"the template of role {own[ROLE]} in DisaggregatedSet {own[SET_NAME]}"
         return f"the template of {self.view.name}"
 
     def kubectl(self, words: str) -> str:
-        """Return a kubectl command for the namespace."""
+        """Return a kubectl command with the namespace."""
         return f"{self.plain_kubectl} -n {self.view.namespace} {words}"
 
     @property
@@ -168,11 +168,11 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return self.commands.kubectl or KUBECTL
 
     def lws(self, words: str) -> str:
-        """Return an lws command for the namespace."""
+        """Return an lws command with the namespace."""
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
     def kept_log(self, group: GroupName) -> str:
-        """Return a step to read the logs of a failed group whose pods a finalizer keeps.
+        """Return the next step that shows the logs of a failed group whose pods are kept by a finalizer.
 
         A Kubernetes node deletes the log together with the containers. A manager that records failures reads it
         earlier.

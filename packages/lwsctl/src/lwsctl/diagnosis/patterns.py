@@ -1,4 +1,4 @@
-"""Finds causes based on messages in the cluster, with a stage, a pattern, a sentence and next steps. Pure.
+"""Finds causes based on messages in the cluster. Each cause has a stage, a pattern, a sentence and next steps. Pure.
 
 A message is the reason that the view shows for a rank (WHY), so that `lws get` and a diagnosis never differ.
 Sentences and steps can use named groups of the pattern, and `pod`, `place`, `name`, `namespace`, `node`, `others`,
@@ -19,17 +19,17 @@ from lwsctl.diagnosis.ranks import Stage
 from lwsctl.model.groups import Rank
 
 DISTINCT: Final = 500
-"""The maximum number of different messages that are matched with a pattern.
+"""The maximum number of distinct messages that are matched with a pattern.
 
 Ranks with other messages are not counted.
 """
 
 READ: Final = 4096
-"""The maximum number of characters in a message that are matched with a pattern."""
+"""The maximum number of characters of a message that are matched with a pattern."""
 
 
 class StageMessage(Struct, frozen=True):
-    """Finds the first rank at a stage with a matching message."""
+    """Finds the first rank at a stage that has a matching message."""
 
     stage: Stage
     pattern: str
@@ -56,7 +56,7 @@ class StageMessage(Struct, frozen=True):
 
 
 def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
-    """Return the values that sentences and steps about a rank can contain."""
+    """Return the values that sentences and next steps for a rank can contain."""
     captures = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
     return captures | {
         "pod": rank.pod,

@@ -1,4 +1,4 @@
-"""Determines the stages of unready ranks, and formats ranks in sentences. Pure."""
+"""Determines the stages of unready ranks, and describes ranks in sentences. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -21,7 +21,7 @@ NEVER_BEGAN: Final = frozenset({"StartError", "ContainerCannotRun", "CreateConta
 """The reasons of runs that failed before the container process started."""
 
 QUOTED: Final = 600
-"""The number of characters to read and quote from the start of a message."""
+"""The number of characters at the start of a message that are read and quoted."""
 
 
 def is_missing(rank: Rank) -> bool:
@@ -45,28 +45,28 @@ def is_placed(rank: Rank) -> bool:
 
 
 def is_placed_or_recorded(rank: Rank) -> bool:
-    """Return whether the pod is assigned to a node, or the record describes how the previous pod failed."""
+    """Return whether the pod is assigned to a node, or the record describes the failure of the previous pod."""
     return is_placed(rank) or recorded_run(rank) is not None
 
 
 def recorded_run(rank: Rank) -> ContainerFailure | None:
-    """Return the failed run of the previous pod that the recreation record describes, or None if there is none."""
+    """Return the failed run of the previous pod in the recreation record, or None if there is none."""
     return next((run for run in rank.deaths if run.is_recorded), None)
 
 
 def members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
-    """Yield the selected ranks, including ready ranks, which may have failed before."""
+    """Yield the selected ranks. Ready ranks are included, because they may have failed before."""
     for group in observed.view.groups:
         yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
 
 
 def unsettled(observed: Observed) -> Iterator[tuple[Group, Rank]]:
-    """Yield the selected ranks that are not ready, or failed recently."""
+    """Yield the selected ranks that are not ready or failed recently."""
     return ((group, rank) for group, rank in members(observed) if not rank.is_ready or rank.deaths)
 
 
 def subject(rank: Rank) -> Subject:
-    """Return a rank's pod as a subject. A rejected leader has no group yet."""
+    """Return the pod of a rank as the subject of a sentence. A rejected leader has no group yet."""
     if not rank.place.startswith("/"):
         return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
     return Subject(kind="Pod", name=rank.pod)
@@ -78,17 +78,17 @@ def pod(view: View, name: str) -> JSONObject | None:
 
 
 def of_subject(observed: Observed, subject: Subject) -> Rank:
-    """Return the rank whose pod is the subject of a finding."""
+    """Return the rank whose pod is the subject of the finding."""
     return next(rank for _, rank in observed.unready if rank.pod == subject.name)
 
 
 def others(count: int) -> str:
-    """Return the suffix for the first rank's name with the number of other ranks."""
+    """Return the suffix after the name of the first rank, with the number of other ranks."""
     return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""
 
 
 def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
-    """Return a line with the state and reason for each of the first ranks."""
+    """Return a line for each of the first ranks with its state and reason."""
     return tuple(
         f"{rank.pod}: {wording.state(rank)}{f': {quote(rank.why)}' if rank.why else ''}"
         for rank in islice(members, most)
@@ -96,13 +96,13 @@ def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
 
 
 def quote(text: str) -> str:
-    """Return a message on one line with masked secrets, shortened to fit a terminal."""
+    """Return a message on one line, with masked secrets, and truncated to fit in a terminal."""
     line = " ".join(masked(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
 def statuses(rank: Rank) -> Sequence[JSONObject]:
-    """Return a rank's container statuses, init containers first, or an empty list if it has no pod."""
+    """Return the container statuses of a rank, init containers first, or an empty list if it has no pod."""
     return podstate.container_statuses(rank.object or {})
 
 
@@ -115,14 +115,17 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
 
 
 def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
-    """Yield the container, reason and message of current and recorded runs that failed before the process started."""
+    """Yield the container, reason and message of runs that failed before the process started.
+
+    Recorded runs are included.
+    """
     for run in rank.deaths:
         if run.end.get("reason") in NEVER_BEGAN:
             yield run.container, str(run.end["reason"]), masked(str(run.end.get("message") or ""))
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
-    """Return Warning event messages about a rank's pod, the latest first. `of_any` includes previous pods."""
+    """Return Warning event messages about a rank's pod, the latest first. With `of_any`, include previous pods."""
     warnings = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
     own = [warning for warning in warnings if warning.reason in reasons and (of_any or warning.uid == rank.uid)]
     return [warning.message for warning in sorted(own, key=lambda warning: warning.last, reverse=True)]

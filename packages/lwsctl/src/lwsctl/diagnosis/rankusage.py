@@ -22,7 +22,7 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 GPU: Final = "nvidia.com/gpu"
 GPU_MEMORY: Final = "nvidia.com/gpu-memory"
-"""GPU resources that only the embedded cluster reports: busy GPUs, and GPU memory in bytes."""
+"""GPU resources that only the embedded cluster reports. These are busy GPUs, and GPU memory in bytes."""
 
 OF_GPUS: Final = (GPU, GPU_MEMORY)
 
@@ -31,7 +31,7 @@ TITLES: Final = {CPU: "CPU", MEMORY: "memory", GPU: "GPU", GPU_MEMORY: "GPU memo
 
 
 class RankLoad(Struct, frozen=True):
-    """The resource usage of a rank. `used` is None if there are no metrics for its pod."""
+    """The resource usage of a rank. `used` is None if its pod has no metrics."""
 
     view: View
     rank: Rank
@@ -43,12 +43,12 @@ class RankLoad(Struct, frozen=True):
 
 
 def metrics_of(namespace: str, name: str = "") -> Query:
-    """Return a label selector for the pod metrics of one or all LeaderWorkerSets."""
+    """Return a label selector for the pod metrics of one LeaderWorkerSet or of all LeaderWorkerSets."""
     return Query(POD_METRICS, namespace, label_selector=f"{labels.NAME}={name}" if name else labels.NAME)
 
 
 def by_pod(metrics: Iterable[JSONObject]) -> Mapping[ObjectKey, Demand]:
-    """Return the usage of each pod from PodMetrics objects."""
+    """Return the usage by pod from PodMetrics objects."""
     return {
         meta.key(pod_metrics): add_demand(
             *(quantity.parse_list(item.get("usage")) for item in pod_metrics.get("containers") or ())
@@ -69,7 +69,7 @@ def loads(views: Iterable[View], used: Mapping[ObjectKey, Demand]) -> list[RankL
 
 
 def bound(pod: JSONObject, name: str) -> Quantity | None:
-    """Return the maximum usage of a pod: its limits if all containers have one, otherwise its requests."""
+    """Return the maximum usage of a pod. It is based on limits if all containers have them, and else on requests."""
     spec = meta.spec(pod)
     limits = [
         quantity.parse_list((container.get("resources") or {}).get("limits")).get(name)
@@ -81,7 +81,7 @@ def bound(pod: JSONObject, name: str) -> Quantity | None:
 
 
 def measured(rows: Iterable[RankLoad]) -> tuple[str, ...]:
-    """Return the resources to show as columns. GPUs are included only if they were measured."""
+    """Return the resources that are shown as columns. GPUs are included only if they were measured."""
     names = {name for row in rows for name in row.used or {}}
     return () if not names else (CPU, MEMORY, *(OF_GPUS if names.intersection(OF_GPUS) else ()))
 
@@ -96,12 +96,12 @@ def columns(views: Iterable[View], used: Mapping[ObjectKey, Demand], now: dateti
 
 
 def cells(row: RankLoad, names: Sequence[str], now: datetime) -> list[str]:
-    """Return the usage and maximum of each resource for a rank, or `-` if the usage is unknown."""
+    """Return the usage and the maximum of each resource for a rank, or `-` if they are unknown."""
     return [_busy(row, now) if name == GPU else _cell(row, name) for name in names]
 
 
 def sums(rows: Iterable[RankLoad], names: Sequence[str]) -> list[str]:
-    """Return the total usage of each resource by several ranks."""
+    """Return the total usage of each resource of several ranks."""
     rows = [*rows]
     return [amount_of(name, sum((row.amount(name) for row in rows), ZERO)) for name in names]
 
@@ -115,7 +115,7 @@ def _cell(row: RankLoad, name: str) -> str:
 
 
 def _busy(row: RankLoad, now: datetime) -> str:
-    """Return the GPU utilization of a rank, and the duration for which the GPUs have been idle."""
+    """Return the GPU utilization of a rank, and how long its GPUs have been idle."""
     own, used = len(devices.of_pod(row.rank.object)), (row.used or {}).get(GPU)
     if used is None or not own:
         return "-"
@@ -124,7 +124,7 @@ def _busy(row: RankLoad, now: datetime) -> str:
 
 
 def amount_of(name: str, value: Quantity) -> str:
-    """Format an amount: CPUs with two decimal places, memory in Mi or Gi.
+    """Format an amount. CPUs have two decimal places, and memory is in Mi or Gi.
 
     >>> amount_of("cpu", Quantity(1_250_000_000)), amount_of("memory", Quantity(3 * 2**29 * 10**9))
     ('1.25', '1.5Gi')

@@ -1,4 +1,4 @@
-"""Finds stored values that admission would reject now. They remain valid in the cluster, including updates. Pure.
+"""Finds stored values that admission would now reject. They remain valid in the cluster, even in updates. Pure.
 
 Such values exist because the scale subresource does not call webhooks, or because the cluster temporarily had no
 webhooks (docs/adr/0029-stored-values.md).
@@ -12,7 +12,7 @@ from lwsctl.diagnosis.observed import Observed
 
 
 def errors(observed: Observed) -> list[FieldError]:
-    """Return the errors that would occur if the stored object were created now."""
+    """Return the errors that creating the stored object would now cause."""
     try:
         if observed.of_set is not None:
             return stored_disaggregatedset_errors(observed.of_set.object)

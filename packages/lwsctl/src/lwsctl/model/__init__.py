@@ -1,1 +1,1 @@
-"""The read model of commands and pages: a cluster, its sets, their groups and ranks. Pure values."""
+"""Defines the data model of commands and pages: a cluster, its sets, and their groups and ranks. Pure values."""

@@ -1,4 +1,4 @@
-"""Explains why a pod cannot be scheduled: it waits for quota, a node, or other pods of its group. Pure.
+"""Explains whether a pod that is not scheduled waits for quota, a node, or other pods of its group. Pure.
 
 The input is a pod object. The output is one sentence, or an empty string if the pod does not wait.
 """
@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 def held_back(pod: JSONObject) -> str:
-    """Return what the pod waits for. Quota has priority, because it blocks all other conditions.
+    """Return what the pod waits for. Quota is first, because it blocks all other conditions.
 
     >>> held_back({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
     'waits for the scheduling gates example.com/a, example.com/b'
@@ -57,4 +57,4 @@ KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
     labels.GANG_GATE: _group,
     labels.REPLACEMENT_GATE: _replacement,
 }
-"""Scheduling gates with specific sentences, in the order of their removal."""
+"""Scheduling gates that have specific sentences, in the order of their removal."""

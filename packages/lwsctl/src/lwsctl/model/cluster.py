@@ -1,4 +1,4 @@
-"""The sets of a cluster at one time, which all commands and pages read first. Pure."""
+"""Defines the sets of a cluster at a point in time, which all commands and pages read first. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -11,14 +11,14 @@ from lwsctl.model.leaderworkerset import View
 
 
 class Cluster(Struct, frozen=True, kw_only=True, dict=True):
-    """The LeaderWorkerSets and DisaggregatedSets of a namespace (all if empty) at one time."""
+    """The LeaderWorkerSets and DisaggregatedSets of one or all namespaces at a point in time."""
 
     namespace: str = ""
     views: Sequence[View] = ()
     sets: Sequence[SetView] = ()
 
     def with_views(self, views: Sequence[View]) -> "Cluster":
-        """Return the same cluster with different views of its LeaderWorkerSets.
+        """Return the same cluster with other views of its LeaderWorkerSets.
 
         DisaggregatedSets contain the same views.
         """
@@ -26,12 +26,12 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def owners(self) -> Mapping[ObjectKey, SetView]:
-        """Return the DisaggregatedSet of each LeaderWorkerSet that belongs to one."""
+        """Return the DisaggregatedSet of each LeaderWorkerSet that is part of a DisaggregatedSet."""
         return {part.key: whole for whole in self.sets for part in whole.parts}
 
     @property
     def roots(self) -> list[Shown]:
-        """Return the DisaggregatedSets, and the LeaderWorkerSets without a DisaggregatedSet."""
+        """Return the DisaggregatedSets, and the LeaderWorkerSets that are not part of a DisaggregatedSet."""
         return [*self.sets, *(view for view in self.views if view.key not in self.owners)]
 
     def find(self, key: ObjectKey) -> View | None:
@@ -43,11 +43,17 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
         return next((whole for whole in self.sets if whole.key == key), None)
 
     def at(self, key: ObjectKey, *, of_whole: bool) -> Shown | None:
-        """Return the LeaderWorkerSet or the DisaggregatedSet (`of_whole`) with this name, or None if it does not exist."""
+        """Return the LeaderWorkerSet, or with `of_whole` the DisaggregatedSet, with this name.
+
+        Return None if it does not exist.
+        """
         return self.find_whole(key) if of_whole else self.find(key)
 
     def members(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
-        """Return the LeaderWorkerSets of a page with their names in rank paths, or nothing for a single one."""
+        """Return the LeaderWorkerSets of a page and their names in rank paths.
+
+        A single LeaderWorkerSet has no name.
+        """
         item = self.at(key, of_whole=of_whole)
         if item is None:
             return ()
@@ -55,5 +61,5 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def cluster_of(views: Sequence[View], sets: Iterable[JSONObject], namespace: str = "") -> Cluster:
-    """Return the cluster with these LeaderWorkerSets, and the DisaggregatedSets of these objects."""
+    """Return the cluster with these LeaderWorkerSets and with the DisaggregatedSets of these objects."""
     return Cluster(namespace=namespace, views=views, sets=[set_view(obj, views) for obj in sets])

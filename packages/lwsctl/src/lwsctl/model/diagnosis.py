@@ -1,4 +1,4 @@
-"""The diagnosis of a set, a group or a rank: its verdict, reason, evidence, and next steps. Pure."""
+"""Defines the diagnosis of a set, a group or a rank, with verdict, reason, evidence, and next steps. Pure."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,7 +11,7 @@ from lwsctl.model.verdict import WORDS, Verdict
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """The object of a finding, with its group and rank, if any."""
+    """The object of a finding, and its group and rank, if any."""
 
     kind: str
     name: str
@@ -24,7 +24,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 
 class RecordedRun(Struct, frozen=True):
-    """A failed run of a deleted pod, whose log is only available in a recorded episode."""
+    """A failed run of a deleted pod. Its log is available only in a recorded episode."""
 
     pod: str
     container: str
@@ -32,7 +32,7 @@ class RecordedRun(Struct, frozen=True):
 
 
 class FailedContainer(Struct, frozen=True):
-    """A failed container. If `previous` is set, its log belongs to the previous run."""
+    """A failed container. If `previous` is set, the log is from the previous run."""
 
     pod: JSONObject
     container: str
@@ -40,7 +40,7 @@ class FailedContainer(Struct, frozen=True):
 
 
 class Person(StrEnum):
-    """The person who must apply a remedy, because it is not part of the LeaderWorkerSet's objects."""
+    """The person who must apply a remedy, because the remedy does not concern objects of the LeaderWorkerSet."""
 
     ADMINISTRATOR = "administrator"
     AUTHOR = "author"
@@ -53,7 +53,7 @@ PERSONS: Final = {
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` contains the kinds that could not be read.
+    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` lists the kinds that could not be read.
 
     `owner` is the DisaggregatedSet that contains the object, if it was selected. `since` is the time of the first
     known failure, of the start or of completion, or None if unknown. `patience` is the time for which the cause is
@@ -79,7 +79,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     patience: timedelta | None = None
     since: datetime | None = None
     duration: str = ""
-    """The suffix of the verdict for a long start, such as `for 4m (last time: 6m)`."""
+    """The suffix of the verdict if a start takes long, such as `for 4m (last time: 6m)`."""
 
     def __str__(self) -> str:
         parts = [f"{self.target} is {WORDS[self.verdict]} {self.duration}".rstrip(), self.code, self.sentence]
@@ -88,9 +88,9 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def next(self) -> str:
-        """Return the title of the next steps, with the person who must perform them, if any."""
+        """Return the title of the next steps, which contains the person who must perform them, if any."""
         return f"Next ({PERSONS[self.person]})" if self.person else "Next"
 
 
 NOT_DIAGNOSED: Final = Diagnosis(target="", verdict=Verdict.UNREAD, sentence="")
-"""The diagnosis of a set whose evidence was not read."""
+"""The diagnosis of a set if its evidence was not read."""

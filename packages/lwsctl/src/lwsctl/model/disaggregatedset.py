@@ -1,4 +1,4 @@
-"""A DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
+"""Defines the view of a DisaggregatedSet, with its roles and its LeaderWorkerSets. Pure.
 
 The input is the object, and views of LeaderWorkerSets. The output is immutable values that commands show together
 with LeaderWorkerSets.
@@ -17,11 +17,11 @@ from lwsctl.model.diagnosis import NOT_DIAGNOSED, Diagnosis
 from lwsctl.model.leaderworkerset import View
 
 Owners: TypeAlias = Mapping[ObjectKey, Sequence[str]]
-"""The name of each LeaderWorkerSet and its role for rank paths, or nothing outside a DisaggregatedSet."""
+"""The name and role of each LeaderWorkerSet for rank paths. It is empty outside a DisaggregatedSet."""
 
 
 class RoleCount(Struct, frozen=True):
-    """The number of groups of a role in all slices and revisions."""
+    """The number of groups of a role, in all slices and revisions."""
 
     name: str
     ready: int
@@ -32,7 +32,7 @@ class RoleCount(Struct, frozen=True):
 
 
 class SetView(Struct, frozen=True, kw_only=True):
-    """A DisaggregatedSet, its roles in spec order, and its parts sorted by slice, role and revision."""
+    """A DisaggregatedSet with its roles in spec order, and its parts sorted by slice, role and revision."""
 
     name: str
     namespace: str
@@ -40,10 +40,10 @@ class SetView(Struct, frozen=True, kw_only=True):
     roles: tuple[RoleCount, ...]
     parts: tuple[View, ...]
     updated: int
-    """The number of groups in the latest revision, according to the status."""
+    """The number of groups that have the latest revision, according to the status."""
     object: JSONObject
     diagnosis: Diagnosis = NOT_DIAGNOSED
-    """The most relevant diagnosis, of the set itself or of one of its parts."""
+    """The most relevant diagnosis of the set itself or of one of its parts."""
 
     @property
     def key(self) -> ObjectKey:
@@ -52,22 +52,22 @@ class SetView(Struct, frozen=True, kw_only=True):
 
     @property
     def leaderworkersets(self) -> tuple[View, ...]:
-        """Return its LeaderWorkerSets."""
+        """Return the LeaderWorkerSets of the DisaggregatedSet."""
         return self.parts
 
     @property
     def ready(self) -> int:
-        """Return the number of ready groups in all roles."""
+        """Return the number of ready groups of all roles."""
         return sum(role.ready for role in self.roles)
 
     @property
     def desired(self) -> int:
-        """Return the desired number of groups in all roles."""
+        """Return the desired number of groups of all roles."""
         return sum(role.desired for role in self.roles)
 
     @property
     def owners(self) -> list[tuple[View, tuple[str, ...]]]:
-        """Return each part with its names for rank paths: a unique name, and the role."""
+        """Return each part with its names for rank paths, which are a unique name and the role."""
         counts = Counter(part.role for part in self.parts)
         return [
             (
@@ -79,12 +79,12 @@ class SetView(Struct, frozen=True, kw_only=True):
 
     @property
     def is_updating(self) -> bool:
-        """Return whether LeaderWorkerSets of several revisions exist."""
+        """Return whether there are LeaderWorkerSets of several revisions."""
         return len({part.set_revision for part in self.parts}) > 1
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the status reports the latest spec, and no groups of older revisions remain."""
+        """Return whether the status reports the latest spec and all groups of older revisions are deleted."""
         observed = meta.is_observed(self.object)
         return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
 
@@ -102,7 +102,7 @@ class SetView(Struct, frozen=True, kw_only=True):
 
 
 Shown: TypeAlias = View | SetView
-"""The objects that a command shows, by name."""
+"""The objects that a command shows by name."""
 
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
@@ -121,7 +121,7 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
 
 
 def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCount:
-    """Count the groups of a role. If the role has a scaler, the LeaderWorkerSets contain the desired number."""
+    """Count the groups of a role. If a role has a scaler, its LeaderWorkerSets contain the desired number."""
     own = [part for part in parts if part.role == role.get("name")]
     if has_scaler(role):
         desired = sum(view.desired for view in own)
@@ -131,7 +131,7 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCoun
 
 
 def placed(place: str, owners: Sequence[str]) -> str:
-    """Return the path of a rank after the name of its LeaderWorkerSet, if any.
+    """Return the path of a rank, with the name of its LeaderWorkerSet as prefix, if any.
 
     >>> placed("0/1", ()), placed("0/1", ("prefill", "prefill"))
     ('0/1', 'prefill/0/1')
@@ -140,5 +140,5 @@ def placed(place: str, owners: Sequence[str]) -> str:
 
 
 def leaderworkersets(items: Iterable[Shown]) -> list[View]:
-    """Return the displayed LeaderWorkerSets, including those of DisaggregatedSets."""
+    """Return the displayed LeaderWorkerSets, including the LeaderWorkerSets of DisaggregatedSets."""
     return [view for item in items for view in item.leaderworkersets]

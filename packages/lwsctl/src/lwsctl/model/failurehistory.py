@@ -1,4 +1,4 @@
-"""The recorded history in a view: the failures of a group, and the start of a rank. Pure."""
+"""Defines the recorded history in a view, with the failures of a group and the start of a rank. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from kuberuntime.objects.terminations import REMEMBERED, SETTLED, proof
 
 
 class Recreations(Struct, frozen=True, kw_only=True):
-    """The consecutive recreations of a group: their number, and the pod whose failure caused the last one.
+    """The consecutive recreations of a group, with their number and the pod whose failure caused the last one.
 
     If `is_waiting` is set, the last recreation is pending until `due`. If `is_exhausted` is set, it will not occur.
     `failure` describes the pod's failure, and `killed` explains why a kubelet killed its container. The pod may
@@ -28,7 +28,10 @@ class Recreations(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Return the reason of the failure, preferably why a kubelet killed the container, or an empty string."""
+        """Return the reason of the failure, or an empty string.
+
+        If a kubelet killed the container, return this reason.
+        """
         return "; ".join(filter(None, (self.killed, self.failure)))
 
     @property
@@ -38,7 +41,7 @@ class Recreations(Struct, frozen=True, kw_only=True):
 
 
 class Crashes(Struct, frozen=True, kw_only=True):
-    """The consecutive failures of a group: their number, and the first and last known time.
+    """The consecutive failures of a group, with their number, and the first and last known time.
 
     `longest_run` is None if it is unknown. `stable_since` is the time when a container in the group last started or
     became ready, or None if a container does not run. A condemned group waits for its recreation, or is never
@@ -54,7 +57,7 @@ class Crashes(Struct, frozen=True, kw_only=True):
     is_condemned: bool = False
 
     def are_over(self, now: datetime, least: timedelta = SETTLED) -> bool:
-        """Return whether the group has been ready for longer than its longest run, and for at least `least`.
+        """Return whether the group has been ready for at least `least` and longer than its longest run.
 
         If a group is not ready and the duration of its failed run is unknown, the failure is relevant for ten minutes.
         """
@@ -66,7 +69,7 @@ class Crashes(Struct, frozen=True, kw_only=True):
 
 
 class Startup(Struct, frozen=True, kw_only=True):
-    """The start of a rank that was never ready: its time, its time limit, and the start of another rank."""
+    """The start of a rank that was never ready, with its time, its time limit, and the start of another rank."""
 
     since: datetime
     patience: timedelta

@@ -1,4 +1,4 @@
-"""The state of a group and its ranks, which all commands and pages show.
+"""Defines the state of a group and its ranks, which all commands and pages show.
 
 The input is the pods of a group. The output is immutable values. Pure.
 """
@@ -22,27 +22,27 @@ from lwsctl.model.admission import held_back
 from lwsctl.model.failurehistory import Crashes, Recreations, Startup
 
 MISSING: Final = "Missing"
-"""The state of a rank without a pod."""
+"""The state of a rank that has no pod."""
 
 COMPLETED: Final = "Completed"
-"""The state of a rank that exited with code 0, and of all ranks in a completed group."""
+"""The state of a rank that exited with code 0, and of all ranks of a complete group."""
 
 UNREADABLE: Final = "Unreadable"
-"""The state of a rank whose pod cannot be parsed."""
+"""The state of a rank if its pod cannot be parsed."""
 
 NOT_CREATED: Final = "not created yet"
 """The default reason for a missing pod."""
 
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", COMPLETED})
-"""States that occur in every normal start and stop. Any other state, or Pending with a reason, is a problem."""
+"""States that occur in every normal start and stop. Other states, and Pending with a reason, are problems."""
 
 UNREADY: Final = "containers with "
-"""The prefix of the kubelet's message about unready containers, which is not a reason."""
+"""The prefix of the kubelet's message about unready containers, which is not shown as a reason."""
 
 
 class Readiness(StrEnum):
-    """The readiness of a rank or a group, which pages show as a color and a glyph."""
+    """The readiness of a rank or a group, which pages show as a color and a symbol."""
 
     READY = "ready"
     COMPLETED = "completed"
@@ -53,7 +53,7 @@ class Readiness(StrEnum):
 
 
 class Rank(Struct, frozen=True, kw_only=True):
-    """A rank in a group. If there is no pod, `state` is `Missing` and `why` explains what the rank waits for."""
+    """A rank in a group. If it has no pod, `state` is `Missing` and `why` describes what the rank waits for."""
 
     group: GroupName
     index: int
@@ -68,24 +68,24 @@ class Rank(Struct, frozen=True, kw_only=True):
     uid: str = ""
     is_stub: bool = False
     deaths: tuple[ContainerFailure, ...] = ()
-    """The failed container runs that are still relevant, or that caused a recreation of the group."""
+    """The failed container runs that are still relevant or that caused a recreation of the group."""
     startup: Startup | None = None
-    """The start of the rank, if it was never ready and is within its time limit."""
+    """The start of the rank if it was never ready and is within its time limit."""
     object: JSONObject | None = None
 
     @property
     def place(self) -> str:
-        """Return `group/rank`."""
+        """Return the rank as `group/rank`."""
         return f"{self.group}/{self.index}"
 
     @property
     def is_fine(self) -> bool:
-        """Return whether the rank is ready, or has completed its work."""
+        """Return whether the rank is ready or complete."""
         return self.is_ready or self.state == COMPLETED
 
     @property
     def is_problem(self) -> bool:
-        """Return whether the rank has a reason that does not occur in every normal start."""
+        """Return whether the rank has a reason that does not occur in normal starts."""
         if self.is_ready or self.why in {"", NOT_CREATED, podstate.ENDING}:
             return False
         if self.state == MISSING:
@@ -94,7 +94,7 @@ class Rank(Struct, frozen=True, kw_only=True):
 
     @property
     def ends_normally(self) -> bool:
-        """Return whether the pod is being deleted, and its containers are running or were stopped by a signal."""
+        """Return whether the pod is being deleted and its containers run or were terminated by a signal."""
         if self.object is None or not meta.is_deleting(self.object):
             return False
         statuses = meta.status(self.object).get("containerStatuses") or ()
@@ -118,7 +118,7 @@ class Rank(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """A leader and its workers. `ranks` contains all ranks up to the group size, with or without a pod.
+    """A leader and its workers. `ranks` contains all ranks of the group size, with or without a pod.
 
     `index` is a sequence number. With random keys, the youngest group is first, and groups with a terminating leader
     are last.
@@ -138,17 +138,20 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether every rank is ready and no recreation is pending."""
+        """Return whether all ranks are ready and no recreation is pending."""
         return not self.is_condemned and all(rank.is_ready for rank in self.ranks)
 
     @property
     def is_fine(self) -> bool:
-        """Return whether every rank is ready or has completed its work."""
+        """Return whether all ranks are ready or complete."""
         return all(rank.is_fine for rank in self.ranks)
 
     @property
     def readiness(self) -> Readiness:
-        """Return the common readiness of all ranks, a problem if a rank has one, or starting."""
+        """Return the readiness that all ranks have in common.
+
+        Otherwise, return a problem if a rank has one, or starting.
+        """
         states = {rank.readiness for rank in self.ranks}
         if len(states) == 1:
             return states.pop()
@@ -156,27 +159,30 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def restarts(self) -> int:
-        """Return the total restarts of all ranks."""
+        """Return the total number of restarts of all ranks."""
         return sum(rank.restarts for rank in self.ranks)
 
     @property
     def is_condemned(self) -> bool:
-        """Return whether the group failed, and its pods exist only until it is recreated or recovered."""
+        """Return whether the group failed. Its pods exist only until it is recreated or recovered."""
         return self.recreations is not None and (self.recreations.is_waiting or self.recreations.is_exhausted)
 
     @property
     def is_exhausted(self) -> bool:
-        """Return whether the group has no remaining restarts and was terminated. Its pods are kept for diagnosis."""
+        """Return whether the group was terminated because it has no remaining restarts.
+
+        Its pods are kept for diagnosis.
+        """
         return groupname.is_exhausted(self._leader)
 
     @property
     def is_over(self) -> bool:
-        """Return whether the group has terminated permanently, because it is exhausted or complete."""
+        """Return whether the group is terminated permanently, because it is exhausted or complete."""
         return groupname.is_over(self._leader)
 
     @property
     def end(self) -> GroupEnd | None:
-        """Return the result of a group that completed or reached its deadline."""
+        """Return the result of a group that is complete or reached its deadline."""
         return groupname.end_of(self._leader)
 
     @property
@@ -186,12 +192,12 @@ class Group(Struct, frozen=True, kw_only=True):
 
     @property
     def hang(self) -> Hang | None:
-        """Return details about the hang of a group, or None if it makes progress or is not monitored."""
+        """Return details about the hang of a group, or None if the group makes progress or is not monitored."""
         return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
 
     @property
     def leader(self) -> Rank | None:
-        """Return the first rank, with or without a pod, or None if the view does not contain it."""
+        """Return the first rank, with or without a pod, or None if the view does not contain this rank."""
         return next((rank for rank in self.ranks if rank.index == 0), None)
 
     @property
@@ -205,7 +211,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 def rank_of(pod: JSONObject) -> Rank:
-    """Convert a pod of a group to a rank. If the pod cannot be parsed, the reason is the error."""
+    """Convert a pod of a group to a rank. If the pod cannot be parsed, the error is the reason of the rank."""
     return errorboundary.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
 
 

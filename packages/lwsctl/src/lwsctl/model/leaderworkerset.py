@@ -1,4 +1,4 @@
-"""A LeaderWorkerSet with its groups, which all commands and pages show.
+"""Defines the view of a LeaderWorkerSet with its groups, which all commands and pages show.
 
 The input is the API objects of one LeaderWorkerSet. The output is immutable values. Pure.
 """
@@ -25,11 +25,11 @@ from lwsctl.model.diagnosis import NOT_DIAGNOSED, Diagnosis
 from lwsctl.model.groups import COMPLETED, MISSING, NOT_CREATED, UNREADABLE, Group, Rank, rank_of
 
 LISTED: Final = 10_000
-"""The maximum number of listed ranks in one group, and of listed groups without a pod."""
+"""The maximum number of ranks per group and of groups without a pod that are listed."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A LeaderWorkerSet and its groups. The replica counts are read from its status (contract 1.3).
+    """A LeaderWorkerSet and its groups. The replica counts are from its status (contract 1.3).
 
     `more` is the number of groups without a pod that are omitted from `groups`, because there are too many.
     """
@@ -44,7 +44,7 @@ class View(Struct, frozen=True, kw_only=True):
     object: JSONObject
     more: int = 0
     leaders: JSONObject | None = None
-    """The leader StatefulSet, or the Deployment for random keys, or None if it was not read."""
+    """The leader StatefulSet, or the leader Deployment for random keys, or None if it was not read."""
     diagnosis: Diagnosis = NOT_DIAGNOSED
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def leaderworkersets(self) -> tuple["View", ...]:
-        """Return this LeaderWorkerSet, for the same interface as a DisaggregatedSet."""
+        """Return this LeaderWorkerSet, for compatibility with the interface of a DisaggregatedSet."""
         return (self,)
 
     @property
@@ -74,32 +74,32 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def slice(self) -> str:
-        """Return the slice in its DisaggregatedSet. Objects without a slice label belong to slice 0."""
+        """Return the slice in its DisaggregatedSet. If it has no slice label, it belongs to slice 0."""
         return meta.labels(self.object).get(SLICE) or "0"
 
     @property
     def set_revision(self) -> str:
-        """Return the revision of the DisaggregatedSet that it was created from."""
+        """Return the DisaggregatedSet revision from which it was created."""
         return meta.labels(self.object).get(REVISION, "")
 
     @property
     def size(self) -> int:
-        """Return the number of ranks in a group, according to the spec."""
+        """Return the number of ranks in a group according to the spec."""
         return int((meta.spec(self.object).get("leaderWorkerTemplate") or {}).get("size", 1))
 
     @property
     def unready(self) -> list[Rank]:
-        """Return the ranks that are not ready, by group."""
+        """Return the ranks that are not ready by group."""
         return [rank for rank in self.ranks if not rank.is_ready]
 
     @property
     def ranks(self) -> list[Rank]:
-        """Return all ranks, by group."""
+        """Return all ranks by group."""
         return [rank for group in self.groups for rank in group.ranks]
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the latest spec is applied and every group is ready, according to the status and the pods."""
+        """Return whether the latest spec is applied and all groups are ready, based on the status and pods."""
         observed = meta.is_observed(self.object)
         available = observed and meta.is_condition_true(self.object, AVAILABLE.type) and self.ready >= self.desired
         return (
@@ -108,13 +108,13 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def newest_groups(self) -> list[Group]:
-        """Return the groups with the revision of the leader workload, or none if it was not read."""
+        """Return the groups with the revision of the leader workload. If it was not read, return no groups."""
         revision = groupname.revision(self.leaders or {})
         return [group for group in self.groups if revision and group.revision == revision]
 
     @property
     def updated(self) -> int:
-        """Return the number of desired groups at the latest revision. The status also counts surge groups."""
+        """Return the number of desired groups at the latest revision. The status also includes surge groups."""
         surge = {group.revision for group in self.groups if group.index >= self.desired}
         if not surge:
             return self.up_to_date
@@ -142,7 +142,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def pods(self) -> list[JSONObject]:
-        """Return the existing pods, by group and rank."""
+        """Return the existing pods by group and rank."""
         return [rank.object for rank in self.ranks if rank.object is not None]
 
 
@@ -152,7 +152,7 @@ def view(
     describe: Callable[[JSONObject], Rank] = rank_of,
     leaders: JSONObject | None = None,
 ) -> View:
-    """Arrange the pods of a set by group and rank. `describe` converts a pod to a rank, like `rank_of`.
+    """Arrange the pods of a set by group and rank. `describe` converts a pod to a rank, as `rank_of` does.
 
     A set that cannot be parsed has one rank, whose reason is the error.
     """
@@ -209,13 +209,13 @@ def _view(
 
 
 def order_of(pod: JSONObject) -> tuple[int, str, int]:
-    """Return the sort key for the pods of one LeaderWorkerSet, by group and rank."""
+    """Return the key that sorts the pods of one LeaderWorkerSet by group and rank."""
     group, rank = place_of(pod) or (-1, -1)
     return (group, "", rank) if isinstance(group, int) else (0, group, rank)
 
 
 class _Members(Struct, frozen=True):
-    """The pods of a group, by rank."""
+    """The pods of a group by rank."""
 
     index: int
     name: GroupName
@@ -228,14 +228,17 @@ class _Members(Struct, frozen=True):
 
     @property
     def ends(self) -> bool:
-        """Return whether the pods will not be replaced, because the group's random key is lost with its leader."""
+        """Return whether the pods will not be replaced.
+
+        A random key of a group is lost when its leader is deleted.
+        """
         return isinstance(self.name, str) and (self.leader is None or meta.is_deleting(self.leader))
 
 
 def _numbered(
     by_name: dict[GroupName, dict[int, JSONObject]], desired: int
 ) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
-    """Return the groups with their numbers, by name, or the youngest first and terminating groups last."""
+    """Return the groups and their numbers, by name, or the latest first with terminating groups last."""
     numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
         name: (name, pods) for name, pods in by_name.items() if isinstance(name, int)
     }
@@ -252,7 +255,7 @@ def _age(members: _Members) -> tuple[str, str]:
 
 
 def _size_of(members: _Members, size: int) -> int:
-    """Return the original group size, at most `LISTED`. During a rollout, it may differ from the spec.
+    """Return the original group size, limited to `LISTED`. During a rollout, it may differ from the spec.
 
     The limit is required because users with write access to pods can set any number in the annotation.
     """

@@ -18,43 +18,43 @@ class Verdict(StrEnum):
     """The state of a LeaderWorkerSet, group or rank, or the state that a cause implies."""
 
     STUCK = "stuck"
-    """The set does not continue until a user acts."""
+    """The set does not make progress until a user acts."""
     CRASHING = "crashing"
-    """The containers fail repeatedly, and the set has not been ready for long enough afterwards."""
+    """The containers fail repeatedly, and the set has not been ready for long enough since then."""
     UNKNOWN = "unknown"
-    """The set is not ready, and no known cause matches."""
+    """The set is not ready, and no known cause applies."""
     UNREAD = "unread"
     """The set is not ready, and the evidence could not be read."""
     PROGRESSING = "progressing"
     """The set is not in its desired state, but there is no error."""
     STARTING = "starting"
-    """The set was never ready, and is within its time limit."""
+    """The set was never ready but is within its time limit."""
     HEALTHY = "healthy"
     COMPLETE = "complete"
     """The set ran to completion."""
 
 
 URGENCY: Final = tuple(Verdict)
-"""The verdicts sorted by urgency, the most urgent first."""
+"""The verdicts sorted by urgency, with the most urgent first."""
 
 WORDS: Final = {
     **{verdict: verdict.value for verdict in Verdict},
     Verdict.UNKNOWN: "not ready",
     Verdict.UNREAD: "not ready",
 }
-"""The description of each verdict in sentences."""
+"""The description of each verdict for use in sentences."""
 
 NEEDS_USER: Final = frozenset({Verdict.STUCK, Verdict.CRASHING})
-"""The verdicts that require a user. They stop a wait with `--fail-fast`, and are red on the dashboard."""
+"""The verdicts that require action by a user. They stop a wait with `--fail-fast`, and are red on the dashboard."""
 
 CALM: Final = frozenset({Verdict.PROGRESSING, Verdict.STARTING})
-"""The verdicts without an error, although the desired state is not reached."""
+"""The verdicts without an error for sets that have not reached the desired state."""
 
 AS_DESIRED: Final = frozenset({Verdict.HEALTHY, Verdict.COMPLETE})
 
 
 def ready_or_complete(verdict: Verdict, ready: int, desired: int) -> int:
-    """Return the number of ready groups. All groups of a complete set are included."""
+    """Return the number of ready groups. If the set is complete, return the number of all groups."""
     return desired if verdict is Verdict.COMPLETE else ready
 
 
@@ -73,7 +73,7 @@ class HealthFacts(Struct, frozen=True, kw_only=True):
 
 
 def judge(facts: HealthFacts, now: datetime) -> Verdict:
-    """Return the verdict. The first failure of a group that recovers is not a crash loop."""
+    """Return the verdict. The first failure of a group that recovers is not considered a crash loop."""
     current = [crashes for crashes in facts.crashes if not crashes.are_over(now)]
     if facts.is_complete:
         return Verdict.COMPLETE

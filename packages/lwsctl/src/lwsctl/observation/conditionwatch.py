@@ -1,4 +1,4 @@
-"""Watches API objects while a command waits for a condition, which is checked after every change."""
+"""Watches API objects while a command waits for a condition. The condition is checked after each change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -27,20 +27,20 @@ from lwsctl.views.unmetconditions import Check
 T = TypeVar("T")
 
 AGAIN: Final = 5.0
-"""The delay in seconds before the permissions for a supplement are checked again after a failed check."""
+"""The delay in seconds before permissions for supplementary objects are checked again after a failure."""
 
 LONGEST_PAUSE: Final = 0.25
-"""The maximum delay in seconds to combine several changes."""
+"""The maximum delay in seconds for combining several changes."""
 
 
 class ChangeSource(Protocol):
-    """A source such as an informer, which runs while a command waits, and reports changes."""
+    """A source of changes, such as an informer, that runs while a command waits."""
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` after every change."""
+        """Call `callback` after each change."""
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until the task is cancelled."""
 
     async def wait_synced(self) -> None:
         """Wait until the initial objects are known."""
@@ -50,11 +50,11 @@ class Relistable(ChangeSource, Protocol):
     """Objects that can be relisted."""
 
     def relist(self, then: Callable[[], None]) -> None:
-        """Relist all objects, and call back when they are known."""
+        """Relist all objects, and call the callback when they are known."""
 
 
 class Supplement:
-    """Objects that explain other objects. After the first request, they are watched if the user may list them.
+    """Objects that explain other objects. After the first request, they are watched if the user has permission.
 
     If `is_needed` is set, they are watched immediately, and a wait starts when they are known or access is denied. An
     `optional` kind that is not served has no objects.
@@ -69,12 +69,12 @@ class Supplement:
             self._requested.set()
 
     def ask(self) -> list[JSONObject]:
-        """Return the currently known objects. The first call starts the watch."""
+        """Return the objects that are currently known. The first call starts the watch."""
         self._requested.set()
         return list(self._informer.store.list())
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` after every change."""
+        """Call `callback` after each change."""
         self._informer.subscribe(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ class Supplement:
         self._informer.relist(then)
 
     async def wait_synced(self) -> None:
-        """Wait until required objects are known or access is denied. Otherwise, return immediately."""
+        """Wait until required objects are known or access is denied. Return immediately if they are not required."""
         if self._is_needed:
             answers = [asyncio.ensure_future(self._informer.wait_synced()), asyncio.ensure_future(self._refused.wait())]
             try:
@@ -92,7 +92,7 @@ class Supplement:
                     answer.cancel()
 
     async def run(self) -> None:
-        """Watch the objects after the first request, if the user has permission. Retry while this is unknown."""
+        """Watch the objects after the first request if the user has permission. If this is unknown, retry."""
         await self._requested.wait()
         while True:
             try:
@@ -106,7 +106,7 @@ class Supplement:
 
 
 class Explanations:
-    """Supplementary evidence in a namespace (all if empty): Warning events and recreation records."""
+    """Supplementary evidence in one or all namespaces, which consists of Warning events and recreation records."""
 
     def __init__(self, client: Client, namespace: str, name: str = "", clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -120,13 +120,13 @@ class Explanations:
         return (self._events, self._records)
 
     def with_evidence(self, views: list[View]) -> list[View]:
-        """Return the views with the known evidence. Events are watched if an object is not ready."""
+        """Return the views with the known evidence. Events are watched if any object is not ready."""
         events = self._events.ask() if wants_events(views) else []
         return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
 
 
 class ConditionWatch:
-    """The informers that run during a wait."""
+    """The informers that run while a command waits."""
 
     def __init__(self, informers: tuple[ChangeSource, ...]) -> None:
         self._changed = asyncio.Event()
@@ -159,7 +159,9 @@ class ConditionWatch:
 
 
 def pause_left(took: float, since: float) -> float:
-    """Return the delay in seconds before the next check. The last check took `took` seconds, `since` seconds ago.
+    """Return the delay in seconds before the next check.
+
+    The last check took `took` seconds, and was `since` seconds ago.
 
     The pause is three times as long as the check, and at most `LONGEST_PAUSE`, so that checks of thousands of pods do
     not use all CPU time. A change after the pause is checked immediately.
@@ -193,7 +195,7 @@ async def _run(informer: ChangeSource) -> None:
 
 
 class AllSets:
-    """The informers for all LeaderWorkerSets with these labels in a namespace (all if empty), and for their pods."""
+    """The informers for the LeaderWorkerSets with these labels in one or all namespaces, and for their pods."""
 
     def __init__(self, client: Client, namespace: str, label_selector: str, clock: Clock | None = None) -> None:
         self.sets = Informer(client, Selection(LEADERWORKERSETS, namespace, label_selector))
@@ -212,13 +214,13 @@ class AllSets:
 
 
 class KnownRanks:
-    """The ranks of previously parsed pods. Informers replace changed pods, and never modify them."""
+    """The ranks of pods that were already parsed. Informers replace changed pods and never modify them."""
 
     def __init__(self) -> None:
         self._last: dict[UID, Rank] = {}
 
     def next(self) -> Callable[[JSONObject], Rank]:
-        """Return the function that converts pods to ranks. Ranks of other pods are dropped."""
+        """Return the function that converts pods to ranks. The cached ranks of other pods are dropped."""
         previous, self._last = self._last, {}
         current = self._last
 
@@ -254,11 +256,11 @@ class SetInformers:
 
     @property
     def object(self) -> JSONObject | None:
-        """Return the LeaderWorkerSet, or None after its deletion."""
+        """Return the LeaderWorkerSet, or None if it is deleted."""
         return self.set.store.get(self.key)
 
     def view(self) -> View | None:
-        """Return the current view, or None after the deletion of the LeaderWorkerSet."""
+        """Return the current view, or None if the LeaderWorkerSet is deleted."""
         lws = self.object
         return None if lws is None else self._explanations.with_evidence([view(lws, self.pods.store.list())])[0]
 
@@ -281,11 +283,11 @@ class DisaggregatedInformers:
 
     @property
     def object(self) -> JSONObject | None:
-        """Return the DisaggregatedSet, or None after its deletion."""
+        """Return the DisaggregatedSet, or None if it is deleted."""
         return self.set.store.get(self.key)
 
     def view(self) -> SetView | None:
-        """Return the current view, or None after the deletion of the DisaggregatedSet."""
+        """Return the current view, or None if the DisaggregatedSet is deleted."""
         obj = self.object
         if obj is None:
             return None
@@ -293,7 +295,7 @@ class DisaggregatedInformers:
 
 
 OneSet: TypeAlias = SetInformers | DisaggregatedInformers
-"""The informers for one named object of either kind."""
+"""The informers for one named LeaderWorkerSet or DisaggregatedSet."""
 
 
 def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
@@ -302,11 +304,11 @@ def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
 
 
 FIRST_ANSWER: Final = 10.0
-"""The timeout in seconds for the initial state, if only that state is checked."""
+"""The timeout in seconds for reading the initial state, if only this state is checked."""
 
 
 class WaitTimeoutError(TimeoutError):
-    """The condition was not met in time. The message describes the unmet condition.
+    """Raised if the condition is not met in time. The message describes the unmet condition.
 
     `missing` contains only this condition. `view` is the last view, or None if there was none.
     """
@@ -326,7 +328,7 @@ async def wait_for(
     beside: tuple[ChangeSource, ...] = (),
     every: float | None = None,
 ) -> Shown | None:
-    """Wait until the condition is met, and return the final view.
+    """Wait until the condition is met. Return the final view.
 
     `report` is called when the unmet condition changes.
 

@@ -1,4 +1,6 @@
-"""Reads the input for a diagnosis concurrently: only pods for a healthy LeaderWorkerSet, or related objects.
+"""Reads the input for a diagnosis concurrently.
+
+For a healthy LeaderWorkerSet, only pods are read. Otherwise, related objects are also read.
 
 If the user does not have permission to read a kind, or the server fails to list it, the kind is recorded as unread.
 If a kind is not served, its list is empty. Cluster-wide lists are limited, and longer lists are ignored, so that a
@@ -43,19 +45,19 @@ from lwsctl.views.health import crashes
 from lwsctl.views.selection import Selection
 
 FEW: Final = 10
-"""The maximum number of nodes to read by name. For more nodes, a list request is more efficient."""
+"""The maximum number of nodes that are read by name. For more nodes, a list request is more efficient."""
 
 STARTED: Final = frozenset({"Running", "Failed"})
-"""The pod phases in which containers have run, and can resolve names that a Service publishes."""
+"""The pod phases in which containers have run and can resolve names that a Service publishes."""
 
 GANG_MARKS: Final = frozenset({labels.GANG_GROUP, VOLCANO_GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
-"""The annotations of pods whose group a gang scheduler starts, for lws, Volcano and `spec.scheduling`."""
+"""The annotations of pods in groups that a gang scheduler starts, for lws, Volcano and `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
 
 class ListRequest(Struct, frozen=True):
-    """A list to read. `instead` is read if the first resource is not served."""
+    """A list to read. If the first resource is not served, `instead` is read."""
 
     query: Query
     instead: Resource | None = None
@@ -64,7 +66,7 @@ class ListRequest(Struct, frozen=True):
 async def diagnose_one(
     lists: Lister, plain: View, selection: Selection, commands: Commands, clock: Clock | None = None
 ) -> Diagnosis:
-    """Return the diagnosis of a LeaderWorkerSet, group or rank. `commands` are used in its next steps."""
+    """Return the diagnosis of a LeaderWorkerSet, group or rank. Its next steps use `commands`."""
     observed = await observe_view(lists, plain, selection, clock or SystemClock())
     if is_as_desired(observed.view, selection, observed.now):
         observed = await _with_contention(lists, observed)
@@ -72,7 +74,7 @@ async def diagnose_one(
 
 
 async def _with_contention(lists: Lister, observed: Observed) -> Observed:
-    """Add events about fields that other writers revert to the observation of a healthy set."""
+    """Add events about fields that other clients revert to the observation of a healthy set."""
     reader, known = Reader(lists), observed.get(resources.CORE_EVENTS)
     query = Query(resources.CORE_EVENTS, observed.view.namespace, field_selector=f"reason={CONTENTION}")
     await reader.read(ListRequest(query))
@@ -83,7 +85,10 @@ async def _with_contention(lists: Lister, observed: Observed) -> Observed:
 async def observe_view(
     lists: Lister, plain: View, selection: Selection, clock: Clock, *, is_brief: bool = False
 ) -> Observed:
-    """Read the objects that explain a LeaderWorkerSet whose pods were read. If brief, omit resource amounts."""
+    """Read the objects that explain a LeaderWorkerSet whose pods were read.
+
+    A brief diagnosis omits resource amounts.
+    """
     reader, now = Reader(lists), clock.now()
     if is_as_desired(plain, selection, now):
         known = plain if crashes.is_calm(plain, now) else await _with_memory(reader, plain, now)
@@ -120,7 +125,7 @@ async def observe_view(
 
 
 async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
-    """Add recreations and evictions to a view, because its groups may have failed recently."""
+    """Add recreations and evictions to a view. Groups of the view may have failed recently."""
     await reader.read(ListRequest(lists.records_of(view.namespace, view.name)))
     await reader.read(ListRequest(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
     records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
@@ -157,7 +162,7 @@ def _has_started(rank: Rank) -> bool:
 
 
 def _wants_of_evidence(observed: Observed) -> Iterator[ListRequest]:
-    """Yield additional lists that events indicate."""
+    """Yield additional lists that events suggest."""
     if autoscalers.nominated(observed):
         yield ListRequest(Query(autoscalers.NODE_CLAIMS))
     if nameconflicts.without_revision(observed):
@@ -169,7 +174,7 @@ def _wants_of_evidence(observed: Observed) -> Iterator[ListRequest]:
 
 
 def _is_to_be_made(rank: Rank) -> bool:
-    """Return whether a rank has no pod, or its pod is about to be replaced."""
+    """Return whether a rank has no pod, or a pod that is about to be replaced."""
     return rank.object is None or meta.is_deleting(rank.object)
 
 
@@ -180,7 +185,7 @@ def _awaits_manager(group: Group) -> bool:
 
 
 def of_manager() -> Iterator[ListRequest]:
-    """Yield the lists for a manager that may be inactive."""
+    """Yield the lists about a manager that may be inactive."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     yield ListRequest(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
     yield ListRequest(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
@@ -188,7 +193,7 @@ def of_manager() -> Iterator[ListRequest]:
 
 
 def _of_pod_policy() -> Iterator[ListRequest]:
-    """Yield the lists for the pod admission policy, and for the configuration that requires it."""
+    """Yield the lists about the pod admission policy and the configuration that requires it."""
     yield ListRequest(Query(resources.CONFIG_MAPS, field_selector=f"metadata.name={CONFIGURATION}"))
     for kind in podpolicy.KINDS:
         yield ListRequest(only(kind, podpolicy.KEY))
@@ -224,7 +229,7 @@ class Reader:
             self.unread.add(resource)
 
     async def read_nodes(self, view: View) -> None:
-        """Read the nodes of unready or moving ranks, or all nodes if ranks wait for a node."""
+        """Read the nodes of unready or moving ranks. If ranks wait for a node, read all nodes."""
         is_moving = groupmoves.is_moving(view)
         members = view.ranks if is_moving else view.unready
         names = {rank.node for rank in members if rank.node}
@@ -262,7 +267,10 @@ class Reader:
             return None
 
     async def read_running(self, view: View) -> Sequence[JSONObject] | None:
-        """Read the pods on all nodes if a rank waits for resources. Return None if not required or not possible."""
+        """Read the pods on all nodes if a rank waits for resources.
+
+        Return None if they are not required or not readable.
+        """
         short = [rank for rank in view.ranks if "Insufficient" in rank.why]
         if not short:
             return None

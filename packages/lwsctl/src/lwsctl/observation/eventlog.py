@@ -19,6 +19,6 @@ async def read(client: Client, lws: JSONObject, pods: Sequence[JSONObject], sele
 
 
 async def other_names(client: Client, lws: JSONObject) -> list[str]:
-    """Return the names of the other LeaderWorkerSets in the same namespace."""
+    """Return the names of the other LeaderWorkerSets in the namespace."""
     listing = await client.list(LEADERWORKERSETS, namespace=meta.namespace(lws))
     return [meta.name(other) for other in listing.items if meta.name(other) != meta.name(lws)]

@@ -1,4 +1,4 @@
-"""Finds evidence for a diagnosis: the log of a failed container, or the recorded failure of a deleted pod.
+"""Finds evidence for a diagnosis, such as the log of a failed container or the record of a deleted pod.
 
 Commands, the Python client and the dashboard use this module, so that all of them report the same error.
 """
@@ -23,14 +23,14 @@ from lwsctl.observation.podlogs import log_tail
 from lwsctl.observation.recordedruns import lines_of
 
 PATIENCE = 5.0
-"""The maximum time in seconds to read recorded failures."""
+"""The maximum time in seconds for reading recorded failures."""
 
 ReadEpisodes: TypeAlias = Callable[[ObjectKey], Awaitable[Sequence[Episode]]]
 """A function that returns the recorded failures of a LeaderWorkerSet."""
 
 
 class RunLines(Struct, frozen=True):
-    """The last lines of a container run, masked. `is_of_record` is set if its pod is deleted."""
+    """The masked last lines of a container run. `is_of_record` is set if the pod of the run is deleted."""
 
     pod: str
     container: str
@@ -39,19 +39,19 @@ class RunLines(Struct, frozen=True):
 
 
 async def with_evidence(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
-    """Return a diagnosis with all evidence that the user may read. Without new evidence, return it unchanged."""
+    """Return a diagnosis with all evidence that the user may read. If there is no new evidence, it is unchanged."""
     return with_run(diagnosis, await find(client, diagnosis, read))
 
 
 def with_run(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
-    """Return a diagnosis that includes the error in the lines of its run. Without lines, return it unchanged."""
+    """Return a diagnosis with the error in the log lines of its run. If there are no lines, it is unchanged."""
     if run is None:
         return diagnosis
     return replace(with_lines(diagnosis, run.pod, run.container, run.lines), is_of_record=run.is_of_record)
 
 
 async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
-    """Return the lines that explain a diagnosis better, or None if they are not needed or cannot be read."""
+    """Return the log lines that explain a diagnosis better, or None if they are not needed or not readable."""
     run = diagnosis.recorded
     if diagnosis.log is not None and (lines := await log_tail(client, diagnosis.log)):
         return RunLines(meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
@@ -67,7 +67,7 @@ async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None =
 
 
 def identity(diagnosis: Diagnosis) -> Hashable:
-    """Return an identifier of the run whose final log lines explain a diagnosis, or None if there is none."""
+    """Return the identifier of the run whose final log lines explain a diagnosis, or None if there is none."""
     if diagnosis.log is not None:
         pod, container = diagnosis.log.pod, diagnosis.log.container
         restarts = [status.get("restartCount") for status in meta.status(pod).get("containerStatuses") or []]

@@ -1,4 +1,7 @@
-"""Reads lists and nodes for views and diagnoses without repeated requests. Cluster-wide lists are limited."""
+"""Reads lists and nodes for views and diagnoses without repeated requests.
+
+The size of cluster-wide lists is limited.
+"""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -18,24 +21,24 @@ MOST: Final = 2000
 
 
 class TooManyError(Exception):
-    """A list exceeds the limit."""
+    """Raised if a list exceeds the limit."""
 
 
 class Lister(Protocol):
-    """The source of lists and nodes. API errors and `TooManyError` are raised."""
+    """The source of lists and nodes. It raises API errors and `TooManyError`."""
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return all objects of a list."""
 
     async def bounded(self, query: Query) -> Sequence[JSONObject]:
-        """Return a list of at most `MOST` objects."""
+        """Return a list that has at most `MOST` objects."""
 
     async def node(self, name: str) -> JSONObject | None:
         """Return a node, or None if it does not exist."""
 
 
 class Lists:
-    """Reads lists from the API server. Each instance reads a list only once."""
+    """Reads lists from the API server. Each instance reads each list only once."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -54,7 +57,7 @@ class Lists:
         return self._read[query]
 
     async def bounded(self, query: Query) -> list[JSONObject]:
-        """Return a list of at most `MOST` objects."""
+        """Return a list that has at most `MOST` objects."""
         page = await self._client.list_page(query, limit=PAGE)
         items = list(page.items)
         while page.token:
@@ -70,13 +73,13 @@ class Lists:
 
 
 EVERY_START: Final = ("Scheduled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete")
-"""The reasons of frequent events that occur for every pod and do not explain problems."""
+"""The reasons of frequent events that occur for all pods and do not explain problems."""
 
 TELLING: Final = ",".join(f"reason!={reason}" for reason in EVERY_START)
 
 
 def events_in(namespace: str) -> Query:
-    """Return the query for events in a namespace (all if empty) that may explain a problem."""
+    """Return the query for events in one or all namespaces that may explain a problem."""
     return Query(CORE_EVENTS, namespace, field_selector=TELLING)
 
 
@@ -90,14 +93,14 @@ def records_of(namespace: str, name: str = "") -> Query:
 
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
-    """Return the views with the evidence. Events are listed only if an object is not ready."""
+    """Return the views with the evidence. Events are listed only if any object is not ready."""
     events = await _permitted(lists, events_in(namespace)) if wants_events(views) else []
     evidence = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
     return explained(views, evidence, SystemClock().now())
 
 
 async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
-    """List objects. Return an empty list if the user does not have permission."""
+    """List objects. If the user does not have permission, return an empty list."""
     try:
         return await lists.all(query)
     except ForbiddenError:

@@ -1,4 +1,4 @@
-"""Follows logs across container restarts and broken connections, including logs of pods created later.
+"""Follows logs across container restarts and broken connections. Logs of pods that are created later are included.
 
 No line is returned twice, because lines are requested with timestamps, and a line is dropped if it is not newer than
 the pod's latest line. A broken stream is reopened while its container is running. If a node has deleted the log of a
@@ -29,7 +29,7 @@ LONGEST_PAUSE: Final = 5.0
 
 
 Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
-"""A function that is called with a pod and an error when its log is no longer available."""
+"""A function that is called with a pod and an error if the log of the pod is no longer available."""
 
 
 def refuse(_: JSONObject, error: LostLogError) -> None:
@@ -38,7 +38,7 @@ def refuse(_: JSONObject, error: LostLogError) -> None:
 
 
 class Streams(Struct):
-    """The limit of concurrently followed logs (None for no limit), which several followers can share.
+    """The maximum number of logs that are followed concurrently, which several followers can share, or None.
 
     `report_full` is called once, when a rank must wait until a different log ends. `lost` is called for each log that
     is no longer available.
@@ -60,7 +60,7 @@ class Streams(Struct):
         return False
 
     def take(self, task: asyncio.Task[None]) -> None:
-        """Count a stream until its task is done."""
+        """Count a stream until its task finishes."""
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
@@ -70,18 +70,18 @@ class Streams(Struct):
 
 
 class LatestTimestamp(Struct):
-    """The timestamp of a pod's latest line, as printed and in comparable form."""
+    """The timestamp of the latest log line of a pod, as printed and in comparable form."""
 
     stamp: bytes = b""
     moment: bytes = b""
 
 
 class PodSource(Protocol):
-    """A source of pods, such as the informers for one set. `object` is None after the set is deleted."""
+    """A source of pods, such as the informers for one set. `object` is None after the set was deleted."""
 
     @property
     def pods(self) -> Informer:
-        """Return the pod informer, which may also contain other pods."""
+        """Return the pod informer. It may also contain other pods."""
 
     @property
     def object(self) -> JSONObject | None:
@@ -89,7 +89,7 @@ class PodSource(Protocol):
 
 
 class ConditionCheck(Protocol):
-    """An object that repeats a check after every change, until the check returns a value."""
+    """An object that repeats a check after each change until the check returns a value."""
 
     async def until(self, check: Callable[[], bool | None]) -> bool:
         """Return the first result of `check` that is not None."""
@@ -122,13 +122,13 @@ class LogFollower:
         self._newest: defaultdict[str, LatestTimestamp] = defaultdict(LatestTimestamp)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
-        """The task that reads each run, and whether the run continues."""
+        """The task that reads the log of each run, and whether the run continues."""
         self._changed = asyncio.Event()
 
     async def run(
         self, objects: ConditionCheck, informers: PodSource, is_over: Callable[[JSONObject | None], bool] = is_deleted
     ) -> None:
-        """Follow until `is_over` returns true for the set and all logs are complete.
+        """Follow logs until `is_over` returns true for the set and all logs are complete.
 
         Previous runs are not included.
         """
@@ -149,17 +149,17 @@ class LogFollower:
                 await self._streams.next_end()
 
     async def drained(self, timeout: float) -> None:
-        """Wait until the logs of terminated runs are completely read, for at most `timeout` seconds."""
+        """Wait for at most `timeout` seconds until the logs of terminated runs are completely read."""
         if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
             await asyncio.wait(ended_readers, timeout=timeout)
 
     def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
-        """Open a stream for each new run. Return whether a run must wait until another stream closes."""
+        """Open a stream for each new run. Return whether a run must wait until another stream is closed."""
         pods = [*filter(self._is_selected, informers.pods.store.list())]
         return not all(self._begin(tasks, informers, pod) for pod in pods)
 
     def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
-        """Open a stream if the pod has a new run. Return False if the stream limit is reached."""
+        """Open a stream if the pod has a new run. Return False if the maximum number of streams is reached."""
         status = container_status(pod, self._options.container)
         uid, number = meta.uid(pod), status.get("restartCount", 0)
         if (uid, number) in self._seen or not has_log(status):
@@ -195,7 +195,7 @@ class LogFollower:
     async def _copy_rest(
         self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], failure: KubeError | None
     ) -> None:
-        """Reopen the log while its run continues, or if the stream failed before its end (`failure`)."""
+        """Reopen the log while its run continues, or if the stream failed before completion (`failure`)."""
         pause = FIRST_PAUSE
         while True:
             before = self._newest[meta.uid(pod)].moment
@@ -219,7 +219,7 @@ class LogFollower:
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
     async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
-        """Wait until the pod reports that its run terminated, which is shortly after the end of the log.
+        """Wait until the pod reports that its run terminated. This is shortly after the end of the log.
 
         Wait for at most `seconds`.
         """
@@ -236,7 +236,7 @@ class LogFollower:
             self._streams.lost(pod, failure)
 
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
-        """Pass on new lines of a run. Return the reason if the end of the log was not reached.
+        """Pass on new lines of a run. If the end of the log was not reached, return the reason.
 
         The run may change in the meantime. If a log is temporarily unreadable because its pod is being deleted or
         restarted, it may be readable at the next attempt. Missing permission to read a log is an error.
@@ -260,7 +260,7 @@ class LogFollower:
 
 
 def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
-    """Return whether the container is still in the same run."""
+    """Return whether the current run of the container is still the same."""
     if pod is None:
         return False
     status = container_status(pod, container)
@@ -268,7 +268,7 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
 
 
 def comparable(stamp: bytes) -> bytes:
-    """Return a timestamp with nine fractional digits, so that timestamps can be compared as bytes.
+    """Return a timestamp with nine fractional digits. Such timestamps can be compared as bytes.
 
     >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
     True

@@ -1,4 +1,4 @@
-"""Reads the log of one pod: the options, the lines, and the last lines of a failed rank."""
+"""Reads the log of one pod, based on options, and the last lines of a failed rank."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, TypeAlias
@@ -20,25 +20,25 @@ from lwsctl.views.outcome import silent_failure
 from lwsctl.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5
-"""The number of lines to quote for a failed container, as in the kubelet's termination message."""
+"""The number of lines that are quoted for a failed container, as in the kubelet's termination message."""
 
 LONGEST_LINE: Final = 2000
-"""The maximum number of bytes of a line that are searched for an error."""
+"""The maximum number of bytes per line that are searched for an error."""
 
 PATIENCE: Final = 5.0
 """The timeout in seconds for a kubelet to return the lines."""
 
 
 class LogError(KubeError):
-    """A log is missing, or access is denied. The message contains the pod and its state."""
+    """Raised if a log is missing or access is denied. The message contains the pod and its state."""
 
 
 class LostLogError(LogError):
-    """The log of a run is no longer available because its node has deleted it."""
+    """Raised if the log of a run is no longer available because its node has deleted it."""
 
 
 class NotStartedError(LogError):
-    """A container has no log because it never ran. `reason` is what the container waits for."""
+    """Raised if a container has no log because it never ran. `reason` is what the container waits for."""
 
     def __init__(self, pod: str, reason: str) -> None:
         super().__init__(f"{pod} has {reason}")
@@ -47,7 +47,7 @@ class NotStartedError(LogError):
 
 
 class PodLogOptions(Struct, frozen=True, kw_only=True):
-    """The options for a request to `/log`."""
+    """The options of a request for `/log`."""
 
     follow: bool = False
     previous: bool = False
@@ -56,7 +56,7 @@ class PodLogOptions(Struct, frozen=True, kw_only=True):
     tail: int | None = None
     since: int | None = None
     since_time: str = ""
-    """An RFC 3339 timestamp, as an alternative to `since`."""
+    """A timestamp in RFC 3339 format, as an alternative to `since`."""
 
     def query(self, container: str) -> Query:
         """Build the query for the log of one container."""
@@ -73,11 +73,11 @@ class PodLogOptions(Struct, frozen=True, kw_only=True):
 
 
 Sink: TypeAlias = Callable[[JSONObject, bytes], None]
-"""A function that accepts one line of a pod."""
+"""A function that receives one log line of a pod."""
 
 
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:
-    """Yield the lines of a pod's log.
+    """Yield the log lines of a pod.
 
     Raise `NotStartedError` if the pod is not scheduled or the container never ran. Raise `LostLogError` if the node
     has deleted the log.
@@ -112,20 +112,20 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
 
 
 async def silent_lines(client: Client, views: Iterable[View], most: int) -> list[str]:
-    """Return the last lines of ranks that failed without a message, for at most `most` sets."""
+    """Return the last lines of ranks that failed without a message. At most `most` sets are included."""
     failures = [failed for view in views if (failed := silent_failure(view)) is not None]
     return [text for failed in failures[:most] if (text := await last_lines(client, failed))]
 
 
 async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
-    """Return the first error and last lines of a failed container below its name, or no lines if unreadable."""
+    """Return the name, the first error and the last lines of a failed container, or no lines if unreadable."""
     lines = await log_tail(client, failed)
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
 
 
 async def log_tail(client: Client, failed: FailedContainer) -> list[str]:
-    """Return the masked end of a failed container's log, to find its error, or no lines if it is unreadable."""
+    """Return the masked end of a failed container's log, to find its error. If it is unreadable, return no lines."""
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
     try:
         async with timeouts.within(PATIENCE):

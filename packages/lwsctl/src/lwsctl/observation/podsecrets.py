@@ -1,4 +1,4 @@
-"""Reads the Secrets that a pod mounts or uses in variables, to mask their values in quoted logs.
+"""Reads the Secrets that a pod mounts or uses in variables, in order to mask their values in quoted logs.
 
 Secrets are read only to quote a log, which already requires a request. If the user does not have permission to read a
 Secret, its values are masked only if they look like secrets.
@@ -19,20 +19,20 @@ from kuberuntime.texts import masking
 from kuberuntime.texts.masking import Mask
 
 MOST: Final = 8
-"""The maximum number of Secrets to read for one quotation."""
+"""The maximum number of Secrets that are read for one quotation."""
 
 PATIENCE: Final = 2.0
 
 
 async def mask_for(client: Client, pods: Sequence[JSONObject]) -> Mask:
-    """Return a mask with the values of the pods' Secrets, and of variables whose name indicates a secret."""
+    """Return a mask for the values of the pods' Secrets, and of variables whose name indicates a secret."""
     keys = dict.fromkeys(ObjectKey(meta.namespace(pod), name) for pod in pods for name in names(pod) if name)
     secrets = await asyncio.gather(*(_find(client, key) for key in islice(keys, MOST)))
     return Mask(masking.known([secret for secret in secrets if secret is not None], pods))
 
 
 def names(pod: JSONObject) -> Iterator[str]:
-    """Yield the names of Secrets that a pod mounts or uses in variables. A name can be empty.
+    """Yield the names of Secrets that a pod mounts or uses in environment variables. A name can be empty.
 
     >>> list(filter(None, names({"spec": {"volumes": [{"secret": {"secretName": "tls"}}]}})))
     ['tls']

@@ -1,4 +1,4 @@
-"""Finds the logs of runs of deleted pods in recorded failures.
+"""Finds the logs of deleted pods in recorded failures.
 
 The input is a failed run that only the recreation record describes, and the episodes of its LeaderWorkerSet. The
 output is the log of this run, which a diagnosis uses as if the pod still existed. Pure.
@@ -12,13 +12,13 @@ from lwsctl.model.diagnosis import RecordedRun
 
 
 def lines_of(episodes: Iterable[Episode], run: RecordedRun) -> Sequence[str]:
-    """Return the lines of a run's latest episode, or none if there is no episode."""
+    """Return the lines of the latest episode of a run, or no lines if there is no episode."""
     newest_first = sorted(episodes, key=lambda episode: (episode.time, episode.number), reverse=True)
     return next((lines for episode in newest_first for lines in _logs(episode, run)), ())
 
 
 def _logs(episode: Episode, run: RecordedRun) -> Iterator[tuple[str, ...]]:
-    """Yield the logs of a run, first a log that contains an error, because a container may have restarted."""
+    """Yield the logs of a run. A log with an error is first, because a container may have restarted."""
     ends = [
         container
         for rank in episode.ranks

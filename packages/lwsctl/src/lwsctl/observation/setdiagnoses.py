@@ -1,4 +1,4 @@
-"""Diagnoses many LeaderWorkerSets together. Each list is read once for all of them.
+"""Diagnoses many LeaderWorkerSets together. Each list is read once for all LeaderWorkerSets.
 
 The lists for one LeaderWorkerSet are selected from the shared lists. Therefore, hundreds of diagnoses require only a
 dozen requests, and the time for each diagnosis depends only on its own objects and events.
@@ -30,7 +30,7 @@ from lwsctl.observation.lists import Lists, TooManyError
 from lwsctl.views.selection import Selection
 
 Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]
-"""The keys of an object: the keys of LeaderWorkerSets, or a namespace without a name."""
+"""The keys of an object, which are LeaderWorkerSet keys, or a namespace without a name."""
 
 Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
 
@@ -44,7 +44,10 @@ async def survey(
     *,
     is_brief: bool = False,
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each view, in order. All views are in one namespace, or in any if it is empty."""
+    """Return the diagnosis of each view in order.
+
+    All views are in `namespace`, or in any namespace if it is empty.
+    """
     shared = SharedLists(lists, namespace, [view.key for view in views])
     moment = clock or SystemClock()
     diagnoses = []
@@ -64,7 +67,7 @@ class ListResult(Struct, frozen=True):
 
 
 class SharedLists:
-    """Lists for all LeaderWorkerSets in a namespace (all if empty), which are read once."""
+    """Lists for all LeaderWorkerSets in one or all namespaces. Each list is read once."""
 
     def __init__(self, lists: Lists, namespace: str, keys: Sequence[ObjectKey]) -> None:
         self._lists = lists
@@ -74,7 +77,7 @@ class SharedLists:
         self._answers: dict[tuple[Query, bool], ListResult] = {}
 
     def wide(self, query: Query) -> Query:
-        """Return the query for all LeaderWorkerSets that includes the query for one LeaderWorkerSet."""
+        """Return the query for all LeaderWorkerSets that includes a query for one LeaderWorkerSet."""
         own, comma, others = query.label_selector.partition(",")
         namespace = self._namespace if query.namespace else ""
         name, _, _ = own.partition("=")
@@ -102,7 +105,7 @@ class SharedLists:
         return ListResult(by_key)
 
     async def node(self, name: str) -> JSONObject | None:
-        """Read one node if there are too many nodes to read all. For many LeaderWorkerSets, raise an error."""
+        """Read one node if there are too many nodes to read the whole list. For many sets, raise an error."""
         if len(self._keys) > FEW:
             raise TooManyError(NODES.group_resource)
         return await self._lists.node(name)
@@ -121,7 +124,7 @@ class SharedLists:
 
 
 class OwnLists(Struct, frozen=True):
-    """The part of shared lists that belongs to one LeaderWorkerSet."""
+    """The part of the shared lists that belongs to one LeaderWorkerSet."""
 
     shared: SharedLists
     key: ObjectKey
@@ -137,7 +140,7 @@ class OwnLists(Struct, frozen=True):
         return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
 
     async def bounded(self, query: Query) -> Sequence[JSONObject]:
-        """Return a list of at most `MOST` objects in all namespaces."""
+        """Return a list in all namespaces that has at most `MOST` objects."""
         keys = _of_node if query.resource == NODES else _anywhere
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
@@ -169,7 +172,7 @@ def _anywhere(_: JSONObject) -> Iterable[ObjectKey]:
 async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each set, in order. All sets are in one namespace, or in any if it is empty."""
+    """Return the diagnosis of each set in order. All sets are in `namespace`, or in any namespace if it is empty."""
     shared = SharedLists(lists, namespace, [whole.key for whole in sets])
     moment = clock or SystemClock()
     diagnoses = []
@@ -191,7 +194,7 @@ async def diagnose_sets(
 
 
 def wants_of_set(set_view: SetView) -> Iterator[ListRequest]:
-    """Yield the lists for a DisaggregatedSet, or none if the set is complete."""
+    """Yield the lists for a DisaggregatedSet, or no lists if the set is complete."""
     if set_view.is_settled:
         return
     yield ListRequest(lists.events_in(set_view.namespace))
@@ -201,7 +204,7 @@ def wants_of_set(set_view: SetView) -> Iterator[ListRequest]:
 
 
 def bare(set_view: SetView) -> View:
-    """Return a view of a set that contains its name and object, but no groups."""
+    """Return a view of a set with its name and object but without groups."""
     return View(
         name=set_view.name,
         namespace=set_view.namespace,

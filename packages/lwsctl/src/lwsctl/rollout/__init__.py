@@ -1,1 +1,1 @@
-"""The logic of `lws rollout`: the objects that its subcommands read and change, and the effects of changes. Pure."""
+"""Implements the logic of `lws rollout`, which reads and changes objects and predicts the effects. Pure."""

@@ -1,4 +1,4 @@
-"""Predicts the effects of applying a manifest to a LeaderWorkerSet: changed fields, and rollout steps. Pure.
+"""Predicts the changed fields and rollout steps if a manifest is applied to a LeaderWorkerSet. Pure.
 
 The input is the LeaderWorkerSet with its pods and leader StatefulSet, and the changed LeaderWorkerSet. The output is
 an `ApplyForecast`, as text and as a machine-readable document. The number of lines is limited, regardless of the
@@ -41,11 +41,11 @@ from lwsctl.views.document import VERSION
 from lwsctl.views.wording import counted, duration, format_groups
 
 WAVES_SHOWN: Final = 12
-"""The maximum number of steps in text output. Documents contain all steps."""
+"""The maximum number of steps in text output. Machine-readable output contains all steps."""
 
 
 class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects of changing one LeaderWorkerSet. `startup` is the start duration of its groups, if known.
+    """The effects of a change to one LeaderWorkerSet. `startup` is the start duration of its groups, if known.
 
     If `rolls` is set, `kept` groups already have the desired revision, because an incomplete update is reverted.
     """
@@ -62,27 +62,27 @@ class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
     startup: timedelta | None
     samples: int
     exhausted: tuple[Group, ...] = ()
-    """The groups without remaining restarts."""
+    """The groups that have no remaining restarts."""
     in_place: int = 0
-    """The number of groups whose pods are not recreated."""
+    """The number of groups whose pods will not be recreated."""
     obstacle: str = ""
-    """The first field that prevents an in-place update."""
+    """The first field that prevents an update in place."""
     is_barred: bool = False
-    """Whether only in-place updates are permitted, so that the obstacle blocks the rollout."""
+    """Whether only in-place updates are permitted. The obstacle then blocks the rollout."""
     warnings: tuple[str, ...] = ()
-    """Warnings about names that fit by coincidence, and about ignored labels in templates."""
+    """Warnings about names that match by coincidence, and about ignored labels in templates."""
     is_open: bool = False
-    """Whether the Deployment controller determines the order of groups, so that steps cannot be predicted."""
+    """Whether the Deployment controller determines the order of groups. Steps can then not be predicted."""
 
     @property
     def takes(self) -> timedelta | None:
-        """Return the duration of all waves that create groups, if it can be estimated."""
+        """Return the duration of all waves that create groups, or None if it cannot be estimated."""
         making = sum(bool(wave.groups) for wave in self.forecast.waves)
         return None if self.startup is None else self.startup * making
 
 
 def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
-    """Return the effects of changing the LeaderWorkerSet to `after`. `before` is None if it does not exist.
+    """Return the effects of changing the LeaderWorkerSet to `after`. If it does not exist, `before` is None.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
@@ -124,7 +124,7 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
 
 
 def startups(lws_view: View) -> list[timedelta]:
-    """Return the start durations of groups without restarts, from leader creation until all ranks were ready."""
+    """Return the start durations of groups without restarts. They end when all ranks are ready."""
     return [length for group in lws_view.groups if (length := _startup(group)) is not None]
 
 
@@ -171,13 +171,13 @@ def document(plan: ApplyForecast) -> JSONObject:
 
 
 def _read(obj: JSONObject) -> JSONObject:
-    """Parse a LeaderWorkerSet and its template like the controller, which ignores empty fields."""
+    """Parse a LeaderWorkerSet and its template as the controller does. Empty fields are ignored."""
     content = build_revision_content(obj)["spec"]
     return restore_revision(obj, {"data": {"spec": content}})
 
 
 def _world(before: View | None, revision: str) -> RolloutState:
-    """Return the current groups. `revision` is the revision key after the change, or empty if it is unchanged."""
+    """Return the current groups. `revision` is the revision key after the change, or empty if it is not changed."""
     if before is None:
         return RolloutState(Current(0, 0, ""))
     key = revision or (groupname.revision(before.leaders) if before.leaders else "")
@@ -250,7 +250,7 @@ def _recreated(plan: ApplyForecast) -> int:
 
 
 def _in_place(plan: ApplyForecast) -> Iterator[str]:
-    """Yield the number of pods that are not recreated, or the field that prevents an in-place update."""
+    """Yield the number of pods that are not recreated, or the field that prevents an update in place."""
     if plan.is_barred:
         yield f"in place: impossible, so the rollout stops, because {plan.obstacle} of a running pod cannot change"
     elif plan.obstacle:
@@ -269,7 +269,7 @@ def _steps(plan: ApplyForecast) -> Iterator[str]:
 
 
 def _exhausted(plan: ApplyForecast) -> Iterator[str]:
-    """Yield the effects on groups without remaining restarts, which are replaced, deleted or kept."""
+    """Yield the effects on groups without remaining restarts. These groups are replaced, deleted or kept."""
     indexes = {index for wave in plan.forecast.waves for index in wave.groups}
     if plan.is_open and plan.rolls:
         indexes = {group.index for group in plan.exhausted}

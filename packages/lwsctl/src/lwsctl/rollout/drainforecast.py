@@ -1,4 +1,4 @@
-"""Predicts the order and duration of group moves if nodes are drained, and the groups that remain. Pure."""
+"""Predicts the order and duration of group moves if nodes are drained, and the remaining groups. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -24,7 +24,7 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class DrainForecast(Struct, frozen=True, kw_only=True):
-    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must be moved, in order.
+    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must be moved, in their order.
 
     At most `at_once` groups move at a time, and `extra` of them are replaced before they are deleted. `takes` is the
     total duration, estimated from earlier starts, or None if unknown. If `why_not` is not empty, no group moves.
@@ -57,12 +57,12 @@ def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> DrainFore
 
 
 def _turn(group: Group) -> tuple[int, str]:
-    """Return the sort key for the order of moves: the highest index first, or the leader's name with random keys."""
+    """Return the sort key for the order of moves: the reverse index, or the leader name with random keys."""
     return (0, group.ranks[0].pod) if group.key else (-group.index, "")
 
 
 def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
-    """Yield a line for each LeaderWorkerSet with the groups that would move, or the reason why they would not."""
+    """Yield a line for each LeaderWorkerSet with the groups that would move, or the reason why none would move."""
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
         if leaving.why_not:
@@ -74,7 +74,7 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
 
 
 def staying(pods: Iterable[JSONObject]) -> str:
-    """Return the number of pods that do not belong to groups, by kind of owner, or an empty string."""
+    """Return the number of pods outside groups by kind of owner, or an empty string if there are none."""
     kinds = [_kind(pod) for pod in pods]
     others = kinds.count("")
     words = [counted(others, "pod") + " that are not moved (`kubectl drain` evicts them)"] if others else []

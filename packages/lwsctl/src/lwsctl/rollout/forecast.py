@@ -30,18 +30,18 @@ from leaderworkerset.decisions.rolloutsteps import (
 )
 
 LARGEST: Final = 10_000
-"""The maximum number of groups for a forecast."""
+"""The maximum number of groups in a forecast."""
 
 OLD: Final = "old"
 NEW: Final = "new"
 
 
 class TooLargeError(ValueError):
-    """The rollout has more groups than a forecast supports."""
+    """Raised if the rollout has more groups than a forecast supports."""
 
 
 class RolloutStage(Struct, frozen=True, kw_only=True):
-    """A wave: the created groups, the number of surplus groups, and the number of available groups."""
+    """A wave with the created groups, the number of surplus groups, and the number of available groups."""
 
     groups: tuple[int, ...]
     extra: int
@@ -49,7 +49,10 @@ class RolloutStage(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """All waves of a rollout. `held` groups keep the old revision. If `is_stuck`, the rollout does not complete."""
+    """All waves of a rollout.
+
+    `held` groups keep the old revision. If `is_stuck` is set, the rollout does not complete.
+    """
 
     waves: tuple[RolloutStage, ...]
     held: int
@@ -57,17 +60,17 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
     @property
     def extra(self) -> int:
-        """Return the maximum number of groups above the desired number."""
+        """Return the maximum number of groups in excess of the desired number."""
         return max((wave.extra for wave in self.waves), default=0)
 
     @property
     def available(self) -> int | None:
-        """Return the minimum number of available groups, or None if no group changes."""
+        """Return the minimum number of available groups, or None if no group is changed."""
         return min((wave.available for wave in self.waves), default=None)
 
 
 class RolloutState(Struct, frozen=True):
-    """The leader StatefulSet and its groups: existing, ready, updated, and exhausted groups."""
+    """The leader StatefulSet and its existing, ready, updated, and exhausted groups."""
 
     current: Current
     members: int = 0
@@ -77,7 +80,7 @@ class RolloutState(Struct, frozen=True):
 
 
 def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> Forecast:
-    """Simulate the rollout after a change. If the revision is new, no existing group is up to date.
+    """Simulate the rollout after a change. If the revision is new, none of the existing groups has it.
 
     Raise `TooLargeError` for more than `LARGEST` groups.
     """
@@ -99,7 +102,7 @@ def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> F
 def _waves(
     world: RolloutState, limits: Budget, *, is_new_revision: bool
 ) -> Iterator[tuple[RolloutState, RolloutStage]]:
-    """Yield each state with the wave that led to it, until the state does not change.
+    """Yield each state and the wave that resulted in it, until the state no longer changes.
 
     Groups below the partition are created with the old revision, if it exists. After a reverted update it does not
     exist, because the StatefulSet still has the desired revision. The lowest group indicates this, because it is
@@ -132,7 +135,7 @@ def _waves(
 
 
 def _decide(world: RolloutState, limits: Budget, *, is_new_revision: bool) -> RolloutState:
-    """Return the state after the controller has changed the StatefulSet as far as possible, without surplus groups.
+    """Return the state after the controller changed the StatefulSet as far as possible without surplus groups.
 
     The controller waits for added groups before it continues.
     """
@@ -155,7 +158,7 @@ def _decide(world: RolloutState, limits: Budget, *, is_new_revision: bool) -> Ro
 
 
 def _leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLeaders:
-    """Return the leaders. `current` is the revision of groups below the partition."""
+    """Return the leaders. `current` is the revision of the groups below the partition."""
     folded = GroupIndex(
         members=world.members,
         leader_ready=world.ready,
@@ -167,7 +170,7 @@ def _leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLea
 
 
 def _statefulset(current: Current, revision: str) -> JSONObject:
-    """Return a leader StatefulSet that its controller has observed, and whose leaders the manager replaces."""
+    """Return a leader StatefulSet that its controller has observed and whose leaders the manager replaces."""
     return {
         "metadata": {"generation": 1},
         "spec": {

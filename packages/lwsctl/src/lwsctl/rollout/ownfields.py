@@ -1,4 +1,4 @@
-"""Determines fields of commands of the same user, whose ownership `lws apply` and the Python client take. Pure."""
+"""Determines fields of other commands whose ownership `lws apply` and the Python client may take. Pure."""
 
 from typing import Final
 
@@ -10,22 +10,22 @@ ROLLOUT: Final = "lws-rollout"
 """The field manager for `lws rollout undo` and `restart`."""
 
 OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
-"""The field managers whose fields an apply may take, and their commands."""
+"""The field managers whose fields an apply may take over, and their commands."""
 
 
 def is_with_own_only(error: ConflictError) -> bool:
-    """Return whether commands of the same user own all conflicting fields of an apply request."""
+    """Return whether commands of the same user own all fields with conflicts in an apply request."""
     causes = _causes(error)
     return bool(causes) and all(cause.get("reason") == "FieldManagerConflict" and _owner(cause) for cause in causes)
 
 
 def owners(error: ConflictError) -> tuple[str, ...]:
-    """Return the commands that own the conflicting fields of an apply request."""
+    """Return the commands that own the fields with conflicts in an apply request."""
     return tuple(sorted({_owner(cause) for cause in _causes(error)} - {""}))
 
 
 def conflicting_fields(error: ConflictError) -> list[str]:
-    """Return the paths of the conflicting fields of an apply request."""
+    """Return the paths of the fields with conflicts in an apply request."""
     return [str(cause.get("field", "")) for cause in _causes(error)]
 
 
@@ -34,6 +34,6 @@ def _causes(error: ConflictError) -> list[JSONObject]:
 
 
 def _owner(cause: JSONObject) -> str:
-    """Return the command that owns a conflicting field, or an empty string if a different manager owns it."""
+    """Return the command that owns a field with a conflict, or an empty string for a different manager."""
     message = str(cause.get("message", ""))
     return next((command for manager, command in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")

@@ -20,7 +20,7 @@ RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 
 
 class PausedError(ValueError):
-    """The rollout is paused, so changing the template would not update any group."""
+    """Raised if the rollout is paused, because a template change would not update any group."""
 
 
 def is_paused(lws: JSONObject) -> bool:
@@ -40,7 +40,7 @@ def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
 
 
 def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
-    """Return the merge patch that blocks updates of all groups without the current revision, and later changes.
+    """Return the merge patch that blocks later changes, and updates of all groups without the current revision.
 
     The partition is raised to the progress of the rollout. Groups above the partition are unchanged, and groups below
     it keep the old revision. The previous partition is recorded. If no rollout is in progress, the partition blocks
@@ -55,7 +55,7 @@ def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
 
 
 def resuming(lws: JSONObject) -> JSONObject | None:
-    """Return the merge patch that restores the previous partition, or 0 if the recorded value is not a number."""
+    """Return the merge patch that restores the previous partition, or 0 if the recorded value is invalid."""
     if not is_paused(lws):
         return None
     remembered = decimals.natural(meta.annotations(lws)[labels.PAUSED_PARTITION])
@@ -82,7 +82,7 @@ def partition(lws: JSONObject) -> int:
 
 
 def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
-    """Return the lowest partition that does not update more groups."""
+    """Return the lowest partition that updates no additional groups."""
     if statefulset is None or not view.is_updating:
         return view.desired
     key = groupname.revision(statefulset)
@@ -103,5 +103,5 @@ def _versioned(lws: JSONObject, change: JSONObject) -> JSONObject:
 
 
 def _unchanged(lws: JSONObject) -> JSONObject:
-    """Return the patch operation that makes the API server reject the patch if the object has changed."""
+    """Return the patch operation because of which the API server rejects the patch if the object has changed."""
     return {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version(lws)}

@@ -1,4 +1,4 @@
-"""Finds other nodes on which a group fits, or the reason why it does not fit on any node. Pure.
+"""Finds other nodes on which a group fits, or the reason why it fits on no node. Pure.
 
 The estimate is as optimistic as the built-in gang gate (`core/gang/fit.py`), and includes exclusive topology, bound
 volumes and preemption. Therefore, a group that does not fit will not fit unless a node is added. The scheduler may
@@ -25,13 +25,13 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
 NAMED_NODES: Final = 3
-"""The maximum number of nodes to list for each reason, and as destinations."""
+"""The maximum number of nodes that are listed for each reason and as destinations."""
 
 TOO_FEW: Final = "too few nodes have enough space, or their domains are in use"
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
-    """The nodes, the pods in all namespaces, and the volumes of bound claims."""
+    """The nodes, the pods in all namespaces, and the volumes that are bound to claims."""
 
     nodes: Sequence[JSONObject]
     pods: Sequence[JSONObject]
@@ -45,10 +45,10 @@ class Relocation(Struct, frozen=True):
     pods: Mapping[str, int]
     why_nowhere: str = ""
     is_preempting: bool = False
-    """Whether the group fits only if it preempts pods with a lower priority."""
+    """Whether the group fits only if it preempts pods that have a lower priority."""
 
     def __str__(self) -> str:
-        """Return the destinations, or the reason.
+        """Return the destinations, or the reason if there are none.
 
         >>> str(Relocation({"b": 1, "a": 2})), str(Relocation({}, "no other node exists"))
         ('it fits on a (2 pods), b (1 pod)', 'it does not fit on any other node (no other node exists)')
@@ -61,7 +61,7 @@ class Relocation(Struct, frozen=True):
 
 
 def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: ClusterFacts) -> Relocation:
-    """Return the nodes on which a group fits after its pods are deleted, without the closed nodes."""
+    """Return the nodes except closed nodes on which a group fits after its pods are deleted."""
     nodes = [node for node in cluster.nodes if meta.name(node) not in closed]
     own = {rank.uid for rank in group.ranks}
     others = [pod for pod in cluster.pods if meta.uid(pod) not in own and _stays(pod)]
@@ -81,7 +81,7 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
 
 
 def stranded(view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts) -> Iterator[str]:
-    """Yield a line for each group that does not fit on any schedulable node, even if no other group moved."""
+    """Yield a line for each group that fits on no schedulable node, even if no other group is moved."""
     for group in groups:
         if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
             yield f"  {view.namespace}/{view.name}: group {group.name} would wait, because {outlook}"
@@ -97,7 +97,7 @@ def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[
 
 
 def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: Iterable[Need]) -> str:
-    """Return the reason why pods do not fit on any node: the insufficient resources for the first such pod.
+    """Return the reason why pods fit on no node, which is the insufficient resources for the first such pod.
 
     If each pod fits on some node, return the nodes without space for any pod, or that the remaining nodes are too few.
     """
@@ -128,7 +128,7 @@ def _stays(pod: JSONObject) -> bool:
 
 
 def _nodes_of_groups(pods: Iterable[JSONObject], namespace: str) -> frozenset[str]:
-    """Return the nodes that groups in a namespace use, because their topology domains are not available."""
+    """Return the nodes that groups in a namespace use. Their topology domains are not available."""
     return frozenset(
         str(meta.spec(pod).get("nodeName"))
         for pod in pods
@@ -141,7 +141,7 @@ def _priority(pod: JSONObject) -> int:
 
 
 def _preempting(group: Group) -> int:
-    """Return the priority below which the group preempts pods."""
+    """Return the priority below which the group can preempt pods."""
     pods = [rank.object for rank in group.ranks if rank.object is not None]
     if any(meta.spec(pod).get("preemptionPolicy") == "Never" for pod in pods):
         return -(2**31)
@@ -149,7 +149,7 @@ def _preempting(group: Group) -> int:
 
 
 def _needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Need]:
-    """Yield the requirements of each rank. A rank without a pod has the requirements of the previous rank."""
+    """Yield the requirements of each rank. If a rank has no pod, it has the requirements of the previous rank."""
     need: Need | None = None
     for rank in group.ranks:
         if rank.object is not None:

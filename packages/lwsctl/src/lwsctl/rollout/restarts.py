@@ -17,14 +17,14 @@ from lwsctl.model.leaderworkerset import View
 
 
 class RestartStep(Struct, frozen=True):
-    """The ranks to delete, and the groups that are not ready again."""
+    """The ranks to delete, and the groups that are not ready again yet."""
 
     now: tuple[Rank, ...]
     unready: tuple[GroupName, ...]
 
 
 def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:
-    """Return the UID of the pod to delete in each group: the leader or the named rank.
+    """Return the UID of the pod to delete in each group, which is the leader or the named rank.
 
     Groups without this pod are omitted, because the pod is being created.
     """
@@ -37,7 +37,7 @@ def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = No
 
 
 def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
-    """Return whether the controller recreates the whole group if the pod of one rank is deleted (R-POD-3, R-POD-5)."""
+    """Return whether the controller recreates the whole group if one rank's pod is deleted (R-POD-3, R-POD-5)."""
     if not is_failure_active(lws):
         return False
     pods = [rank.object for rank in group.ranks if rank.object is not None]
@@ -46,7 +46,7 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
 
 
 def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> RestartStep:
-    """Return the next batch: all unready groups immediately, and ready groups within the limit.
+    """Return the next batch. It contains all unready groups immediately, and ready groups within the limit.
 
     Exhausted and completed groups are not counted in the limit, because they do not restart automatically.
     """

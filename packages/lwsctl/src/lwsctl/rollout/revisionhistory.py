@@ -1,4 +1,4 @@
-"""The revisions of a LeaderWorkerSet with their groups, and their machine-readable document. Pure."""
+"""Lists the revisions of a LeaderWorkerSet with their groups, also as machine-readable data. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from lwsctl.views.document import VERSION
 
 
 def entries(view: View, objects: Iterable[JSONObject]) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, the oldest first. For equal keys, only the latest is returned."""
+    """Return the revisions of a LeaderWorkerSet, the oldest first. If keys are equal, only the latest is returned."""
     return revision_entries(view.object, objects, ((group.revision, group.name) for group in view.groups))
 
 

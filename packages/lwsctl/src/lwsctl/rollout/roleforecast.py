@@ -1,4 +1,4 @@
-"""Predicts the effects of applying a manifest to a DisaggregatedSet: changed fields, and steps of each role.
+"""Predicts the changed fields and the steps of each role if a manifest is applied to a DisaggregatedSet.
 
 Pure.
 
@@ -31,7 +31,7 @@ from lwsctl.views.wording import counted
 
 
 class RoleForecast(Struct, frozen=True, kw_only=True):
-    """The effects of changing one DisaggregatedSet. The counts apply to one slice."""
+    """The effects of a change to one DisaggregatedSet. The numbers apply to one slice."""
 
     name: str
     is_new: bool
@@ -44,7 +44,7 @@ class RoleForecast(Struct, frozen=True, kw_only=True):
 
 
 def forecast_roles(before: JSONObject | None, after: JSONObject) -> RoleForecast:
-    """Return the effects. `before` is None if the set does not exist. Raise ValueError for invalid values."""
+    """Return the effects. If the set does not exist, `before` is None. Raise ValueError for invalid values."""
     new = disaggregatedset.decode(after)
     old = None if before is None else disaggregatedset.decode(before)
     revisions = [role_revision(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
@@ -108,7 +108,7 @@ def document(plan: RoleForecast) -> JSONObject:
 
 
 def _present(old: DisaggregatedSet) -> dict[str, int]:
-    """Return the number of existing groups of each role in a slice."""
+    """Return the number of existing groups of each role in one slice."""
     status = {role.name: role.replicas for role in old.status.role_statuses or ()} if old.status else {}
     return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
 

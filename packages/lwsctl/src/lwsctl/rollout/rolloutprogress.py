@@ -23,11 +23,11 @@ BAR: Final = 20
 """The width of the progress bar in characters."""
 
 SHORTEST: Final = timedelta(seconds=1)
-"""The minimum remaining time that is shown."""
+"""The minimum remaining time to show."""
 
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
-    """The progress of a rollout: `done` of `desired` groups are updated and ready.
+    """The progress of a rollout, in which `done` of `desired` groups are updated and ready.
 
     The partition blocks `held` groups.
     """
@@ -43,13 +43,13 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
     remaining: timedelta | None
     reason: str
     passed: tuple[GroupName, ...] = ()
-    """Old-revision groups without remaining restarts, which the rollout replaces without waiting."""
+    """Old-revision groups without remaining restarts. The rollout replaces them without waiting."""
     exhausted: tuple[GroupName, ...] = ()
-    """Latest-revision groups without remaining restarts. The rollout waits until they are recovered."""
+    """Latest-revision groups without remaining restarts. The rollout waits until a user recovers them."""
 
     @property
     def standing(self) -> tuple[int, int, int]:
-        """Return the values that change while the rollout progresses."""
+        """Return the values that change during the progress of the rollout."""
         return self.done, self.updated, self.ready
 
 
@@ -80,7 +80,7 @@ def progress(view: View, now: datetime) -> RolloutProgress:
 
 
 def line(rollout: RolloutProgress) -> str:
-    """Format the progress of a rollout in one line.
+    """Return the progress of a rollout in one line.
 
     >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason=""))
@@ -103,7 +103,7 @@ def line(rollout: RolloutProgress) -> str:
 
 
 def brief_line(rollout: RolloutProgress) -> str:
-    """Format the progress for a terminal with the most important information first, because lines are truncated.
+    """Return the progress for a terminal. The most important information is first, because lines are truncated.
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason="web-1 is Pending: no node"))
@@ -139,7 +139,7 @@ def document(rollout: RolloutProgress) -> JSONObject:
 
 
 def bar(rollout: RolloutProgress) -> str:
-    """Return a bar of the groups: done, starting, and remaining.
+    """Return a bar that shows the finished, starting, and remaining groups.
 
     >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=None, reason=""))

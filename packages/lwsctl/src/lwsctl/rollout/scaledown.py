@@ -1,4 +1,4 @@
-"""Predicts the groups that are deleted when a LeaderWorkerSet is scaled down, and the remaining unready groups. Pure.
+"""Predicts which groups are deleted and which unready groups remain if a LeaderWorkerSet is scaled down. Pure.
 
 A StatefulSet keeps the lowest indexes. Therefore, groups with the highest indexes are deleted, regardless of their
 state. With random keys, the ReplicaSet deletes unready leaders first, and a leader is ready when its workers are
@@ -32,7 +32,7 @@ class ScaleDown(Struct, frozen=True, kw_only=True):
 
 
 def forecast(view: View, replicas: int) -> ScaleDown:
-    """Return the groups that are deleted if the set is scaled down to this number."""
+    """Return the groups that are deleted if the set is scaled down to this number of groups."""
     live = [group for group in view.groups if not _is_ending(group)]
     if groupname.is_hash_set(view.object):
         broken = _names(group for group in live if not group.is_ready)
@@ -67,7 +67,7 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
 
 
 def _is_ending(group: Group) -> bool:
-    """Return whether the group is terminating, or has no leader."""
+    """Return whether the group is terminating or has no leader."""
     leader = group.leader.object if group.leader else None
     return leader is None or (meta.is_deleting(leader) and not group.is_over)
 

@@ -1,4 +1,4 @@
-"""Snapshots contain the objects for a plan as one `v1` List, so that plans do not require a cluster. Pure.
+"""Defines snapshots, which contain the objects for a plan as a `v1` List. Plans then do not require a cluster. Pure.
 
 A snapshot contains LeaderWorkerSets, their pods and their StatefulSets, as `kubectl get lws,sts,pods -o yaml` prints
 them. Without an API server, defaults are not set. A manifest is merged into the snapshot object field by field.
@@ -29,7 +29,7 @@ def build(views: Iterable[View]) -> JSONObject:
 
 
 def find(objects: Sequence[JSONObject], name: str, namespace: str) -> View | None:
-    """Return a LeaderWorkerSet in a snapshot. If the namespace is empty, it must be the only match."""
+    """Return a LeaderWorkerSet in a snapshot. Without a namespace, only one LeaderWorkerSet may match."""
     for lws in _of(objects, LEADERWORKERSETS.kind):
         if meta.name(lws) == name and namespace in {"", meta.namespace(lws)}:
             place = meta.namespace(lws)
@@ -45,7 +45,10 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> View | Non
 
 
 def overlay(live: JSONObject | None, manifest: JSONObject) -> JSONObject:
-    """Return the object after applying the manifest: its fields override live fields, and webhook defaults are set."""
+    """Return the object that results from applying the manifest.
+
+    Its fields override live fields, and webhook defaults are set.
+    """
     laid = _overlay(live, manifest) if live is not None else manifest
     return default_leaderworkerset(laid) if isinstance(laid, dict) else manifest
 

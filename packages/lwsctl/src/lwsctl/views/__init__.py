@@ -1,1 +1,1 @@
-"""Views of LeaderWorkerSets for users, with groups, ranks, states and outcomes, built from API objects. Pure."""
+"""Converts API objects to views of LeaderWorkerSets for users, with groups, ranks, states and outcomes. Pure."""

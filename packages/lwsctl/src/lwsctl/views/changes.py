@@ -1,4 +1,4 @@
-"""The changes between two views of LeaderWorkerSets, for `lws get --watch` without a terminal. Pure.
+"""Computes the changes between two views of LeaderWorkerSets, for `lws get --watch` without a terminal. Pure.
 
 Each subject (a LeaderWorkerSet or a group) has its own line. If only one rank in a group changed, the line describes
 that rank, otherwise the group. In a LeaderWorkerSet with many groups, groups with the same change share a line.
@@ -34,12 +34,12 @@ class ViewSubject(Struct, frozen=True):
 
     @property
     def pace(self) -> str:
-        """Return the name that groups lines for rate limiting."""
+        """Return the name by which lines are grouped for rate limiting."""
         return self.name if self.group is None else f"{self.owner} groups"
 
 
 def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> dict[str, ViewSubject]:
-    """Describe each LeaderWorkerSet and each of its groups, by name."""
+    """Return a description of each LeaderWorkerSet and each of its groups, by name."""
     view_subjects = (
         subject for view in views for subject in _subjects(view, now, f"{view.namespace}/" if with_namespace else "")
     )
@@ -49,7 +49,7 @@ def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = Fal
 def lines(
     previous: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
-    """Return a line for each subject that changed since it was last shown, unless its lines are rate-limited."""
+    """Return a line for each subject that changed since it was last shown and whose lines are not rate-limited."""
     changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
     gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
@@ -58,7 +58,7 @@ def lines(
 
 
 def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
-    """Return the lines of subjects in order. Groups in a large LeaderWorkerSet with the same change share a line."""
+    """Return the lines of subjects in order. In a large LeaderWorkerSet, groups with the same change share a line."""
     shared_lines, by_owner = [], defaultdict[tuple[str, bool], list[Group]](list)
     for name, text in texts.items():
         if (group := known_subjects[name].group) is None:
@@ -75,7 +75,7 @@ def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], 
 
 
 def _is_missed(before: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
-    """Return whether to report the removal of a subject. Groups in a deleted LeaderWorkerSet are not reported."""
+    """Return whether to report the removal of a subject. Groups of a deleted LeaderWorkerSet are not reported."""
     return before.owner == before.name or before.owner in now
 
 
@@ -107,7 +107,7 @@ def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
 
 
 def describe(rank: Rank) -> str:
-    """Describe a rank like its table row, without its age."""
+    """Describe a rank as in its table row, but without its age."""
     ready = ", ready" if rank.is_ready else ""
     restarts = f", {wording.counted(rank.restarts, 'restart')}" if rank.restarts else ""
     why = wording.reason(rank)

@@ -1,4 +1,4 @@
-"""Reads which host GPUs the containers in a pod use, from annotations that the kubelet sets. Pure."""
+"""Determines the host GPUs that the containers in a pod use, from annotations that the kubelet sets. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from kuberuntime.texts.masking import masked
 from lwsctl.views.wording import duration
 
 DEVICES: Final = "localkube.internal/devices"
-"""Pod annotation with the devices of each container, as JSON."""
+"""The pod annotation that contains the devices of each container as JSON."""
 
 IDLE: Final = "localkube.internal/devices-idle-since"
-"""Pod annotation with the idle devices and the time since when each is idle, as JSON."""
+"""The pod annotation that contains the idle devices as JSON, with the time at which each became idle."""
 
 ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
-"""The node condition whose message names the failing devices."""
+"""The node condition whose message lists the failing devices."""
 
 
 def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
-    """Return the devices of a pod without duplicates.
+    """Return the distinct devices of a pod.
 
     >>> of_pod({"metadata": {"annotations": {DEVICES: '{"a":["GPU-1"],"b":["GPU-1","GPU-2"]}'}}})
     ('GPU-1', 'GPU-2')
@@ -37,7 +37,7 @@ def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
 
 
 def idle(pod: JSONObject | None, now: datetime) -> str:
-    """Return the idle duration of a pod's devices, or an empty string if they are busy or unknown.
+    """Return how long the devices of a pod have been idle, or an empty string if they are busy or unknown.
 
     >>> from datetime import UTC
     >>> note = {DEVICES: '{"a":["GPU-1","GPU-2"]}', IDLE: '{"GPU-1":"2026-01-01T00:00:00Z"}'}
@@ -57,7 +57,7 @@ def idle(pod: JSONObject | None, now: datetime) -> str:
 
 
 def failing(node: JSONObject) -> str:
-    """Return the failing devices of a node and the reason, or an empty string if no failure is known."""
+    """Return the failing devices of a node and the reason, or an empty string if there are none."""
     for condition in meta.status(node).get("conditions") or ():
         if condition.get("type") == ACCELERATORS_HEALTHY and condition.get("status") == "False":
             return masked(str(condition.get("message") or ""))

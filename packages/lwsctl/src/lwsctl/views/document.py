@@ -24,7 +24,7 @@ OF_THE_SERVER: Final = frozenset(
 
 
 def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
-    """Return the views with stable field names, including the objects. `managedFields` are optional.
+    """Return the views and objects with stable field names. `managedFields` are optional.
 
     `disaggregatedSets` is present if the list is not empty. `moreGroups` is the number of groups without a pod that are
     not listed.
@@ -53,7 +53,7 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
 
 
 def shown_objects(listing: JSONObject) -> list[JSONObject]:
-    """Return the objects in an `lws get` document as manifests, without fields that a server or controller sets.
+    """Return the objects in `lws get` output as manifests, without fields that servers or controllers set.
 
     LeaderWorkerSets that a DisaggregatedSet owns are omitted, because the DisaggregatedSet creates them.
     """
@@ -65,7 +65,7 @@ def shown_objects(listing: JSONObject) -> list[JSONObject]:
 
 
 def as_manifest(obj: JSONObject) -> JSONObject:
-    """Return a printed object as a manifest, without its status and fields that only a server sets."""
+    """Return a printed object as a manifest, without its status and the fields that only a server sets."""
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 

@@ -1,4 +1,4 @@
-"""Describes recorded failures as text, for the command line and the dashboard. Pure."""
+"""Describes recorded failures in text form, for the command line and the dashboard. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from lwsctl.views.wording import age, counted
 
 
 def sentence(episode: Episode, now: datetime) -> str:
-    """Return a summary of the failure in one sentence."""
+    """Return a one-sentence summary of the failure."""
     several = sum(any(end.exit_code for own in rank.containers for end in own.ends) for rank in episode.ranks) > 1
     unknown = "; the rank that failed first is unknown" if several else ""
     first = unknown if episode.first_rank is None else f", rank {episode.first_rank} failed first"
@@ -32,12 +32,12 @@ def circumstances(episode: Episode) -> Iterator[str]:
 
 
 def ends(runs: Sequence[RunEnd]) -> str:
-    """Describe how the runs of a container terminated."""
+    """Return a description of how the runs of a container terminated."""
     return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in runs) or "-"
 
 
 def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the title and lines of each log."""
+    """Yield the title and the lines of each log."""
     for rank in episode.ranks:
         for container in rank.containers:
             for number, run in enumerate(container.logs, 1):

@@ -1,4 +1,4 @@
-"""Describes the progress of a group: a bar with the remaining time, or a hang with the suspected rank. Pure."""
+"""Describes the progress of a group, with a bar and the remaining time, or with the rank that may hang. Pure."""
 
 from datetime import datetime
 from typing import Final
@@ -12,11 +12,11 @@ BAR: Final = 20
 """The width of a bar in characters."""
 
 MOST_METRICS: Final = 3
-"""The maximum number of metrics to show. `-o json` includes all metrics."""
+"""The maximum number of metrics to show. The output of `-o json` includes all metrics."""
 
 
 def sentence(group: Group, now: datetime) -> str:
-    """Return a line with a group's progress and its first rank with idle GPUs.
+    """Return a line with the progress of a group and its first rank that has idle GPUs.
 
     Return an empty string if nothing is known.
     """
@@ -31,7 +31,7 @@ def sentence(group: Group, now: datetime) -> str:
 
 
 def steps(progress: Progress, now: datetime) -> str:
-    """Return the progress of a workload with a bar.
+    """Return a bar and the progress of a workload.
 
     >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
@@ -47,7 +47,7 @@ def steps(progress: Progress, now: datetime) -> str:
 
 
 def silence(hang: Hang, now: datetime) -> str:
-    """Return the time without progress, and the rank with the oldest progress report."""
+    """Return the time without progress, and the rank whose progress report is the oldest."""
     blamed = hang.blamed
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
     silent = f"{blamed.pod} has no output for {duration(now - blamed.since)}{waits}"

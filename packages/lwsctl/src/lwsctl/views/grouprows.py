@@ -1,4 +1,4 @@
-"""Combines groups in the same state into one row. Unready groups are first. Pure.
+"""Combines groups that have the same state into one row. Unready groups are first. Pure.
 
 The input is the groups of a view. The output is rows of groups with the same state, reason and revision. Hundreds of
 ready groups, or groups with the same problem, require only one row.
@@ -16,20 +16,20 @@ from lwsctl.views import recreations, wording
 from lwsctl.views.reasons import others_than_ready, telling
 
 FEW_GROUPS: Final = 10
-"""The maximum number of groups in a LeaderWorkerSet that are shown with a row for each rank."""
+"""The maximum number of groups of a LeaderWorkerSet for which each rank has a row."""
 
 FEW_SETS: Final = 10
-"""The maximum number of LeaderWorkerSets that are shown with their groups, unless they are named."""
+"""The maximum number of LeaderWorkerSets that are shown with their groups if they are not named."""
 
 READY: Final = "ready"
-"""The state of a group in which all ranks are ready."""
+"""The state of a group if all ranks are ready."""
 
 MOST_RANGES: Final = 6
 """The maximum number of index ranges in a string."""
 
 
 class GroupRow(Struct, frozen=True):
-    """Groups in the same state, by index, and the reason why they are not ready."""
+    """Groups with the same state, by index, and the reason why they are not ready."""
 
     groups: tuple[Group, ...]
     state: str
@@ -42,7 +42,7 @@ class GroupRow(Struct, frozen=True):
 
     @property
     def places(self) -> str:
-        """Return the indexes of the groups as ranges, or the first few keys."""
+        """Return the group indexes as ranges, or the first few keys."""
         keys = [group.key for group in self.groups if group.key]
         if not keys:
             return ranges([group.index for group in self.groups], MOST_RANGES)
@@ -60,12 +60,12 @@ class GroupRow(Struct, frozen=True):
 
     @property
     def restarts(self) -> int:
-        """Return the total restarts of all ranks."""
+        """Return the total number of restarts of all ranks."""
         return sum(group.restarts for group in self.groups)
 
     @property
     def revision(self) -> str:
-        """Return the common revision of the groups."""
+        """Return the revision that the groups share."""
         return self.groups[0].revision
 
     @property
@@ -76,7 +76,7 @@ class GroupRow(Struct, frozen=True):
         return f"{text}; {self.why}" if self.why else text
 
     def age(self, now: datetime) -> str:
-        """Return the age of the leaders, or the lowest and the highest if ages differ."""
+        """Return the age of the leaders. If ages differ, return the lowest and the highest age."""
         created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
         if not created:
             return ""
@@ -85,7 +85,7 @@ class GroupRow(Struct, frozen=True):
 
 
 def group_rows(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
-    """Combine groups with the same state. Unready groups are first, and groups are sorted by index."""
+    """Combine groups that have the same state. Unready groups are first, and groups are sorted by index."""
     by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda group: group.index):
         why, common = _why(group, now)
@@ -99,7 +99,10 @@ def group_rows(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:
-    """Return the reason of a group, and the reason without the group name, to compare it with other groups."""
+    """Return the reason of a group, and the reason without the group name.
+
+    The latter is compared with other groups.
+    """
     recreated = None if recreations.is_over(group, now) else group.recreations
     recreation_text = recreations.sentence(recreated, now) if recreated else ""
     first = telling(group.ranks)

@@ -1,4 +1,4 @@
-"""Determines the outcome of a run: all ranks complete, or a rank fails repeatedly. Pure."""
+"""Determines the outcome of a run, in which all ranks complete or a rank fails repeatedly. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -18,7 +18,7 @@ from lwsctl.views import reasons, wording
 from lwsctl.views.wording import counted, format_groups, listed
 
 PLACES: Final = 8
-"""The maximum number of ranks to list for one state."""
+"""The maximum number of ranks that are listed for one state."""
 
 
 def is_done(rank: Rank) -> bool:
@@ -30,7 +30,7 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Return whether all LeaderWorkerSets are complete: all ranks have exited, or the set ran to completion."""
+    """Return whether all LeaderWorkerSets are complete. All ranks have exited, or the set ran to completion."""
     return all(_is_done(view) for view in views)
 
 
@@ -50,12 +50,12 @@ def is_over(lws: JSONObject | None) -> bool:
 
 
 def has_finished(group: Group, rank: Rank) -> bool:
-    """Return whether a rank or its whole group has completed."""
+    """Return whether a rank or its whole group is complete."""
     return group.end is GroupEnd.COMPLETE or is_done(rank)
 
 
 def unfinished(view: View) -> list[tuple[Group, Rank]]:
-    """Return the ranks that have not completed, with their groups."""
+    """Return the ranks that are not complete and their groups."""
     return [(group, rank) for group in view.groups for rank in group.ranks if not has_finished(group, rank)]
 
 
@@ -67,7 +67,7 @@ def count_of_ended(view: View) -> str:
 
 
 def not_ended(view: View) -> str:
-    """Return the ranks that have not completed, by state, and the problem that explains them.
+    """Return the ranks that are not complete, by state, and the problem that explains them.
 
     Return an empty string if all ranks have completed.
     """
@@ -89,14 +89,14 @@ def exit_codes(status: JSONObject) -> set[int]:
 
 
 class Failures(Struct):
-    """Counts the failures of each rank. The termination of a rank to recreate its group is not a failure."""
+    """Counts the failures of each rank. Terminating a rank to recreate its group is not considered a failure."""
 
     limit: int
     counts: dict[str, int] = field(default_factory=dict)
     counted: set[tuple[str, str]] = field(default_factory=set)
 
     def verdict(self, views: Iterable[View]) -> str | None:
-        """Return the reason why the run failed, or None while it may continue."""
+        """Return the reason why the run failed, or None if it may continue."""
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
                 return f"{view.name}: {format_groups(late)} not complete at the deadline"
@@ -115,7 +115,7 @@ class Failures(Struct):
 
 
 def described(end: JSONObject) -> str:
-    r"""Return the exit code and reason of a terminated container, followed by its last lines, if any.
+    r"""Return the exit code and reason of a terminated container, and then its last lines, if any.
 
     >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
     'exit code 3 (Error):\n  boom'
@@ -128,7 +128,7 @@ def described(end: JSONObject) -> str:
 
 
 def silent_failure(view: View) -> FailedContainer | None:
-    """Return the first container that failed without a message, so that only its log explains the failure."""
+    """Return the first container that failed without a message. Only its log explains the failure."""
     return next((failed for failed, end in _failures(view) if not podstate.last_lines(end)), None)
 
 

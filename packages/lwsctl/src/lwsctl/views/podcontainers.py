@@ -1,4 +1,4 @@
-"""Returns the containers that a pod declares, and the default container for commands. Pure."""
+"""Determines the containers that a pod declares, and the default container for commands. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from lwsctl.model.admission import held_back
 from lwsctl.views.wording import counted
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation with the default container for `kubectl logs` and `exec`."""
+"""The annotation that contains the default container for `kubectl logs` and `exec`."""
 
 
 def containers(pod: JSONObject) -> list[str]:
@@ -19,7 +19,7 @@ def containers(pod: JSONObject) -> list[str]:
 
 
 def default_container(pod: JSONObject) -> str:
-    """Return the container in the pod's annotation if it exists, otherwise the first container.
+    """Return the container in the annotation of the pod, or the first container if it does not exist.
 
     >>> default_container({"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}})
     'main'
@@ -30,7 +30,7 @@ def default_container(pod: JSONObject) -> str:
 
 
 def note_of_choice(pods: Sequence[JSONObject]) -> str:
-    """Return a note if a pod has several containers and no default container, otherwise an empty string.
+    """Return a note if a pod has several containers but no default container, or else an empty string.
 
     >>> note_of_choice([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
     'note: this is container main; use -c to select another of main, proxy'
@@ -43,19 +43,22 @@ def note_of_choice(pods: Sequence[JSONObject]) -> str:
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return the status of a container (the default container if None), or an empty object if it does not exist."""
+    """Return the status of a container, or an empty object if it does not exist.
+
+    If `container` is None, use the default container.
+    """
     name = container or default_container(pod)
     return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
 
 
 def has_log(status: JSONObject) -> bool:
-    """Return whether the container has started: it is running, terminated, or waiting to restart."""
+    """Return whether the container has started. It is then running, terminated, or waiting to restart."""
     states = (status.get("state") or {}, status.get("lastState") or {})
     return any("running" in state or "terminated" in state for state in states)
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return the reason why a container has no log, or an empty string if it has one or this is unknown.
+    """Return the reason why a container has no log, or an empty string if it has a log or this is unknown.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'
@@ -78,7 +81,7 @@ def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str
 
 
 def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a sentence for each reason, from pairs of pod and reason, in the order of the pairs.
+    """Return a sentence for each reason. Pods and reasons are in pairs, whose order is preserved.
 
     >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
     ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
@@ -95,7 +98,7 @@ def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _reason(pod: JSONObject) -> str:
-    """Return what the pod waits for, unless it only waits for its containers to become ready."""
+    """Return what the pod waits for, unless it waits only for its containers to become ready."""
     why = podstate.why(pod)
     if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
         return why

@@ -1,4 +1,4 @@
-"""Additional columns for a table of ranks, with one cell for each pod. Pure."""
+"""Defines additional columns for a table of ranks, with one cell for each pod. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ class RankColumns(Struct, frozen=True):
     cells: Mapping[ObjectKey, Sequence[str]] = field(default_factory=dict)
 
     def of(self, rank: Rank) -> Sequence[str]:
-        """Return the cells of a rank, or `-` if there is no data for its pod."""
+        """Return the cells of a rank. If there is no data for its pod, each cell is `-`."""
         lacking = ["-"] * len(self.titles)
         return lacking if rank.object is None else self.cells.get(meta.key(rank.object), lacking)
 

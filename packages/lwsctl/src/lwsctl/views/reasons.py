@@ -11,7 +11,7 @@ from lwsctl.views import recreations, wording
 
 
 def telling(ranks: Iterable[Rank]) -> Rank | None:
-    """Return the rank whose problem explains the others, which is the rank stuck at the earliest stage.
+    """Return the rank whose problem explains the other problems, which is the rank at the earliest stage.
 
     A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
     a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
@@ -30,19 +30,19 @@ def _stage(rank: Rank) -> int:
 
 
 def first_problem(group: Group) -> str:
-    """Return the rank whose problem explains the others, and its reason, or an empty result if there is none."""
+    """Return the rank whose problem explains the other problems and its reason, or an empty result."""
     problem = telling(group.ranks)
     return f"{problem.pod}: {problem.why}" if problem else ""
 
 
 def others_than_ready(group: Group) -> str:
-    """Count the unready ranks by state, such as `2 Pending, 1 completed`."""
+    """Return the number of unready ranks by state, such as `2 Pending, 1 completed`."""
     others = Counter(wording.state(rank) for rank in group.ranks if not rank.is_ready)
     return ", ".join(f"{count} {state}" for state, count in sorted(others.items()))
 
 
 def summary(view: View, group: Group, now: datetime) -> str:
-    """Describe a group in one line: its ready ranks, the states of the other ranks, and its recreations."""
+    """Describe a group in one line with its ready ranks, the states of the other ranks, and its recreations."""
     ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
     if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
         text = f"{ranks} completed"
@@ -54,7 +54,7 @@ def summary(view: View, group: Group, now: datetime) -> str:
 
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
-    """Return the most informative rank and the number of other unready ranks, or None if all are ready."""
+    """Return the most informative rank and the number of other unready ranks, or None if all ranks are ready."""
     waiting = view.unready
     if not waiting:
         return None
@@ -64,18 +64,18 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
 
 
 def is_settled(view: View) -> bool:
-    """Return whether a LeaderWorkerSet is ready, and all groups have the latest revision."""
+    """Return whether a LeaderWorkerSet is ready and all groups have the latest revision."""
     return view.is_ready and not view.is_updating
 
 
 def reasons(view: View) -> str:
-    """Return the most informative rank, its reason, and the number of other unready ranks, after a semicolon."""
+    """Return the most informative rank and its reason, followed by the number of other unready ranks."""
     text = brief(view)
     return f"; {text}" if text else ""
 
 
 def brief(view: View) -> str:
-    """Return the text of `reasons` before the semicolon, or an empty string if every rank is ready."""
+    """Return the part of `reasons` before the semicolon, or an empty string if all ranks are ready."""
     first_and_count = first_waiting(view)
     if first_and_count is None:
         return ""
@@ -86,7 +86,7 @@ def brief(view: View) -> str:
 
 
 def behind(view: View) -> str:
-    """Return a note if status counts differ from the pods, which change first. Otherwise, return an empty string."""
+    """Return a note if the status counts differ from the pods, or an empty string. Pods change before the status."""
     ready = sum(group.is_ready for group in view.groups)
     revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
     facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []

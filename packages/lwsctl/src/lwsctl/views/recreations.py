@@ -1,4 +1,4 @@
-"""Reads the recreations of a group, the failed pod, and the next attempt, from its record (docs/adr/0003).
+"""Reads the recreations, the failed pod, and the next attempt of a group from its record (docs/adr/0003).
 
 Pure.
 """
@@ -19,7 +19,7 @@ from lwsctl.views.wording import counted, duration
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
-    """Read the recreation record of a leader's group, or return None if it is invalid or for another revision."""
+    """Read the recreation record of a leader's group. Return None if it is invalid or for a different revision."""
     recreation = recreationrecord.read(record)
     revision = groupname.revision(leader) if leader else ""
     if recreation is None or (revision and revision != recreation.revision):
@@ -46,13 +46,13 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
 
 
 def _rank_of(pod: str, record: JSONObject) -> int | None:
-    """Return the rank of a pod in the record's group, or None if its name has no number."""
+    """Return the rank of a pod in the group of the record, or None if its name has no number."""
     split = ordinals.split(pod)
     return 0 if pod == recreationrecord.leader_of(record) else None if split is None else split.number
 
 
 def failed_run(view: View, recreation: Recreations, now: datetime) -> ContainerFailure | None:
-    """Return the run that caused a group's recreation, if the group failed again after its last recreation.
+    """Return the run that caused the recreation of a group if the group failed again after it was recreated.
 
     It remains the reason while the group restarts, until the group is ready or `REMEMBERED` has passed.
     """
@@ -60,7 +60,7 @@ def failed_run(view: View, recreation: Recreations, now: datetime) -> ContainerF
 
 
 def recorded_run(view: View, recreation: Recreations) -> ContainerFailure | None:
-    """Return the run that caused a group's recreation, or None if the record does not describe a run."""
+    """Return the run that caused the recreation of a group, or None if the record does not contain a run."""
     match = RECORDED.fullmatch(recreation.failure)
     if match is None or match["reason"] == podstate.ALL_RESTARTED:
         return None
@@ -74,7 +74,7 @@ def recorded_run(view: View, recreation: Recreations) -> ContainerFailure | None
 
 
 def is_over(group: Group, now: datetime) -> bool:
-    """Return whether a group is ready and its recreation was long ago."""
+    """Return whether a group is ready and was not recreated recently."""
     return group.recreations is None or (group.is_ready and now - group.recreations.due >= REMEMBERED)
 
 
@@ -84,7 +84,7 @@ def by_leader(records: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject
 
 
 def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: Group) -> JSONObject | None:
-    """Return the record of a group, or of the group that its leader replaces. New leaders have new random keys."""
+    """Return the record of a group, or of the group that its leader replaces. A new leader has a new random key."""
     leader = group.leader.object if group.leader else None
     replaced = meta.annotations(leader or {}).get(labels.REPLACES, "")
     names = (meta.name(leader) if leader else f"{view.name}-{group.name}", replaced)
@@ -93,7 +93,7 @@ def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: 
 
 
 def sentence(recreation: Recreations, now: datetime) -> str:
-    """Describe the number of recreations of a group, the reason, and the time of the next attempt.
+    """Describe the recreations of a group, with their number, the reason, and the time of the next attempt.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,7 +116,9 @@ def sentence(recreation: Recreations, now: datetime) -> str:
 
 
 def in_place(group: Group, now: datetime) -> str:
-    """Describe the pod that restarted all containers in place, and the number of restarts, or return an empty string.
+    """Describe the pod that restarted all containers in place and the number of restarts.
+
+    Return an empty string if there is none.
 
     If there are several groups, an unready group is chosen first, then the group with the most restarts.
     """

@@ -1,4 +1,4 @@
-"""The selection of a LeaderWorkerSet, group or rank, and functions that reduce a view to it. Pure."""
+"""Defines the selection of a LeaderWorkerSet, group or rank, and reduces a view to a selection. Pure."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from lwsctl.model.leaderworkerset import View
 
 
 class Selection(Struct, frozen=True):
-    """A LeaderWorkerSet, or one group or rank of a LeaderWorkerSet."""
+    """A LeaderWorkerSet, or one of its groups or ranks."""
 
     name: str
     group: GroupName | None = None
@@ -22,7 +22,7 @@ class Selection(Struct, frozen=True):
         return "/".join(str(part) for part in (self.name, self.group, self.rank) if part is not None)
 
     def covers(self, pod: JSONObject) -> bool:
-        """Return whether a pod of the LeaderWorkerSet is selected."""
+        """Return whether a pod of the LeaderWorkerSet is part of the selection."""
         place = place_of(pod)
         if place is None:
             return False
@@ -39,7 +39,7 @@ class Selection(Struct, frozen=True):
 
 
 def read(words: str) -> Selection | None:
-    """Parse `LWS[/group[/rank]]`, or return None if the text is invalid.
+    """Parse `LWS[/group[/rank]]`. Return None if the string is invalid.
 
     >>> read("web/1/3"), str(read("web")), read("web/x")
     (Selection(name='web', group=1, rank=3), 'web', None)
@@ -51,7 +51,7 @@ def read(words: str) -> Selection | None:
 
 
 class Filter(Struct, frozen=True):
-    """Selects pods of a LeaderWorkerSet by selection, groups and ranks (all if empty)."""
+    """Selects pods of a LeaderWorkerSet by selection, groups and ranks. Empty groups or ranks select all."""
 
     selection: Selection
     groups: frozenset[GroupName] = frozenset()
@@ -79,7 +79,7 @@ def narrow(view: View, selection: Selection) -> View:
 
 
 def not_ready(view: View) -> View | None:
-    """Reduce a view to its unready ranks, or return None if the LeaderWorkerSet and all ranks are ready."""
+    """Reduce a view to its unready ranks. Return None if the LeaderWorkerSet and all ranks are ready."""
     groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not rank.is_fine)) for group in view.groups)
     kept = tuple(group for group in groups if group.ranks)
     return replace(view, groups=kept) if kept or not view.is_ready else None

@@ -1,4 +1,4 @@
-"""Describes what is missing until a set meets a condition. Checks return a sentence, or None. Pure."""
+"""Describes what is missing until a set meets a condition. Checks return a sentence or None. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,13 +19,13 @@ from lwsctl.views.reasons import behind, reasons
 from lwsctl.views.wording import counted
 
 READY_FOR: Final = timedelta(seconds=10)
-"""The time for which a group must be ready after a failure, before a waiting command exits."""
+"""The time for which a group must be ready after a failure before a wait finishes."""
 
 Check: TypeAlias = Callable[[Shown | None], str | None]
-"""A function that describes what is missing, or returns None if the condition is met."""
+"""A function that returns a description of what is missing, or None if the condition is met."""
 
 ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
-"""A path and the expected value. `==` is part of the path."""
+"""A field path and the expected value. `==` is part of the path."""
 
 USABLE: Final = (
     f"{', '.join(WAIT_WORDS)}, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
@@ -53,7 +53,7 @@ def parse(condition: str) -> Check:
 
 
 def for_outcome(outcome: ConditionOutcome) -> Check:
-    """Return the check for a named condition. For two conditions, the description includes groups."""
+    """Return the check for a named condition. For two of the conditions, the description includes groups."""
     if outcome is AVAILABLE:
         return for_ready
     if outcome is COMPLETE:
@@ -71,7 +71,10 @@ def for_ready(view: Shown | None) -> str | None:
 
 
 def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READY_FOR) -> Check:
-    """Return the check for a condition. After a failure, `ready` must last. Raise ValueError if it is unknown."""
+    """Return the check for a condition.
+
+    After a failure, `ready` must persist. Raise ValueError for unknown conditions.
+    """
     check = parse(condition)
     if WAIT_WORDS.get(condition) is not AVAILABLE:
         return check
@@ -93,7 +96,7 @@ def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR,
 
 
 def ready_groups(view: Shown) -> str:
-    """Return the number of ready groups, and the first reason why other groups are not ready."""
+    """Return the number of ready groups, and the first reason why a group is not ready."""
     if isinstance(view, SetView):
         roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
@@ -117,7 +120,7 @@ def for_completion(view: Shown | None) -> str | None:
 
 
 def _progress(view: View) -> str:
-    """Return the progress of a LeaderWorkerSet without the remaining time, so that lines change less often."""
+    """Return the progress of a LeaderWorkerSet without the remaining time. Lines then change less often."""
     advances = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
     texts = [
         f"group {group.name} at step {progress.step}" + (f" of {progress.total}" if progress.total else "")
@@ -141,20 +144,20 @@ def for_replicas(view: Shown | None, count: int) -> str | None:
 
 
 def _behind(view: Shown) -> str:
-    """Return a note if the status does not match the pods yet."""
+    """Return a note if the status does not yet match the pods."""
     text = "" if isinstance(view, SetView) else behind(view)
     return f"; {text}" if text else ""
 
 
 def _first_reason(view: Shown) -> str:
-    """Return the first reason of an unready rank in all LeaderWorkerSets of a DisaggregatedSet."""
+    """Return the first reason of an unready rank in the LeaderWorkerSets of a DisaggregatedSet."""
     if isinstance(view, SetView):
         return next((why for part in view.parts if (why := reasons(part))), "")
     return reasons(view)
 
 
 def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
-    """Return what is missing until a condition for the latest spec has the status (R-STAT-15), ignoring case."""
+    """Return what is missing until a condition has the status for the latest spec, ignoring case (R-STAT-15)."""
     if view is None:
         return "it no longer exists"
     conditions = meta.status(view.object).get("conditions") or []

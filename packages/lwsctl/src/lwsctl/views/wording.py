@@ -1,4 +1,4 @@
-"""Formats text for users: counts with a noun, durations, and rank states. Pure."""
+"""Formats output for users, such as counts with a noun, durations, and rank states. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -26,7 +26,9 @@ UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
 
 
 def updated_groups(updated: int, desired: int, with_surge: int) -> str:
-    """Return the number of updated groups. `status.updatedReplicas` (`with_surge`) includes surge groups.
+    """Return the number of updated groups.
+
+    With `with_surge`, surge groups are included, as in `status.updatedReplicas`.
 
     >>> updated_groups(2, 3, 2), updated_groups(2, 3, 3)
     ('2 of 3 groups updated', '2 of 3 groups and 1 surge group updated')
@@ -36,7 +38,7 @@ def updated_groups(updated: int, desired: int, with_surge: int) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Return the first names, and the number of other names.
+    """Return the first few names and the number of other names.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -45,7 +47,7 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def places(names: Sequence[GroupName]) -> str:
-    """Format group names: indexes as ranges, keys separated by commas.
+    """Format group names. Indexes are formatted as ranges, and keys are separated by commas.
 
     >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
     ('0-2,5', '95e88034,0b1c2d3e')
@@ -55,7 +57,7 @@ def places(names: Sequence[GroupName]) -> str:
 
 
 def format_groups(names: Sequence[GroupName]) -> str:
-    """Format groups for a sentence.
+    """Format groups for use in a sentence.
 
     >>> format_groups([1]), format_groups([0, 1])
     ('group 1', 'groups 0-1')
@@ -64,18 +66,18 @@ def format_groups(names: Sequence[GroupName]) -> str:
 
 
 def state(rank: Rank) -> str:
-    """Return the state of a rank for users, marked if its container is simulated."""
+    """Return the state of a rank for users. If its container is simulated, the state has a mark."""
     word = PLAIN_STATES.get(rank.state, rank.state)
     return f"{word} (stub)" if rank.is_stub else word
 
 
 def reason(rank: Rank) -> str:
-    """Return the reason why a rank is not ready, or an empty string if its state already shows it."""
+    """Return the reason why a rank is not ready, or an empty string if its state already shows the reason."""
     return "" if rank.why == NOT_CREATED else rank.why
 
 
 def age(created: str, now: datetime) -> str:
-    """Return the time since an RFC 3339 timestamp, rounded like in kubectl.
+    """Return the time since an RFC 3339 timestamp, rounded as in kubectl.
 
     >>> from datetime import UTC
     >>> age("2026-01-01T00:00:00Z", datetime(2026, 1, 1, 0, 3, 20, tzinfo=UTC))
@@ -87,7 +89,7 @@ def age(created: str, now: datetime) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """Format a duration in at most two units: 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
+    """Format a duration in at most two units, for example 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
     seconds = max(int(length.total_seconds()), 0)
     unit, smaller = next((unit, smaller) for below, unit, smaller in STEPS if seconds < below)
     count, rest = divmod(seconds, UNITS[unit])

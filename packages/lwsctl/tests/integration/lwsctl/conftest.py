@@ -1,4 +1,4 @@
-"""Runs both clusters with the controllers, as the tests of the controllers do."""
+"""Runs both clusters with the controllers, in the same way as the controller tests."""
 
 from tests.integration.clusters.fixtures import manage, pytest_pyfunc_call, runner, running, space
 

@@ -1,4 +1,4 @@
-"""Reads the output of `lws explain` on a cluster, and waits for situations."""
+"""Reads the output of `lws explain` on a cluster, and waits until a cause is reported."""
 
 import asyncio
 import os
@@ -38,16 +38,16 @@ NAMED_WITHIN: Final = 5.0
 HELD: Final = "tests.example.com/held"
 
 COMMAND: Final = re.compile(r"\b(?:kubectl|lws) .+")
-"""The command at the end of a step."""
+"""The command at the end of a remedy step."""
 
 
 def remedy(code: str) -> pytest.MarkDecorator:
-    """Mark a test that applies the remedy of this cause, after which the LeaderWorkerSet must become ready."""
+    """Mark a test that applies the remedy for this cause. Afterwards, the LeaderWorkerSet must become ready."""
     return pytest.mark.parametrize("code", [code])
 
 
 class LateClock(SystemClock):
-    """A clock that is ahead by this time, for explanations of the current state at a later time."""
+    """A clock that is ahead by this duration, for explanations of the current state at a later time."""
 
     def __init__(self, late: timedelta) -> None:
         self._late = late
@@ -58,7 +58,7 @@ class LateClock(SystemClock):
 
 
 async def diagnosis(space: LiveScenario, target: str = "web", *, late: timedelta = timedelta()) -> Diagnosis:
-    """Return the explanation, or the explanation after `seconds` without a change."""
+    """Return the explanation, now or after `seconds` without a change."""
     session = session_of(space)
     if not late:
         (told,) = await explain(session, parse(target))
@@ -81,7 +81,7 @@ async def typed(space: LiveScenario, *words: str, code: int = 0) -> str:
 
 
 async def follow(space: LiveScenario, told: Diagnosis, words: str) -> None:
-    """Run the command of the step with these words in a shell, as `lws explain` prints it."""
+    """Run the command in the step that contains these words, as `lws explain` prints it, in a shell."""
     (step,) = [step for step in told.steps if words in step]
     (line,) = COMMAND.findall(step)
     programs = [str(Path(sys.executable).parent)]
@@ -100,7 +100,7 @@ async def follow(space: LiveScenario, told: Diagnosis, words: str) -> None:
 async def named(
     space: LiveScenario, code: str, target: str = "web", *, seconds: float = NAMED_WITHIN, late: timedelta = timedelta()
 ) -> Diagnosis:
-    """Wait until `lws explain` returns the code, now or for a time `later`."""
+    """Wait until `lws explain` returns the code, now or at a `later` time."""
     told = await diagnosis(space, target, late=late)
     try:
         async with timeouts.within(seconds):
@@ -113,7 +113,7 @@ async def named(
 
 
 def warned(words: str) -> Any:
-    """Return the condition that a Warning event contains these strings."""
+    """Return a condition that is true if a Warning event contains these strings."""
 
     def expectation(state: State) -> None:
         notes = [str(one.get("note")) for one in state.events.values() if one.get("type") == "Warning"]
@@ -123,7 +123,7 @@ def warned(words: str) -> Any:
 
 
 def unschedulable(words: str, count: int = 1) -> Any:
-    """Return the condition that `count` pods are unschedulable for a reason with these strings."""
+    """Return a condition that is true if `count` pods are unschedulable for a reason with these strings."""
 
     def expectation(state: State) -> None:
         told = [meta.find_condition(pod, "PodScheduled") or {} for pod in state.pods.values()]
@@ -145,7 +145,7 @@ def template(**fields: Any) -> JSONObject:
 
 
 def asking(**requests: str) -> JSONObject:
-    """Return the templates of a group whose containers request the given amounts."""
+    """Return the templates of a group whose containers request these amounts."""
     found = pod_template()
     amounts = {name.replace("__", "/").replace("_", "."): amount for name, amount in requests.items()}
     found["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
@@ -156,7 +156,7 @@ def asking(**requests: str) -> JSONObject:
 async def unreachable_webhook(
     space: LiveScenario, resource: Resource = PODS, *, subresource: str = "", operation: str = "CREATE"
 ) -> AsyncIterator[None]:
-    """Configure an unreachable webhook for the namespace's pods, or for another kind."""
+    """Configure an unreachable webhook for pods in the namespace, or for a different kind."""
     plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
     rule = {"apiGroups": [resource.group], "apiVersions": [resource.version], "resources": [plural]}
     name = f"unreachable-{space.namespace}"

@@ -1,4 +1,7 @@
-"""Tests the restart budget: `maxGroupRestarts`, evidence, `Degraded`, `recover` (contract-newest, section 8)."""
+"""Tests the restart budget: `maxGroupRestarts`, evidence, `Degraded` and `recover`.
+
+See contract-newest, section 8.
+"""
 
 import json
 from typing import Any, Final
@@ -52,7 +55,7 @@ def degraded(state: State) -> str:
 
 
 def assert_exhausted(state: State, *pods: str) -> None:
-    """Check that exactly these pods are terminating evidence, according to the LeaderWorkerSet."""
+    """Assert that exactly these pods are terminating evidence, according to the LeaderWorkerSet."""
     kept = {name for name, pod in state.of("web").items() if is_kept(pod)}
     assert kept == set(pods)
     assert all(meta.is_deleting(state.pods[pod]) for pod in pods)
@@ -62,7 +65,7 @@ def assert_exhausted(state: State, *pods: str) -> None:
 
 
 def assert_still(state: State) -> None:
-    """Check that only the stopped groups are not ready."""
+    """Assert that only the stopped groups are not ready."""
     found = {
         one["type"]: (one["status"], one["reason"]) for one in state.leaderworkersets["web"]["status"]["conditions"]
     }
@@ -70,7 +73,7 @@ def assert_still(state: State) -> None:
 
 
 async def exhaust(space: LiveScenario, group: int) -> State:
-    """Let a group without remaining restarts fail, and wait until its pods are evidence."""
+    """Let a group without remaining restarts fail, and wait until its pods are preserved as evidence."""
     await space.restart_container(f"web-{group}-1")
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
@@ -108,14 +111,14 @@ async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: LiveS
 
 
 def assert_only_new(before: State, state: State, *names: str) -> None:
-    """Check that exactly these pods were replaced and are ready."""
+    """Assert that exactly these pods were replaced and are ready."""
     old = before.uids("web")
     assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
     assert all(is_ready(state.pods[pod]) for pod in names)
 
 
 async def test_new_template_replaces_an_exhausted_group(space: LiveScenario) -> None:
-    """The pods of the exhausted group are kept until the rollout reaches it (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
+    """The rollout deletes the pods of the exhausted group in order (N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12)."""
     await space.bring_up(limited(0, replicas=3))
     await exhaust(space, 1)
     await space.replace_worker_template(pod_template("app:2"))
@@ -225,7 +228,10 @@ async def test_groups_are_not_restarted_when_counts_are_unreadable(space: LiveSc
 
 
 async def test_group_that_the_go_manager_exhausted_is_adopted(space: LiveScenario) -> None:
-    """The group has the marks, finalizers and counts of the Go manager, and no record of ours (N-RB-4, N-RB-5)."""
+    """The group has the marks, finalizers and counts of the Go manager, but no record of this manager.
+
+    Rules: N-RB-4, N-RB-5.
+    """
     before = await space.bring_up(limited(0))
     key = f"{revision_of(before.pods['web-0'])}/0"
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
@@ -246,7 +252,7 @@ async def test_restart_limit_requires_a_policy_that_recreates(space: LiveScenari
 
 @remedy("LWS-E079")
 async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenario, code: str) -> None:
-    """`lws explain`, `lws rollout status` and `lws recover` show the group, which is not restarted a second time."""
+    """`lws explain`, `lws rollout status` and `lws recover` show the group, which is not restarted again."""
     await space.bring_up(limited(0))
     await exhaust(space, 0)
     await space.until(assert_still)
@@ -299,7 +305,7 @@ async def test_exhausted_group_with_a_random_key_keeps_its_place(space: LiveScen
 
 
 def assert_all_kept(state: State, pods: set[str]) -> None:
-    """Check that exactly these pods remain."""
+    """Assert that exactly these pods remain."""
     assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
 
 

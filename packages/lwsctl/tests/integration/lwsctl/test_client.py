@@ -1,4 +1,4 @@
-"""The Python client on both clusters: apply, wait, read, watch, scale, delete; without and with an event loop."""
+"""Tests all operations of the Python client on both clusters, with and without an event loop."""
 
 import asyncio
 from contextlib import aclosing
@@ -49,7 +49,7 @@ async def test_client_applies_waits_scales_and_deletes(space: LiveScenario) -> N
 
 
 def cluster_until(cluster: Client, ready: int) -> list[View]:
-    """Watch until the given number of groups exists and is ready. Then stop the watch."""
+    """Watch until this number of groups exists and is ready. Then stop the watch."""
     seen = []
     for view in cluster.watch("web"):
         seen.append(view)

@@ -1,4 +1,4 @@
-"""The results of commands on both clusters: scaling and applying in turn, and the reasons of missing ranks."""
+"""Tests scaling and applying in turn, and the reasons for missing ranks, on both clusters."""
 
 import re
 from collections.abc import Callable
@@ -45,7 +45,7 @@ LIMIT = 60.0
 
 
 def session_of(space: LiveScenario, client: Client | None = None) -> Session:
-    """Return the session of a command in the test's namespace, which does not open channels."""
+    """Return the session of a command in the test's namespace. The session does not open channels."""
 
     def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:
         raise AssertionError((path, query, protocol))
@@ -54,12 +54,12 @@ def session_of(space: LiveScenario, client: Client | None = None) -> Session:
 
 
 async def apply(space: LiveScenario, obj: JSONObject) -> list[str]:
-    """Apply a manifest as `lws apply` does."""
+    """Apply a manifest in the same way as `lws apply`."""
     return await apply_documents(space, [Document("lws.yaml", 1, obj)])
 
 
 async def apply_documents(space: LiveScenario, documents: list[Document]) -> list[str]:
-    """Check and apply documents as `lws apply` does."""
+    """Check and apply documents in the same way as `lws apply`."""
     one = Applier(session_of(space))
     await one.check(documents)
     return await one.apply(documents)
@@ -171,7 +171,7 @@ async def test_node_table_shows_free_resources_and_their_users(space: LiveScenar
 
 
 async def explained(space: LiveScenario, place: str, words: str) -> str:
-    """Wait until a followed view contains a reason with these strings for a rank. Return it."""
+    """Wait until a followed view shows a reason with these strings for a rank. Return the view."""
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
 
     def reason() -> str | None:
@@ -266,7 +266,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario
 
 
 async def regarded(space: LiveScenario, shown: SetView) -> set[str]:
-    """Return the objects that the events of a DisaggregatedSet refer to."""
+    """Return the objects to which the events of a DisaggregatedSet refer."""
     return {one.object for one in await describe.set_happenings(session_of(space), shown)}
 
 
@@ -300,7 +300,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
 
 
 async def set_that_is(space: LiveScenario, wanted: Callable[[SetView], bool]) -> SetView:
-    """Wait until the followed view of the LeaderWorkerSet satisfies the condition. Return it."""
+    """Wait until the followed view of the LeaderWorkerSet satisfies the condition. Return the view."""
     informers = DisaggregatedInformers(space.client, ObjectKey(space.namespace, "split"))
 
     def as_wanted() -> SetView | None:

@@ -1,4 +1,4 @@
-"""Runs to completion on both clusters: the end, what follows a new template, the deadline, the time to live, a hang."""
+"""Tests runs to completion on both clusters: new templates, the deadline, the time to live, and hangs."""
 
 import re
 from typing import Any
@@ -28,7 +28,7 @@ def holds(condition: str, state: State) -> None:
 
 
 def ended(state: State, condition: str, *pods: str) -> None:
-    """Check that the LeaderWorkerSet has the condition, and that exactly these leader pods remain."""
+    """Assert that the LeaderWorkerSet has the condition, and that exactly these leader pods remain."""
     holds(condition, state)
     found = state.of("web")
     assert found.keys() == set(pods)
@@ -67,7 +67,7 @@ def _assert(value: object) -> None:
 
 
 def _is_over(state: State, leader: str) -> None:
-    """Check that the leader remains and its workers are deleted."""
+    """Assert that the leader remains and its workers are deleted."""
     assert meta.annotations(state.pods[leader])[labels.GROUP_ENDED] == "Complete"
     assert meta.is_deleting(state.pods[leader])
     assert f"{leader}-1" not in state.pods

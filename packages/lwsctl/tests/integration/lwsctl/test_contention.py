@@ -1,4 +1,4 @@
-"""Tests another writer that repeatedly changes fields of owned objects, on both clusters (docs/adr/0030)."""
+"""Tests a second writer that repeatedly changes fields of owned objects, on both clusters (docs/adr/0030)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ FAST = 0.02
 
 @dataclass
 class Rival:
-    """Writes a value to a field whenever the field has another value."""
+    """Writes a value to a field when the field has a different value."""
 
     space: LiveScenario
     resource: Resource
@@ -60,7 +60,7 @@ async def running(rival: Rival) -> AsyncIterator[Rival]:
 
 
 async def test_field_that_is_taken_back_is_written_rarely(space: LiveScenario) -> None:
-    """An event and explain show both writers. User changes are not delayed."""
+    """An event and `lws explain` show both writers. User changes are not delayed."""
     await space.bring_up(lws(replicas=1, size=2))
     patch = {"metadata": {"labels": {labels.ROLE: "rival"}}}
     rival = Rival(space, STATEFULSETS, "web", patch, ("metadata", "labels", labels.ROLE), "rival")

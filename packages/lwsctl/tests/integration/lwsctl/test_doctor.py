@@ -19,7 +19,7 @@ from lwsctl.cli.doctor.findings import CheckResult, Level
 
 KEY = ObjectKey("", MUTATING_NAME)
 NO_DEPLOYMENT = {"LWS-D502", "LWS-D512"}
-"""The test process runs the manager, so there is no Deployment, and the manager does not need a lease."""
+"""The test process runs the manager, so there is no Deployment, and the manager does not require a lease."""
 
 
 async def problems(space: LiveScenario) -> dict[str, CheckResult]:

@@ -1,4 +1,4 @@
-"""Tests `lws explain` on both clusters. Each fault is really created, and explain reports its code within seconds."""
+"""Tests `lws explain` on both clusters. Each fault is created, and its code is reported within seconds."""
 
 import asyncio
 
@@ -88,7 +88,7 @@ async def test_explain_names_an_exhausted_quota(space: LiveScenario) -> None:
 
 
 async def test_explain_names_a_quota_of_revisions(space: LiveScenario) -> None:
-    """The manager's revision is permitted, and the StatefulSet controller's revision is rejected without an event."""
+    """The manager's revision is allowed. The StatefulSet controller's revision is rejected without an event."""
     of_kubernetes(space)
     hard = {"count/controllerrevisions.apps": "1"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}}

@@ -1,4 +1,4 @@
-"""Tests events that cloud components write for pods. They are read on both clusters, and have the correct status."""
+"""Tests that pod events of cloud components are read on both clusters, and result in the correct status."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -16,7 +16,7 @@ GPUS: Final = {"nvidia_com__gpu": "8"}
 async def record(
     space: LiveScenario, pod: str, reason: str, message: str, *, component: str, kind: str = "Normal", ago: float = 0
 ) -> None:
-    """Write an event for a pod as another component would."""
+    """Write a pod event in the same way as another component."""
     uid = (await space.get(PODS, pod))["metadata"]["uid"]
     moment = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat(timespec="seconds").replace("+00:00", "Z")
     about = {"apiVersion": "v1", "kind": "Pod", "name": pod, "namespace": space.namespace, "uid": uid}

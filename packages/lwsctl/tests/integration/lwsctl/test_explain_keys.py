@@ -26,7 +26,7 @@ async def deployment(space: LiveScenario) -> JSONObject:
 
 @remedy("LWS-E088")
 async def test_explain_names_leaders_without_progress(space: LiveScenario, code: str) -> None:
-    """It is reported if pulling the images exceeds the deadline of the Deployment."""
+    """It is reported if image pulls exceed the deadline of the Deployment."""
     await space.create(lws(replicas=1, size=1, **HASH))
     await settled(space, 1, 1)
     await space.replace_worker_template(slow_template(15))

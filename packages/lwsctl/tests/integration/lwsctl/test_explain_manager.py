@@ -67,7 +67,7 @@ async def test_explain_names_a_manager_without_pods(space: LiveScenario) -> None
 
 
 async def test_explain_names_a_statefulset_without_a_status(space: LiveScenario) -> None:
-    """The webhook rejects all status updates, so no API object shows that the controller runs."""
+    """The webhook rejects all status updates, so no API object shows that the controller is running."""
     async with unreachable_webhook(space, STATEFULSETS, subresource="status", operation="UPDATE"):
         await space.create(lws(replicas=1, size=2))
         await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then

@@ -48,7 +48,7 @@ async def test_explain_names_labels_that_no_node_has(space: LiveScenario) -> Non
 
 @asynccontextmanager
 async def node_with(space: LiveScenario, **spec: Any) -> AsyncIterator[JSONObject]:
-    """Set these spec fields on a node. Yield the templates of pods that fit only there."""
+    """Set these spec fields on a node. Yield the templates of pods that fit only on this node."""
     node = "node-63"
 
     async def write(fields: JSONObject) -> None:
@@ -139,7 +139,7 @@ async def test_explain_names_a_node_that_is_not_ready(space: LiveScenario) -> No
 
 
 def beside(words: str) -> JSONObject:
-    """Return the affinity of pods that must be in a zone with others."""
+    """Return the affinity of pods that must run in the same zone as other pods."""
     terms = [{"labelSelector": {"matchLabels": {"app": words}}, "topologyKey": ZONE}]
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 

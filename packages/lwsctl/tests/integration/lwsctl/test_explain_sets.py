@@ -36,7 +36,7 @@ async def create(space: LiveScenario, roles: list[JSONObject]) -> None:
 
 
 async def told(space: LiveScenario, code: str) -> Diagnosis:
-    """Wait until explain reports the code, for the DisaggregatedSet by name and in the list of all objects."""
+    """Wait until `lws explain` reports the code for the DisaggregatedSet and in the list of all objects."""
     session = session_of(space)
     async with timeouts.within(NAMED_WITHIN):
         while (found := worst(await explain(session, parse("split")))).code != code:  # noqa: ASYNC110 - nothing tells
@@ -101,7 +101,7 @@ async def test_explain_reports_a_finished_set_as_healthy(space: LiveScenario) ->
 
 
 async def test_set_with_a_failing_reconcile_is_not_available(space: LiveScenario) -> None:
-    """A Service of another owner has the name of a role's Service. LWS-E017 contains both names."""
+    """A Service of a different owner has the name of a role's Service. LWS-E017 contains both names."""
     await create(space, [role("prefill", 1), role("decode", 1)])
     services = (await space.until(_has_services)).services
     name = min(service for service in services if service.endswith("-prv"))

@@ -27,7 +27,7 @@ def assert_unavailable(state: State, name: str, ready: int) -> None:
 
 @remedy("LWS-E019")
 async def test_group_with_a_name_of_another_set_is_not_counted(space: LiveScenario, code: str) -> None:
-    """`meet-1` exists first, and then `meet` grows to a group with that name."""
+    """`meet-1` is created first. Then `meet` is scaled up to a group with that name."""
     other = (await space.bring_up(lws("meet-1", replicas=1, size=2))).uids("meet-1")
     await space.bring_up(lws("meet", replicas=1, size=2))
     await space.scale(2, "meet")
@@ -65,7 +65,7 @@ async def test_explain_names_a_user_service_that_is_not_headless(space: LiveScen
 
 @pytest.mark.parametrize("policy", [{}, UNIQUE], ids=["shared", "of a group"])
 async def test_user_service_that_selects_the_pods_is_used(space: LiveScenario, policy: JSONObject) -> None:
-    """This matches the Go controller (R-SVC-4). Published manifests have a Service for clients of the leaders."""
+    """This matches the Go controller (R-SVC-4). Published manifests contain a Service for clients of the leaders."""
     name = "web-0" if policy else "web"
     spec = {"ports": [{"port": 80}], "selector": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
     await space.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, SERVICES)
@@ -136,7 +136,7 @@ async def test_explain_names_unreadable_restart_counts(space: LiveScenario, code
 
 
 async def test_orphans_are_adopted_by_a_set_of_the_same_name(space: LiveScenario) -> None:
-    """After `kubectl delete --cascade=orphan` the pods stay, and an update of the new set can be undone."""
+    """After `kubectl delete --cascade=orphan`, the pods remain, and an update of the new set can be undone."""
     before = (await space.bring_up(lws(replicas=1, size=2))).uids("web")
     await space.delete("web", propagation="Orphan")
     await space.until(_assert_gone)

@@ -1,4 +1,4 @@
-"""`lws must-gather` on both clusters: everything about a LeaderWorkerSet, and the kinds that the cluster does not have."""
+"""Tests `lws must-gather` on both clusters with all objects of a LeaderWorkerSet, and with missing kinds."""
 
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import LiveScenario

@@ -18,19 +18,19 @@ from leaderworkerset.api import kubernetesfeatures, labels
 
 
 def in_place(way: str, replicas: int, size: int) -> JSONObject:
-    """Return a LeaderWorkerSet with updates in place."""
+    """Return a LeaderWorkerSet that is updated in place."""
     made = lws(replicas=replicas, size=size)
     return made | {"metadata": made["metadata"] | {"annotations": {labels.IN_PLACE: way}}}
 
 
 def none_is_deleted(state: State) -> None:
-    """Check that no pod is being deleted."""
+    """Assert that no pod is being deleted."""
     assert not [name for name, pod in state.pods.items() if meta.is_deleting(pod)]
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 async def test_images_change_without_recreating_pods(space: LiveScenario) -> None:
-    """At most `maxUnavailable` groups change at a time, and StatefulSets look as if they had created the pods (R-ARC-4)."""
+    """At most `maxUnavailable` groups change at a time, and pods match their StatefulSets (R-ARC-4)."""
     before = (await space.bring_up(in_place("Only", replicas=3, size=3))).uids("web")
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -49,7 +49,7 @@ async def test_images_change_without_recreating_pods(space: LiveScenario) -> Non
 
 
 def sized(cpu: str, image: str = "app:1") -> JSONObject:
-    """Return a pod template with these requests."""
+    """Return a pod template with these resource requests."""
     template = pod_template(image)
     (container,) = template["spec"]["containers"]
     resources = {"requests": {"cpu": cpu, "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
@@ -57,28 +57,28 @@ def sized(cpu: str, image: str = "app:1") -> JSONObject:
 
 
 def in_place_of(cpu: str, way: str, replicas: int = 2, size: int = 2) -> JSONObject:
-    """Return a LeaderWorkerSet with updates in place, whose pods have these requests."""
+    """Return a LeaderWorkerSet that is updated in place, whose pods have these resource requests."""
     return lws(
         replicas=replicas, size=size, annotations={labels.IN_PLACE: way}, template={"workerTemplate": sized(cpu)}
     )
 
 
 def cpus(state: State) -> set[str]:
-    """Return the requests of the pods, and the amounts that their kubelets report."""
+    """Return the resource requests of the pods, and the amounts that their kubelets report."""
     pods = state.of("web").values()
     asked = {meta.spec(pod)["containers"][0]["resources"]["requests"]["cpu"] for pod in pods}
     return asked | {meta.status(pod)["containerStatuses"][0]["resources"]["requests"]["cpu"] for pod in pods}
 
 
 def told_of_resizes(state: State) -> str:
-    """Return the messages about resizes, from the kubelet or the API server."""
+    """Return resize messages from the kubelet or the API server."""
     return " ".join([*state.notes("GroupsUpdating"), *state.notes("FailedUpdate")])
 
 
 @pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
 async def test_cpu_and_memory_change_without_recreating_pods(space: LiveScenario, image: str) -> None:
-    """No pod is deleted, and StatefulSets appear to have created the pods. No record remains (R-ARC-4)."""
+    """No pod is deleted, pods match their StatefulSets, and no record remains (R-ARC-4)."""
     before = await space.bring_up(in_place_of("100m", "Only", replicas=3, size=3))
     space.always(none_is_deleted)
     space.always(at_least(2))
@@ -100,7 +100,7 @@ async def test_cpu_and_memory_change_without_recreating_pods(space: LiveScenario
 async def test_group_is_recreated_when_no_node_can_resize_it(
     space: LiveScenario, request: pytest.FixtureRequest
 ) -> None:
-    """The group is recreated as in any other rollout, and the next one waits for it.
+    """The group is recreated as in any other rollout, and the next group waits for it.
 
     kube-apiserver rejects more than the node has; otherwise the kubelet would call the resize infeasible.
     """
@@ -120,7 +120,7 @@ async def test_group_is_recreated_when_no_node_can_resize_it(
 async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
     space: LiveScenario, request: pytest.FixtureRequest, code: str
 ) -> None:
-    """An infeasible resize is reported with its pod. The same pods accept other amounts."""
+    """An infeasible resize is reported with its pod. The same pods accept different amounts."""
     skip_without(request, kubernetesfeatures.RESIZE_CHECK)
     before = (await space.bring_up(in_place_of("100m", "Only"))).uids("web")
     space.always(none_is_deleted)
@@ -141,7 +141,7 @@ async def test_group_keeps_its_pods_when_only_in_place_is_permitted(
 
 @remedy("LWS-E096")
 async def test_other_changes_recreate_groups_or_hold_the_rollout(space: LiveScenario, code: str) -> None:
-    """The error contains the first field that is not an image. After a revert, no object differs."""
+    """The error contains the first changed field that is not an image. After a revert, no object differs."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
     why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs and cannot be changed in a running pod"

@@ -1,4 +1,4 @@
-"""Errors in manifests have the line of their field at `lws apply`, with the messages of both API servers."""
+"""Tests that manifest errors of `lws apply` contain the line of their field on both API servers."""
 
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.test_commands import session_of
@@ -16,7 +16,7 @@ OF_A_LIST = ("containers.0.name", "containers.1", "ports.0", "volumeMounts.0.mou
 
 
 def lines_of(obj: JSONObject, path: str, text: str) -> set[str]:
-    """Return the expected locations of messages for the field."""
+    """Return the locations in messages that are expected for the field."""
     field = NAMED.get(text, path)
     fields = [field]
     if field.endswith(OF_A_LIST):

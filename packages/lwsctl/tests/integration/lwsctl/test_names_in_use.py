@@ -1,4 +1,4 @@
-"""Tests children whose names other objects use, for each kind of child and both identities (docs/adr/0030)."""
+"""Tests dependents whose names are already in use, for all kinds and both identities (docs/adr/0030)."""
 
 from itertools import product
 
@@ -36,7 +36,7 @@ MANNERS = [*product((False, True), repeat=2)]
 
 
 def foreign(resource: Resource, name: str, *, is_owned: bool, is_labelled: bool) -> JSONObject:
-    """Return a foreign object, with or without a controller, and with or without the project's labels."""
+    """Return an unrelated object, with or without a controller, and with or without the project's labels."""
     own: JSONObject = {labels.NAME: "web", labels.GROUP_INDEX: "0"} if is_labelled else {}
     spec: JSONObject = {"ports": [{"port": 80}], "selector": OTHER}
     if resource is not SERVICES:

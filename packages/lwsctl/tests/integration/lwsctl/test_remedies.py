@@ -44,7 +44,7 @@ from lwsctl.diagnosis.causes.starts import PATIENCE
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 
 LATER: Final = 10.0
-"""The time in seconds after which a missing scheduler counts as silent."""
+"""The time in seconds after which a missing scheduler is reported."""
 
 PORT: Final = 8000
 """The port of leaders that become ready after their workers."""
@@ -82,7 +82,7 @@ async def test_correcting_the_template_makes_the_set_ready(space: LiveScenario, 
 
 @asynccontextmanager
 async def closed_node(space: LiveScenario, **spec: object) -> AsyncIterator[JSONObject]:
-    """Cordon one node. Yield the template of pods that fit only there."""
+    """Cordon one node. Yield the template of pods that fit only on this node."""
     await space.client.patch(NODES, ObjectKey("", "node-62"), {"spec": spec}, kind="merge")
     try:
         yield template(nodeSelector={"kubernetes.io/hostname": "node-62"})
@@ -150,7 +150,7 @@ async def test_amounts_that_a_quota_requires_make_the_set_ready(space: LiveScena
 
 @asynccontextmanager
 async def without_validation(space: LiveScenario) -> AsyncIterator[None]:
-    """Exclude the namespace from the manager's webhook. A LeaderWorkerSet may be older than its rules."""
+    """Exclude the namespace from the manager's webhook, because a LeaderWorkerSet can be older than its rules."""
     found = await space.client.list(VALIDATING_WEBHOOK_CONFIGURATIONS)
     (own,) = (obj for obj in found.items if any(hook["name"] == "vleaderworkerset.kb.io" for hook in obj["webhooks"]))
     elsewhere = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [space.namespace]}
@@ -197,7 +197,7 @@ async def test_annotation_wakes_the_statefulset_controller(space: LiveScenario, 
 
 
 async def refusals(space: LiveScenario) -> int:
-    """Return the number of rejections of a pod."""
+    """Return the number of times that a pod was rejected."""
     events = space.state.events.values()
     return sum(
         int((event.get("series") or {}).get("count") or event.get("deprecatedCount") or 1)
@@ -251,7 +251,7 @@ async def test_scaling_back_the_workers_makes_the_set_ready(space: LiveScenario,
 
 
 async def create_deaf_leader(space: LiveScenario, policy: str) -> None:
-    """Create a LeaderWorkerSet whose leader does not listen on a port, and is not ready."""
+    """Create a LeaderWorkerSet whose leader does not listen on a port and is not ready."""
     of_kubelets(space)
     leader = pod_template()
     leader["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 1}

@@ -1,4 +1,4 @@
-"""Tests the number of API requests when a command explains a stuck LeaderWorkerSet, on both clusters."""
+"""Tests the number of API requests that commands send to explain a stuck LeaderWorkerSet, on both clusters."""
 
 from contextlib import AbstractAsyncContextManager
 
@@ -19,10 +19,10 @@ from lwsctl.cli.targets import parse
 from lwsctl.observation.lists import Lists
 
 MOST_OF_GET = 6
-"""The maximum number of requests by `lws get` for one stuck LeaderWorkerSet, including the cause."""
+"""The maximum number of requests of `lws get` for one stuck LeaderWorkerSet, including the cause."""
 
 MOST_OF_EXPLAIN = 6
-"""The maximum number of requests by `lws explain` for one stuck LeaderWorkerSet with existing pods."""
+"""The maximum number of requests of `lws explain` for one stuck LeaderWorkerSet with existing pods."""
 
 
 class Counting:
@@ -45,7 +45,7 @@ class Counting:
 
 
 def counted(space: LiveScenario) -> tuple[Session, Counting]:
-    """Return the session of a command with the counter of its requests."""
+    """Return the session of a command, and the counter of its requests."""
     transport = Counting(space.client._transport)
     return replace(session_of(space), client=Client(transport)), transport
 

@@ -36,7 +36,7 @@ async def test_deleted_pod_recreates_the_group(space: LiveScenario, pod: str, re
 
 
 async def test_evicted_pod_recreates_the_group(space: LiveScenario) -> None:
-    """Draining a node deletes pods (R-POD-4)."""
+    """A drain of a node deletes pods (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=3))
     await space.evict("web-0-1")
     await replaced(space, before, "web-0", "web-0-1", "web-0-2")
@@ -81,7 +81,7 @@ async def test_deleted_leader_removes_its_workers_under_policy_none(space: LiveS
 
 
 async def test_workers_wait_for_the_names_of_old_workers(space: LiveScenario) -> None:
-    """While an old worker terminates, the StatefulSet controller could not create the new one (ADR 45)."""
+    """The StatefulSet controller could not create the new worker while the old worker terminates (ADR 45)."""
     before = await space.bring_up(lws(replicas=1, size=3, template={"restartPolicy": "None"}))
     await space.patch({"metadata": {"finalizers": ["example.com/slow"]}}, "web-0-1", resource=PODS)
     await space.delete("web-0", PODS)
@@ -112,7 +112,7 @@ async def test_workers_wait_for_the_names_of_old_workers(space: LiveScenario) ->
 async def test_pending_group_is_not_recreated_after_start_policy(
     space: LiveScenario, policy: str, annotations: dict[str, str]
 ) -> None:
-    """While a pod is pending, failures do not recreate the group (R-POD-5 steps 1 and 2, Q-19, Q-31)."""
+    """Failures do not recreate the group while a pod is pending (R-POD-5 steps 1 and 2, Q-19, Q-31)."""
     await space.create(crowded(policy, annotations))
     before = await space.until(assert_one_pending)
     await space.delete(placed_worker(before), PODS)
@@ -140,7 +140,7 @@ async def test_pending_group_is_recreated_by_default(space: LiveScenario) -> Non
 
 
 def crowded(policy: str, annotations: dict[str, str]) -> JSONObject:
-    """Return a group of three whose two workers both need the same node exclusively."""
+    """Return a group of three pods whose two workers require exclusive use of the same node."""
     hostname = "kubernetes.io/hostname"
     apart = {"labelSelector": {"matchLabels": {"role": "worker"}}, "topologyKey": hostname}
     worker = pod_template(
@@ -153,13 +153,13 @@ def crowded(policy: str, annotations: dict[str, str]) -> JSONObject:
 
 
 def placed_worker(state: State) -> str:
-    """Return the worker on the node."""
+    """Return the worker that runs on the node."""
     (name,) = [pod for pod in ("web-0-1", "web-0-2") if is_ready(state.pods[pod])]
     return name
 
 
 def assert_one_pending(state: State) -> None:
-    """Check that all three pods exist, and that one worker is unscheduled."""
+    """Assert that all three pods exist, and that one worker is unscheduled."""
     assert state.of("web").keys() == {"web-0", "web-0-1", "web-0-2"}
     unready = {pod for pod, obj in state.pods.items() if not is_ready(obj)}
     assert len(unready) == 1

@@ -1,4 +1,4 @@
-"""Tests scaling up and down."""
+"""Tests that LeaderWorkerSets are scaled up and down."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from lwsctl.cli.errors import CommandError
 
 
 async def test_scaling_keeps_the_remaining_groups_untouched(space: LiveScenario) -> None:
-    """After each change the set is at rest, and the remaining groups are untouched (R-ROLL-11, R-STAT-16, R-API-10)."""
+    """Scaled sets become stable, and remaining groups are unchanged (R-ROLL-11, R-STAT-16, R-API-10)."""
     before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
     for replicas in (5, 1, 0, 2):
         await space.edit(replicas=replicas)
@@ -42,7 +42,7 @@ async def test_scale_subresource_scales_groups(space: LiveScenario) -> None:
 
 
 async def test_leader_statefulset_records_the_number_of_groups(space: LiveScenario) -> None:
-    """The annotation has the number of groups, and the controllers never write fields of the user (R-LSTS-2, R-ARC-6)."""
+    """The annotation contains the group count. Controllers never write user fields (R-LSTS-2, R-ARC-6)."""
     await space.bring_up(lws(replicas=2, size=1))
     await space.edit(replicas=3)
     state = await space.settled()

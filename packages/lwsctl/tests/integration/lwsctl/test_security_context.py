@@ -1,4 +1,4 @@
-"""Tests pods with host permissions. A restricted cluster rejects them until their account is permitted.
+"""Tests pods with host permissions. A restricted cluster rejects the pods until their account is permitted.
 
 A ValidatingAdmissionPolicy stands for OpenShift's SecurityContextConstraints.
 """
@@ -46,7 +46,7 @@ def restriction(namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 
 def grant(account: str, namespace: str) -> list[tuple[Resource, JSONObject]]:
-    """Return the role that lets an account use the constraint."""
+    """Return the role that allows an account to use the constraint."""
     rule = {
         "apiGroups": ["security.openshift.io"],
         "resources": ["securitycontextconstraints"],

@@ -1,4 +1,4 @@
-"""Tests the verbs of `lws rollout` on both clusters: history, diff, undo, pause, resume, restart and status."""
+"""Tests all `lws rollout` commands on both clusters, from history and diff to restart and status."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from lwsctl.cli.watchwarnings import following
 from lwsctl.rollout import patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
-"""A revision with characters that Go's JSON encoder escapes is adopted without a change to its data."""
+"""A revision with characters that Go's JSON encoder escapes is adopted without a data change."""
 
 STUCK = 3.0
 
@@ -55,7 +55,7 @@ async def numbers(space: LiveScenario) -> list[tuple[int, bool]]:
 
 @contextmanager
 def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
-    """Expect the error of a task that follows objects, which is raised in an exception group."""
+    """Expect the error of a task that follows objects. It is raised in an exception group."""
     with pytest.raises(ExceptionGroup) as caught:
         yield
     (found,) = leaves(caught.value)

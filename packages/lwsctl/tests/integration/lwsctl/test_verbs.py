@@ -1,4 +1,4 @@
-"""Runs the script of verbs on both clusters without real containers. Steps that need them are skipped."""
+"""Runs all commands on both clusters without real containers. Steps that require containers are skipped."""
 
 import asyncio
 import io
@@ -21,7 +21,7 @@ async def test_verbs_of_the_script_have_their_effects(space: LiveScenario, tmp_p
 
 
 def typed(space: LiveScenario, step: Step) -> tuple[int, str]:
-    """Run one step next to the test's managers in a separate event loop. Return its exit code and output."""
+    """Run one step in a separate event loop, next to the test's managers. Return its exit code and output."""
     where = ["--kubeconfig", str(space.cluster.kubeconfig), "--namespace", space.namespace]
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):

@@ -1,4 +1,4 @@
-"""Runs both clusters with simulated Kueue, as the tests of the controllers do."""
+"""Runs both clusters with simulated Kueue, in the same way as the controller tests."""
 
 from tests.integration.kueue.conftest import admission, kueue, manage, pytest_pyfunc_call, runner, running, space
 

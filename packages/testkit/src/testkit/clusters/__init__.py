@@ -1,1 +1,1 @@
-"""The clusters of tests: the embedded one, and a control plane with nodes of kwok."""
+"""Provides test clusters: the embedded cluster, and a control plane with kwok nodes."""

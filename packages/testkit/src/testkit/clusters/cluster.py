@@ -1,4 +1,4 @@
-"""The seam between scenarios and their clusters: a simulated one, an embedded one, or real Kubernetes components.
+"""Defines the interface between scenarios and clusters, which are simulated, embedded or real.
 
 They have the same nodes, and run the same webhooks and controllers.
 """
@@ -26,25 +26,25 @@ RACKS_PER_ZONE: Final = 4
 RACK: Final = "rack"
 ZONE: Final = "zone"
 REST_SECONDS: Final = 60.0
-"""Seconds that kube-controller-manager may take to untaint a node that is Ready again; it checks every second."""
+"""The time in seconds until kube-controller-manager removes the taint of a Ready node. It checks every second."""
 
 RESTART_ALL: Final = 88
-"""The exit code of a container after which a rule restarts all containers of its pod in place."""
+"""The exit code of a container for which a rule restarts all containers of the pod in place."""
 
 START_DELAY: Final = "START_DELAY"
-"""The variable of containers whose image arrives late."""
+"""The environment variable of containers whose image is pulled late."""
 
 CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 
 
 class ClusterBackend(Protocol):
-    """A running cluster, with actions on pods that need its internals."""
+    """A running cluster, with actions on pods that need access to its internals."""
 
     name: str
 
     @property
     def clock(self) -> Clock:
-        """Return the clock of its components."""
+        """Return the clock of the cluster's components."""
         ...
 
     @property
@@ -53,57 +53,63 @@ class ClusterBackend(Protocol):
         ...
 
     def transport(self, user_agent: str) -> Transport:
-        """Open connections of one user."""
+        """Return a transport for one user."""
         ...
 
     async def await_namespace(self, client: Client, name: str) -> None:
-        """Wait until pods may be created in a new namespace."""
+        """Wait until pods can be created in a new namespace."""
         ...
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """End the first container of a running pod, which then restarts."""
+        """Terminate the first container of a running pod. The container then restarts."""
         ...
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Restart all containers of a running pod in place, by the rule of its first one on the exit code 88."""
+        """Restart all containers of a running pod in place. The rule of its first container requires exit code 88."""
         ...
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Let the only container of a running pod exit with code 0 and restart, as in pods of StatefulSets."""
+        """Make the only container of a running pod exit with code 0 and restart, as in StatefulSet pods."""
         ...
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """Report the end of a deleted pod that a finalizer keeps."""
+        """Report the termination of a deleted pod that still has a finalizer."""
         ...
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
-        """End the only container of a running pod whose own policy is Never: the pod becomes Failed or Succeeded."""
+        """Terminate the only container of a running pod with restart policy Never.
+
+        The pod becomes Failed or Succeeded.
+        """
         ...
 
     def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:
-        """Keep a node from ending its pods until the context is left; `ready` is its condition meanwhile."""
+        """Prevent a node from terminating pods for the duration of the `with` block.
+
+        `ready` is the condition of the node.
+        """
         ...
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
-        """Provide so many volumes for claims of this class."""
+        """Provide `count` volumes for claims of this class."""
         ...
 
 
 @dataclass
 class ServedCluster:
-    """A cluster that clients reach over HTTP."""
+    """A cluster that clients access over HTTP."""
 
     kubeconfig: Path
     clock: Clock = field(default_factory=SystemClock, init=False)
 
     def transport(self, user_agent: str) -> HTTPTransport:
-        """Open connections of one user."""
+        """Return a transport for one user."""
         return HTTPTransport(kubeconfig.load({}, kubeconfig=str(self.kubeconfig)), user_agent=user_agent)
 
 
 @asynccontextmanager
 async def deleted_node(client: Client, name: str) -> AsyncIterator[None]:
-    """Delete a node, and recreate it, without its pods, when the context is left."""
+    """Delete a node, and recreate it without its pods after the `with` block."""
     key = ObjectKey("", name)
     node = await client.get(NODE_RESOURCE, key)
     await client.delete(NODE_RESOURCE, key)
@@ -129,31 +135,31 @@ async def await_rest(client: Client, name: str) -> None:
 
 
 def is_at_rest(node: JSONObject) -> bool:
-    """Return whether a node is Ready and accepts pods; a cordoned node also counts."""
+    """Return whether a node is Ready and accepts pods. A cordoned node also counts."""
     driving = [taint for taint in meta.spec(node).get("taints") or [] if taint["effect"] == "NoExecute"]
     return meta.is_condition_true(node, "Ready") and not driving
 
 
 async def pods_on(client: Client, node: str) -> list[JSONObject]:
-    """Return the pods of a node."""
+    """Return the pods on a node."""
     return (await client.list(PODS, field_selector=f"spec.nodeName={node}")).items
 
 
 class Manager(Protocol):
-    """The manager on a cluster; it can be stopped, killed and restarted."""
+    """The manager on a cluster, which can be stopped, killed and restarted."""
 
     async def stop(self) -> None:
-        """Stop the manager in an orderly way."""
+        """Stop the manager gracefully."""
         ...
 
     async def kill(self) -> None:
-        """Kill the manager at any point."""
+        """Kill the manager at any time."""
         ...
 
     async def start(self) -> None:
-        """Start the manager and wait until it is ready."""
+        """Start the manager, and wait until it is ready."""
         ...
 
     def check(self) -> None:
-        """Raise the exception that ended it, if any."""
+        """Raise the exception that stopped the manager, if there is one."""
         ...

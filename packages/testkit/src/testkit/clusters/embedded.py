@@ -1,4 +1,4 @@
-"""The embedded cluster for tests: all parts of `lws up`, with modelled processes of pods."""
+"""Runs the embedded cluster for tests: all parts of `lws up`, with simulated pod processes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,10 +33,10 @@ from .cluster import (
 )
 
 OUTPUT = "TEST_OUTPUT"
-"""The variable with the output of the container."""
+"""The environment variable that contains the output of the container."""
 
 CODES: Final = {"true": 0, "false": 1}
-"""The exit codes of programs that exit at once."""
+"""The exit codes of commands that exit immediately."""
 
 LABELS = (
     f"{RACK}=r{{i//{NODES_PER_RACK}}}",
@@ -45,7 +45,7 @@ LABELS = (
 
 
 class ModeledPods:
-    """The actions of `Cluster` on pods whose processes are modelled."""
+    """The `Cluster` actions on pods with simulated processes."""
 
     runner: SimulatedRunner
 
@@ -53,27 +53,27 @@ class ModeledPods:
         """Return immediately."""
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """End the modelled process; the kubelet starts it again."""
+        """Stop the simulated process. The kubelet restarts it."""
         self._end_container(pod, 1)
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """End the modelled process so that the kubelet restarts all of them."""
+        """Stop the simulated process so that the kubelet restarts all containers of the pod."""
         self._end_container(pod, RESTART_ALL)
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """End the modelled process; the kubelet starts it again."""
+        """Stop the simulated process. The kubelet restarts it."""
         self._end_container(pod, 0)
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """Do nothing: the kubelet does it."""
+        """Do nothing, because the kubelet reports the termination."""
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
-        """End the modelled process; the kubelet does not start it again."""
+        """Stop the simulated process. The kubelet does not restart it."""
         self._end_container(pod, code)
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
-        """Let the processes on the node ignore every signal, as on a machine with a failed disk."""
+        """Make the processes on the node ignore all signals, as on a machine with a failed disk."""
         uids = {meta.uid(pod) for pod in await pods_on(client, name)}
         self.runner.hung |= uids
         await report_ready(client, name, ready)
@@ -84,7 +84,7 @@ class ModeledPods:
             await report_ready(client, name, "True")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
-        """Create the class; the embedded binder creates a directory for each of its claims."""
+        """Create the storage class. The embedded binder creates a directory for each of its claims."""
         default_class = DEFAULT_CLASS | {"metadata": {"name": storage_class}}
         await client.apply(STORAGE_CLASSES, default_class, manager="tests")
 
@@ -95,28 +95,31 @@ class ModeledPods:
 
 @dataclass
 class EmbeddedCluster(ServedCluster, ModeledPods):
-    """Implements `Cluster`."""
+    """Implements `Cluster` with the simulated cluster."""
 
     runner: SimulatedRunner = field(kw_only=True)
     name: str = field(default="embedded", init=False)
 
 
 def program_of(spec: ContainerSpec) -> Program:
-    """Run forever after a slow pull of the image; `true`, which init containers run, and `false` exit at once."""
+    """Run forever after a slow image pull.
+
+    The commands `true` and `false` exit immediately, and init containers run `true`.
+    """
     exits = (0.0, Exit(CODES[spec.argv[0]])) if len(spec.argv) == 1 and spec.argv[0] in CODES else None
     delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
     return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
 
 
 def nodes() -> Nodes:
-    """Return the settings of the nodes."""
+    """Return the node settings."""
     capacity = tuple(f"{resource}={amount}" for resource, amount in CAPACITY.items())
     return Nodes(count=NODES, labels=LABELS, capacity=capacity)
 
 
 @asynccontextmanager
 async def embedded_cluster(directory: Path) -> AsyncIterator[EmbeddedCluster]:
-    """Run an embedded cluster with modelled processes."""
+    """Run an embedded cluster with simulated processes."""
     (directory / "mapped" / "bin").mkdir(parents=True)
     images = {"mapped": directory / "mapped"}
     settings = Settings(name="test", directory=directory, keep=False, nodes=nodes(), images=images)

@@ -1,4 +1,4 @@
-"""A real control plane for tests, with nodes of kwok."""
+"""Runs a real control plane with kwok nodes for tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,33 +18,33 @@ from kuberuntime.objects.resources import PERSISTENT_VOLUMES, PODS, SERVICE_ACCO
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, ServedCluster, pods_on, report_ready
 
 HUNG = "tests.example.com/hung"
-"""The annotation of nodes and pods that kwok no longer handles."""
+"""The annotation of nodes and pods that kwok no longer manages."""
 
 RESTARTS = "tests.example.com/restarts"
-"""The annotation of a pod with the restarts that kwok reports."""
+"""The pod annotation with the restart count that kwok reports."""
 
 RESTARTED_AFTER = "tests.example.com/restarted-after"
-"""The annotation of a pod with the exit code before its last restart."""
+"""The pod annotation with the exit code before the last restart."""
 
 ENDED = "tests.example.com/ended"
-"""The annotation of a pod with the exit code of its containers."""
+"""The pod annotation with the exit code of the containers."""
 
 KWOK = {"kwok.x-k8s.io/node": "fake"}
 
 DECLARED = ["RestartAllContainersOnContainerExits"]
-"""The node feature that kube-scheduler requires for pods that restart all their containers."""
+"""The node feature that kube-scheduler requires for pods that can restart all their containers."""
 
 KILLED = 137
 
 
 @dataclass
 class KubernetesCluster(ServedCluster):
-    """Implements `Cluster`."""
+    """Implements `Cluster` with the simulated cluster."""
 
     name: str = field(default="kubernetes", init=False)
 
     async def await_namespace(self, client: Client, name: str) -> None:
-        """Wait for the service account without which pods are refused."""
+        """Wait for the service account. Without it, pods are rejected."""
         accounts = Informer(client, Selection(SERVICE_ACCOUNTS, name))
         there = asyncio.Event()
         accounts.subscribe(lambda _: there.set())
@@ -55,11 +55,11 @@ class KubernetesCluster(ServedCluster):
         await asyncio.wait([following])
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
-        """Make kwok report another restart."""
+        """Make kwok report an additional restart."""
         await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
-        """Report a restart of all containers and a pod that is briefly not ready, as a kubelet does."""
+        """Report a restart of all containers, and briefly an unready pod, as a kubelet does."""
         ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
         statuses = [
             {"name": container["name"], "restartCount": container["restartCount"] + 1, "lastState": ended}
@@ -76,24 +76,24 @@ class KubernetesCluster(ServedCluster):
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
-        """Let kwok report one additional restart after exit code 0.
+        """Make kwok report one additional restart after exit code 0.
 
         It may report a pod's start twice, and lose other writes.
         """
         await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
-        """Report the end as a kubelet does, because kwok no longer reports a deleted pod."""
+        """Report the termination as a kubelet does, because kwok no longer reports a deleted pod."""
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"phase": "Succeeded"}}
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
-        """Make kwok report that all containers ended permanently."""
+        """Make kwok report that all containers terminated permanently."""
         await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
-        """Stop the simulation of the node and its pods in kwok (`stages.yaml`)."""
+        """Stop the kwok simulation of the node and its pods (`stages.yaml`)."""
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
             with suppress(NotFoundError):  # a pod of an earlier test, on its way out
@@ -112,14 +112,14 @@ class KubernetesCluster(ServedCluster):
 
 
 def restarted(pod: JSONObject, code: int) -> JSONObject:
-    """Return kwok's patch that reports another restart of this pod's first container, with this exit code."""
+    """Return kwok's patch that reports another restart of the first container with this exit code."""
     restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
     annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
     return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}
 
 
 def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
-    """Return the patch that sets or removes an annotation, only on the object with this UID."""
+    """Return the patch that sets or removes an annotation of the object with this UID only."""
     return {"metadata": {"annotations": {name: value}} | ({"uid": uid} if uid else {})}
 
 
@@ -143,7 +143,7 @@ def build_node(index: int) -> JSONObject:
 
 
 def build_volume(name: str, storage_class: str) -> JSONObject:
-    """Return a volume that only its claim uses."""
+    """Return a volume that is reserved for its claim."""
     return {
         "apiVersion": PERSISTENT_VOLUMES.api_version,
         "kind": PERSISTENT_VOLUMES.kind,

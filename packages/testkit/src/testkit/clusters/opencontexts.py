@@ -1,4 +1,4 @@
-"""Async context managers that stay entered between tests: each has a task of its own."""
+"""Provides async context managers that remain open between tests. Each runs in a separate task."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class OpenContext(Generic[T]):
-    """Enters a context in one task and leaves it in the same task, for any caller."""
+    """Enters and exits a context in the same task, for any caller."""
 
     def __init__(self, context: AbstractAsyncContextManager[T]) -> None:
         self._context = context
@@ -18,7 +18,7 @@ class OpenContext(Generic[T]):
 
     @classmethod
     async def enter(cls, context: AbstractAsyncContextManager[T]) -> "OpenContext[T]":
-        """Begin to enter a context, in the running loop."""
+        """Start to enter a context in the running loop."""
         return cls(context)
 
     async def value(self) -> T:
@@ -29,18 +29,18 @@ class OpenContext(Generic[T]):
         return self._entered.result()
 
     def check(self) -> None:
-        """Raise the exception that ended the context, if any."""
+        """Raise the exception that stopped the context, if there is one."""
         if self._task.done():
             self._task.result()
             raise RuntimeError(f"{self._context!r} has ended")
 
     async def leave(self) -> None:
-        """Leave the context in an orderly way."""
+        """Exit the context gracefully."""
         self._leave.set()
         await self._task
 
     async def kill(self) -> None:
-        """Cancel the running code inside."""
+        """Cancel the code that runs in the context."""
         self._task.cancel()
         await asyncio.wait([self._task])
 

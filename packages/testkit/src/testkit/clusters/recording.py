@@ -1,4 +1,4 @@
-"""A transport that records writes."""
+"""Provides a transport that records writes."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -9,7 +9,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 
 @dataclass
 class RecordingTransport:
-    """Forwards all requests; `writes` are the requests that could change something, oldest first."""
+    """Forwards all requests. `writes` contains the requests that could change objects, oldest first."""
 
     inner: Transport
     writes: list[Request] = field(default_factory=list)
@@ -17,7 +17,7 @@ class RecordingTransport:
     _reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def request(self, request: Request) -> Response:
-        """Send one request and return its whole answer."""
+        """Send one request, and return its complete response."""
         if request.method != "GET":
             self.writes.append(request)
             if len(self.writes) == self._limit:
@@ -25,21 +25,21 @@ class RecordingTransport:
         return await self.inner.request(request)
 
     def write_number(self, number: int) -> asyncio.Event:
-        """Forget the recorded writes, and return an event that is set after so many writes."""
+        """Clear the recorded writes, and return an event that is set after `number` writes."""
         self.writes.clear()
         self._limit, self._reached = number, asyncio.Event()
         return self._reached
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Send one request and yield its answer as a stream."""
+        """Send one request, and yield its response as a stream."""
         return self.inner.stream(request)
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         await self.inner.close()
 
     def writes_in(self, namespace: str) -> list[str]:
-        """Return method and path of the writes to a namespace, without events."""
+        """Return the method and path of writes to a namespace, except for events."""
         part = f"/namespaces/{namespace}/"
         return [
             f"{write.method} {write.path}"

@@ -1,4 +1,4 @@
-"""A machine with GPUs for tests: `pynvml.py` in this folder replaces the real module."""
+"""Simulates a machine with GPUs. `pynvml.py` in this directory replaces the real module."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parent
-"""The folder to put on the module search path."""
+"""The directory to add to the module search path."""
 
 
 class FakeMachine:
-    """The file that describes the GPUs. `change` rewrites it."""
+    """The file with the descriptions of the GPUs. `change` rewrites it."""
 
     def __init__(self, path: Path, *gpus: Mapping[str, Any], driver: str | None = "570.1") -> None:
         self.path = path
@@ -23,7 +23,7 @@ class FakeMachine:
         self.change()
 
     def change(self, number: int | None = None, **fields: Any) -> None:
-        """Change the fields of one GPU, and write the file."""
+        """Change fields of one GPU, and write the file."""
         if number is not None:
             self.gpus[number] |= fields
         fresh = self.path.with_suffix(".new")
@@ -32,11 +32,11 @@ class FakeMachine:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the variables with which a new process has these GPUs."""
+        """Return the environment variables that provide these GPUs to a new process."""
         return {"FAKE_NVML": str(self.path), "PYTHONPATH": str(FOLDER)}
 
     def use(self, patch: pytest.MonkeyPatch) -> "FakeMachine":
-        """Let this process use these GPUs."""
+        """Provide these GPUs to this process."""
         patch.setenv("FAKE_NVML", str(self.path))
         spec = spec_from_file_location("pynvml", FOLDER / "pynvml.py")
         if spec is None or spec.loader is None:
@@ -48,5 +48,5 @@ class FakeMachine:
 
 
 def gpus(number: int, **fields: Any) -> list[dict[str, Any]]:
-    """Return the descriptions of a number of GPUs; the GPUs of each half are close to each other."""
+    """Return the descriptions of `count` GPUs. The GPUs of each half are close to each other."""
     return [{"uuid": f"GPU-{index}", "near": index * 2 // number, **fields} for index in range(number)]

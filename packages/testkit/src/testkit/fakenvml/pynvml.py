@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the names in the real module
-"""Replaces `pynvml` of nvidia-ml-py: the machine is a JSON file, which is read again at every call.
+"""Replaces `pynvml` of nvidia-ml-py. A JSON file describes the machine, and is reread on every call.
 
 The path of the file is in FAKE_NVML. It has `driver` and `gpus`; each GPU has `uuid`, and may have `mig` (UUIDs of
 instances), `lost`, `pids`, `busy` (percent), `xids` (reported once each) and `near` (the number of its group of close
@@ -26,7 +26,7 @@ MEMORY = 80 * 2**30
 
 
 class NVMLError(Exception):
-    """An error of the library, with its number."""
+    """A library error with its number."""
 
     def __init__(self, value: int) -> None:
         super().__init__(value)
@@ -38,7 +38,7 @@ class NVMLError(Exception):
 
 @dataclass(frozen=True)
 class Handle:
-    """A GPU, or a MIG instance of one."""
+    """A GPU or a MIG instance."""
 
     gpu: str
     uuid: str
@@ -46,7 +46,7 @@ class Handle:
 
 @dataclass
 class Memory:
-    """The memory of a device, in bytes."""
+    """The memory of a device in bytes."""
 
     total: int
     free: int
@@ -55,7 +55,7 @@ class Memory:
 
 @dataclass
 class Process:
-    """A program that uses a GPU."""
+    """A process that uses a GPU."""
 
     pid: int
     usedGpuMemory: int  # noqa: N815 - the name in the real module
@@ -63,7 +63,7 @@ class Process:
 
 @dataclass
 class Utilization:
-    """The busy time of a GPU and of its memory, in percent."""
+    """The utilization of a GPU and of its memory, in percent."""
 
     gpu: int
     memory: int
@@ -71,7 +71,7 @@ class Utilization:
 
 @dataclass
 class Event:
-    """A critical error."""
+    """A critical error event."""
 
     device: Handle
     eventType: int  # noqa: N815 - the name in the real module
@@ -95,7 +95,7 @@ def nvmlInit() -> None:
 
 
 def nvmlShutdown() -> None:
-    """Release nothing."""
+    """Do not release anything."""
 
 
 def nvmlSystemGetDriverVersion() -> str:

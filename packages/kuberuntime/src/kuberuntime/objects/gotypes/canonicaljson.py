@@ -15,7 +15,9 @@ _DIGITS: Final = bytes.maketrans(b"123456789E", b"000000000e")
 
 
 def canonical_json(value: JSON) -> bytes:
-    r"""Encode a generic map like Go: compact, with sorted keys and escaped HTML characters (R-REV-6.7, 6.8).
+    r"""Encode a generic map like Go.
+
+    The JSON is compact, with sorted keys and escaped HTML characters (R-REV-6.7, 6.8).
 
     >>> canonical_json({"b": "<&>", "a": [1, None]})
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'

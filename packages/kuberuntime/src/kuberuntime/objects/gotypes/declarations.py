@@ -52,7 +52,10 @@ def element_of(go_type: str) -> str:
 
 
 class GoTypes:
-    """A table of struct types, read from a file when first used. Missing types are looked up in `base`."""
+    """A table of struct types, which is read from a file when it is first used.
+
+    Missing types are looked up in `base`.
+    """
 
     def __init__(self, file: Path, base: "GoTypes | None" = None) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""The constant defaults of Kubernetes kinds by Go type, and a function that sets them.
+"""Sets the constant defaults of Kubernetes kinds, which are declared by Go type.
 
 Defaults that depend on other fields are code, such as `podrules/pod_defaults.py`.
 """
@@ -77,7 +77,7 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
     "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     "ValidatingWebhook": _WEBHOOK,
 }
-"""Defaults by Go type, as in the `SetDefaults_` functions of Kubernetes."""
+"""The defaults by Go type, as in the `SetDefaults_` functions of Kubernetes."""
 
 
 class _Plan(NamedTuple):

@@ -27,7 +27,7 @@ ZEROES: dict[str, Any] = {
 AMOUNTS = "map[string]quantity"
 TIMES = {"time", "microtime"}
 NEVER_EMPTY = {"int-or-string", "quantity"}
-"""Scalars that are structs in Go, so that `omitempty` does not omit them."""
+"""The scalars that are structs in Go, so that `omitempty` does not omit them."""
 
 CONTAINERS: dict[str, type[list[Any] | dict[str, Any]]] = {"list": list, "map": dict}
 

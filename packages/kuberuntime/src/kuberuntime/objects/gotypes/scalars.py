@@ -56,7 +56,7 @@ class MicroTime(Scalar):
 
 
 class Base64(Scalar):
-    """Base64-encoded bytes."""
+    """A byte string in base64 encoding."""
 
 
 class Amounts(dict[str, str]):
@@ -69,10 +69,10 @@ FEW: Final = 4
 """The maximum number of quantities in a cached map."""
 
 REMEMBERED: Final = 1024
-"""The maximum number of cached quantities and small maps. Objects contain few different ones."""
+"""The maximum number of cached quantities and small maps. Objects contain only a few different values."""
 
 SHORT: Final = 256
-"""The maximum number of characters of a cached quantity, so that long quantities cannot exhaust the memory."""
+"""The maximum number of characters of a cached quantity. Long quantities can therefore not exhaust the memory."""
 
 NO_AMOUNTS: Final = Amounts()
 """The shared value of all empty maps, so that msgspec recognizes the default."""

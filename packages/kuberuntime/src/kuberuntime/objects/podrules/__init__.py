@@ -1,1 +1,1 @@
-"""Sets defaults for pods and pod templates and validates them, with the messages of kube-apiserver. Pure."""
+"""Sets the defaults of pods and pod templates, and validates them like kube-apiserver. The functions are pure."""

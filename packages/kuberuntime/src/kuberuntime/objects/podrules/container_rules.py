@@ -1,4 +1,4 @@
-"""Validates the containers of a pod, with the messages of kube-apiserver.
+"""Validates the containers of a pod, and returns the same errors as kube-apiserver.
 
 Input: the pod spec after defaulting. Output: errors. `Names` contains the names that containers can reference.
 """

@@ -1,4 +1,4 @@
-"""Validates the environment of a container, with the messages of kube-apiserver."""
+"""Validates the environment of a container, and returns the same errors as kube-apiserver."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Parses image names like container runtimes. Pure."""
+"""Parses image names like container runtimes. The functions are pure."""
 
 import re
 from typing import Final
@@ -10,7 +10,10 @@ IMAGE: Final = re.compile(
     r"(?:(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?"
     rf"{_COMPONENT}(?:/{_COMPONENT})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9+._-]+:[0-9a-fA-F]{{32,}})?"
 )
-"""Image references that container runtimes accept. The pattern is unambiguous, so matching is linear."""
+"""The pattern of image references that container runtimes accept.
+
+It is unambiguous, so matching takes linear time.
+"""
 
 
 def is_reference(image: str) -> bool:

@@ -84,7 +84,7 @@ def keep_tolerating(pod: JSONObject, _old: JSONObject) -> None:
 
 
 def tolerate_lost_nodes(spec: JSONObject) -> None:
-    """Add tolerations that delay eviction from an unreachable node for five minutes, unless the pod has its own."""
+    """Add tolerations that delay eviction from an unreachable node for five minutes, unless the pod has them."""
     tolerations = spec.get("tolerations") or []
     missing = [taint for taint in LOST_NODE_TAINTS if not any(_tolerates(entry, taint) for entry in tolerations)]
     if missing:

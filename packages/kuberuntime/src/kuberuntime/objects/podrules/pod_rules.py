@@ -178,7 +178,10 @@ def _validate_deadline(after: JSONObject, before: JSONObject) -> Iterator[FieldE
 
 
 def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
-    """Return the immutable part of a spec. A gated pod can narrow its node selection, and binding sets the node."""
+    """Return the immutable part of a spec.
+
+    The node selection of a gated pod can be narrowed, and binding sets the node.
+    """
     free = {"activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName"}
     if gated:
         free |= {"nodeSelector", "affinity"}

@@ -1,4 +1,4 @@
-"""Validates the probes and lifecycle hooks of a container, with the messages of kube-apiserver."""
+"""Validates probes and lifecycle hooks of a container, and returns the same errors as kube-apiserver."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Validates the resource requests of a container, with the messages of kube-apiserver."""
+"""Validates the resource requests of a container, and returns the same errors as kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 

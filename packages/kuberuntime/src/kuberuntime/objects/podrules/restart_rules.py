@@ -1,4 +1,4 @@
-"""Validates the restart policy and the restart rules of a container, with the messages of kube-apiserver."""
+"""Validates the restart policy and rules of a container, and returns the same errors as kube-apiserver."""
 
 from collections.abc import Iterator
 from typing import Final

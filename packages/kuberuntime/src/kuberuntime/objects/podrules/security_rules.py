@@ -1,4 +1,4 @@
-"""Validates the security settings of a pod and its containers, with the messages of kube-apiserver."""
+"""Validates the security settings of pods and containers, and returns the same errors as kube-apiserver."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ CONTAINER_LISTS = ("initContainers", "containers")
 
 
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield all errors."""
+    """Yield all errors of the security settings."""
     context = spec.get("securityContext") or {}
     where = f"{path}.securityContext"
     yield from _validate_ids(context, ("fsGroup", "runAsUser", "runAsGroup"), where)

@@ -1,4 +1,4 @@
-"""Validates a pod template as written by a client. kube-apiserver validates it in each workload with the template."""
+"""Validates a pod template as written by a client. kube-apiserver validates the template in each workload."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Validates single values of many kinds, with the messages of kube-apiserver."""
+"""Validates single values of many kinds, and returns the same errors as kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 

@@ -1,4 +1,4 @@
-"""Validates the volumes of a pod, with the messages of kube-apiserver."""
+"""Validates the volumes of a pod, and returns the same errors as kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
@@ -22,7 +22,7 @@ SOURCES = (
     "emptyDir", "hostPath", "secret", "nfs", "iscsi", "persistentVolumeClaim", "downwardAPI", "configMap", "projected",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""The volume sources in the order of validation. If a volume has several sources, the first one is validated."""
+"""The volume sources in the order of validation. If a volume has several sources, the first source is validated."""
 
 PROJECTIONS = (
     "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate",

@@ -1,4 +1,4 @@
-"""Credentials are read again when they may have changed, and exec plugins run when they must."""
+"""Tests that credentials are reread when they may have changed, and when exec plugins run."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ class StoppedClock:
 
 
 class Plugin:
-    """A script that prints credentials, and counts its runs."""
+    """A script that prints credentials and counts its runs."""
 
     def __init__(self, directory: Path, script: str, **config: Any) -> None:
         self.directory = directory
@@ -185,7 +185,7 @@ def test_plugin_failure_is_reported_in_one_sentence(
 
 @pytest.mark.parametrize("script", ["exec yes", "yes & exec sleep 1000", "yes"], ids=["itself", "child", "both"])
 def test_plugin_that_prints_without_end_is_stopped(tmp_path: Path, script: str) -> None:
-    """Without a limit, the output fills the memory, or the 300 seconds pass."""
+    """Without a limit, the output would use all memory, or the plugin would run for 300 seconds."""
     plugin = Plugin(tmp_path, script)
 
     with pytest.raises(ConfigError, match=r"users\[dev\].user.exec: \./plugin printed more than 1 MiB"):

@@ -1,4 +1,4 @@
-"""Files that give access are read only where nobody else can write them."""
+"""Tests that files with credentials are read only if other users cannot write to them."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Kubeconfigs are found, merged and read as by kubectl, and every error is one clear sentence."""
+"""Tests that kubeconfigs are found, merged and read as in kubectl, and that each error is one sentence."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""The proxy is selected as in Go's programs."""
+"""Tests that the proxy is selected as in Go programs."""
 
 import pytest
 

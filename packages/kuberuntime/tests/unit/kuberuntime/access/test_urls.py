@@ -1,4 +1,4 @@
-"""Unusable URLs are refused with their entry, and passwords in them are never shown."""
+"""Tests that the error for an invalid URL contains its kubeconfig entry, but never a password."""
 
 import pytest
 

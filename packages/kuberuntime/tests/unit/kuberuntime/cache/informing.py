@@ -1,4 +1,4 @@
-"""An informer that runs on a fake API server."""
+"""Runs an informer against a fake API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ async def running(server: SmallServer) -> AsyncIterator[Informer]:
 
 
 async def settle() -> None:
-    """Let everything that takes no longer than a second happen (virtual time)."""
+    """Run all operations that complete within one second of virtual time."""
     await asyncio.sleep(1)
 
 

@@ -1,4 +1,4 @@
-"""The cache has the objects of the watch, and reports changes."""
+"""Tests that the cache contains the objects of the watch, and reports changes."""
 
 from collections.abc import Iterable
 

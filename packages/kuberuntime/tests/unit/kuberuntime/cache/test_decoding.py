@@ -1,4 +1,4 @@
-"""Answers of an API server, decoded object by object."""
+"""Tests that the responses of an API server are decoded object by object."""
 
 import msgspec
 import pytest
@@ -43,7 +43,7 @@ def test_objects_of_events_are_reduced(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["BOOKMARK", "ERROR", "LATER"])
 def test_statuses_and_bookmarks_are_not_reduced(kind: str) -> None:
-    """Errors are a Status, bookmarks carry annotations that end a streaming list."""
+    """Errors are `Status` objects. Bookmarks contain the annotation that ends a streaming list."""
     status = {"kind": "Status", "code": 410, "reason": "Expired", "metadata": {}}
     assert DECODER.event(line(kind, status)) == watch.StreamEvent(kind, status)
 

@@ -1,4 +1,4 @@
-"""An informer where objects cannot be decoded, subscribers fail, and kinds are missing."""
+"""Tests informers with invalid objects, failing subscribers, and kinds that are not served."""
 
 import asyncio
 
@@ -161,7 +161,7 @@ async def test_projection_may_differ_between_objects() -> None:
 
 
 async def test_optional_kind_is_empty_until_it_is_served() -> None:
-    """When the definition of the kind is deleted, the cached objects of the kind are dropped."""
+    """When the CRD of a kind is deleted, the cached objects of the kind are removed."""
     server = SmallServer()
     server.put("a")
     missing = failure(404, "NotFound", "the server could not find the requested resource")
@@ -186,7 +186,7 @@ async def test_optional_kind_is_empty_until_it_is_served() -> None:
 
 
 async def test_optional_kind_is_requested_again_when_it_is_served() -> None:
-    """While the kind is not served, no request is sent; afterwards its objects appear within seconds."""
+    """No request is sent while the kind is not served. Afterwards, its objects appear within seconds."""
     server, served = SmallServer(), asyncio.Event()
     server.put("a")
     asked: list[object] = []
@@ -220,7 +220,7 @@ async def test_informer_waits_for_a_required_kind() -> None:
 
 
 async def test_equal_texts_of_two_caches_are_shared() -> None:
-    """Caches share equal values, such as the labels of a kind, and the values of deleted objects."""
+    """Caches share equal values, such as labels, within a kind, and also the values of deleted objects."""
     server = SmallServer()
     server.put("a")
     projection = Projection("metadata.labels")

@@ -1,4 +1,4 @@
-"""The informer's store converges to the server's objects despite connection failures."""
+"""Tests that the informer's store converges to the server's objects despite connection failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -97,7 +97,7 @@ async def test_idle_watch_costs_one_request_per_timeout() -> None:
 
 
 def forbids(verb: str) -> Callable[[Request], Response | None]:
-    """Return a function that refuses lists, or watches, as forbidden."""
+    """Return a function that rejects either list or watch requests with the status 403."""
 
     def refuse(request: Request) -> Response | None:
         is_watch = ("watch", "true") in request.query
@@ -116,7 +116,7 @@ async def test_forbidden_watch_fails_at_once_if_requested(verb: str, streaming: 
 
 
 async def test_refusal_after_the_first_stream_is_retried() -> None:
-    """A starting API server may answer 403 before it has read its roles."""
+    """An API server may respond with the status 403 until it has loaded its roles after a start."""
     server = SmallServer()
     informer = Informer(Client(server), Selection(PODS))
     async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""Projections keep the declared paths, share texts, and keep values of another shape unchanged."""
+"""Tests that projections keep the declared paths, share strings, and retain values of unexpected types."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_key_with_dots_is_one_step() -> None:
 
 @pytest.mark.parametrize("value", [None, "text", 3, [], {}])
 def test_value_of_another_shape_is_kept_unchanged(value: Any) -> None:
-    """A reader receives the server's value, and can report it."""
+    """The error contains the value from the server, so that users can report it."""
     projection = Projection("status.conditions[].type", "spec.a.b")
     assert projection({"status": {"conditions": value}}) == {"status": {"conditions": value}}
     assert projection({"spec": value}) == {"spec": value}
@@ -147,7 +147,7 @@ def test_deeply_nested_values_are_returned_unchanged() -> None:
 
 
 def fresh(text: str) -> str:
-    """Return an equal text that is another object, as each arrives from the wire."""
+    """Return an equal string that is a different object, like each string that is decoded from a response."""
     return text.encode().decode()
 
 

@@ -1,4 +1,4 @@
-"""Watches whose connection carries nothing, or ends at once: everything is read again, and the log has one line."""
+"""Tests watches whose connections are silent or close immediately. Each relists, and logs one line."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 def streamed(server: SmallServer, *, initial: bool) -> int:
-    """Return the number of watches that began with the existing objects, or that continued."""
+    """Return the number of watches that started with a list, or that resumed at a version."""
     watches = [dict(request.query) for request in server.requests if ("watch", "true") in request.query]
     return sum(("sendInitialEvents" in query) == initial for query in watches)
 
@@ -64,7 +64,7 @@ async def test_server_that_stays_silent_is_logged_once() -> None:
 
 
 async def test_kind_without_bookmarks_is_watched_again_quietly() -> None:
-    """A server sends no bookmarks about a kind before its first change since the server's start."""
+    """A server does not send bookmarks for a kind until the kind first changes after the server's start."""
     server = SmallServer(bookmarks=0)
     with capture_logs() as logs:
         async with running(server) as informer:
@@ -76,7 +76,7 @@ async def test_kind_without_bookmarks_is_watched_again_quietly() -> None:
 
 
 async def test_events_may_be_silent_after_an_event() -> None:
-    """kube-apiserver serves events without a cache, and so without regular bookmarks."""
+    """kube-apiserver serves events without a watch cache, and therefore does not send regular bookmarks."""
     server = SmallServer(bookmarks=0)
     with capture_logs() as logs:
         informer = Informer(Client(server), EVENTS)

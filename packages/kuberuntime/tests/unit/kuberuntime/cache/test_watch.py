@@ -1,4 +1,4 @@
-"""The watch state machine: one table of transitions, and properties of any run through it."""
+"""Tests the watch state machine with a table of transitions, and with properties of each run."""
 
 from typing import Any
 
@@ -285,7 +285,7 @@ PAGES: st.SearchStrategy[Input] = st.sampled_from([page("7"), page("7", token="t
 
 
 def fitting(state: State) -> st.SearchStrategy[Input]:
-    """Return the inputs that a driver can have in this state."""
+    """Return the inputs that a driver can provide in this state."""
     match state.phase:
         case Phase.INITIAL | Phase.WATCHING:
             return STREAMED
@@ -335,7 +335,7 @@ NOT_SERVED = from_status({"code": 404, "reason": "NotFound", "message": "the ser
 
 @pytest.mark.parametrize("phase", [Phase.EMPTY, Phase.LISTED, Phase.WATCHING, Phase.PAGING, Phase.INITIAL])
 def test_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
-    """A definition may be created or deleted later, so nothing waits for the cache."""
+    """The CRD may be created or deleted later, so nothing waits for this cache."""
     state = State(phase=phase, version=ResourceVersion("7"), failures=2, optional=True)
 
     after, outputs = step(state, RequestFailed(NOT_SERVED))

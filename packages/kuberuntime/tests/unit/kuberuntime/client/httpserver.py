@@ -1,4 +1,4 @@
-"""A server, and a transport to it, for the tests of the HTTP transport."""
+"""Starts a server, and creates a transport to it, for the tests of the HTTP transport."""
 
 import asyncio
 import ssl

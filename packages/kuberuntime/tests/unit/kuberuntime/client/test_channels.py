@@ -1,4 +1,4 @@
-"""The exit code of a command is in the Status that ends its channel."""
+"""Tests that the exit code of a command is read from the final Status of its channel."""
 
 import msgspec
 import pytest

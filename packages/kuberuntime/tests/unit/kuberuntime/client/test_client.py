@@ -1,4 +1,4 @@
-"""The client decodes answers, follows pages, waits when asked to and raises typed errors."""
+"""Tests that the client decodes responses, reads all pages, waits when requested, and raises typed errors."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ def test_malformed_answer_is_an_error() -> None:
 
 
 def test_answer_that_is_nested_too_deeply_is_an_error() -> None:
-    """API servers store objects of 10,000 levels; the depth that can be read depends on the Python."""
+    """API servers store objects with 10,000 levels. The depth that can be read depends on the Python version."""
     deep = answer(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
 
     with pytest.raises(APIError, match="the server responded with 200: "):

@@ -1,4 +1,4 @@
-"""No write is sent after the end of the lease, however long it waited, and no write takes longer."""
+"""Tests that no write is sent after the lease expires, and that no write takes longer than the lease."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ POST = Request("POST", "/pods", body=b"{}")
 
 @dataclass
 class Gate:
-    """A fence that a test closes."""
+    """A fence that the test closes."""
 
     seconds: float = OPEN
 
@@ -41,7 +41,7 @@ class Gate:
 
 @dataclass
 class Until:
-    """A fence that closes at a given time of the loop."""
+    """A fence that closes at a given time of the event loop."""
 
     deadline: float
 
@@ -51,7 +51,7 @@ class Until:
 
 @dataclass
 class Server:
-    """Records complete requests; answers `/slow` when it is released."""
+    """Records complete requests. Responds to `/slow` when it is released."""
 
     access: Access
     arrived: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ async def server(context: ssl.SSLContext | None = None, tls: TLS | None = None) 
 
 @asynccontextmanager
 async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float = 500.0) -> AsyncIterator[Transport]:
-    """Make the transport of a manager's controllers: limited, fenced, over HTTP."""
+    """Return an HTTP transport with a rate limit and a fence, as the controllers of a manager use it."""
     http = HTTPTransport(server.access, user_agent="lws/test", connections=connections, fence=gate)
     try:
         yield LimitedTransport(FencedTransport(http, gate), TokenBucket(qps, 1), SystemClock())
@@ -97,7 +97,7 @@ async def leader(server: Server, gate: Gate, *, connections: int = 4, qps: float
 
 @pytest.mark.slow
 async def test_write_delayed_by_the_rate_limiter_is_not_sent() -> None:
-    """The process is paused while its writes wait. When it resumes, the limiter releases them."""
+    """The process is paused while its writes wait. When it resumes, the rate limiter releases the writes."""
     gate = Gate()
     async with server() as running, leader(running, gate, qps=50.0) as transport:
         await transport.request(POST)
@@ -125,7 +125,7 @@ async def test_write_delayed_by_a_missing_connection_is_not_sent() -> None:
 
 
 def test_rest_of_a_delayed_write_is_not_sent() -> None:
-    """The server reads the first part, the process is paused, and the server continues to read."""
+    """The server reads the first part of the request. The process is then paused, and the server reads on."""
     gate = Gate()
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
@@ -167,7 +167,7 @@ async def test_reads_pass_a_closed_fence() -> None:
 
 @pytest.mark.virtual_time
 async def test_write_is_abandoned_when_the_lease_ends() -> None:
-    """The server has a time limit as well, because a paused process cannot abandon a write."""
+    """The server also has a time limit, because a paused process cannot cancel a write."""
     silent = SilentTransport()
     with pytest.raises(NotLeadingError, match="POST /pods was cancelled"):
         await FencedTransport(silent, Until(3.0)).request(POST)
@@ -187,7 +187,7 @@ async def test_unanswered_write_of_a_leader_is_a_connection_error() -> None:
 
 
 class SilentTransport(ScriptedTransport):
-    """A transport that never answers."""
+    """A transport that never responds."""
 
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
@@ -204,7 +204,7 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
 
 @pytest.mark.virtual_time
 async def test_due_keys_are_retried_slowly_while_the_fence_is_closed() -> None:
-    """A queue of failing keys does not keep a leader from renewing its lease in time."""
+    """A queue of failing keys does not prevent a leader from renewing its lease in time."""
     tried: list[int] = []
 
     transport = FencedTransport(ScriptedTransport(), Gate(0.0))

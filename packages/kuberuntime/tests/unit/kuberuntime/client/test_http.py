@@ -1,4 +1,4 @@
-"""The HTTP transport against real servers on loopback: aiohttp ones, and raw ones that misbehave."""
+"""Tests the HTTP transport against real loopback servers, both aiohttp servers and misbehaving servers."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -24,7 +24,7 @@ POST = Request("POST", "/version", body=b"{}")
 
 
 class Renewable:
-    """Credentials that are refused at first."""
+    """Credentials that the server rejects at first."""
 
     def __init__(self, *tokens: str) -> None:
         self.tokens = list(tokens)
@@ -60,7 +60,7 @@ async def test_request_and_answer_arrive_unchanged() -> None:
 
 
 async def test_repeated_response_headers_are_joined() -> None:
-    """A real API server sends a header for each warning."""
+    """A real API server sends one header per warning."""
 
     async def handler(_: web.Request) -> web.Response:
         response = web.Response()
@@ -113,7 +113,7 @@ async def test_connections_are_kept_and_shared() -> None:
 
 
 async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request, promise to keep the connection, and close it when the next one comes."""
+    """Respond to one request with keep-alive, and close the connection when the next request arrives."""
     await reader.readuntil(b"\r\n\r\n")
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
     await reader.read(1)

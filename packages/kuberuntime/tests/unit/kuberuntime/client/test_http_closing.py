@@ -1,4 +1,4 @@
-"""A closed HTTP transport leaves no connection open, even if a server never closes its side."""
+"""Tests that a closed HTTP transport closes all connections, even if the server never closes its side."""
 
 import asyncio
 import gc
@@ -23,7 +23,7 @@ BEGINNING = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
 
 @contextmanager
 def server_without_farewell(authority: trustme.CA) -> Iterator[Access]:
-    """Answer one request over TLS with the start of a stream; then neither read nor close."""
+    """Respond to one TLS request with the start of a stream. Then neither read from the connection nor close it."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     over = threading.Event()

@@ -1,4 +1,4 @@
-"""Lines are complete, independent of chunk boundaries."""
+"""Tests that lines are complete regardless of chunk boundaries."""
 
 from collections.abc import AsyncIterator, Iterable
 

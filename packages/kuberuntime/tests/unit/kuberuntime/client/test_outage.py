@@ -1,4 +1,4 @@
-"""An outage of the API server logs one line at its start and one at its end."""
+"""Tests that an outage of the API server logs one line when it starts and one when it ends."""
 
 import asyncio
 
@@ -24,21 +24,24 @@ KEYS = 100
 
 
 class Silent:
-    """Ignores changes of leadership."""
+    """Ignores changes of the leader."""
 
     def leading(self, *, is_leader: bool) -> None:
         """Do nothing."""
 
 
 def held(request: Request) -> Response | None:
-    """Serve the lease of another process, whatever is written to it."""
+    """Serve a lease that another process holds, regardless of writes to it."""
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 600}
     lease = {"metadata": {"name": "lock", "resourceVersion": "1"}, "spec": spec}
     return answer(200, lease) if request.path.endswith("/lock") else None
 
 
 def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
-    """Return level and text of each line above debug, of watches, an election and a queue during a minute's outage."""
+    """Return the level and message of each line above debug that is logged in an outage of one minute.
+
+    Watches, an election and a queue log these lines.
+    """
     server = SmallServer()
     server.refuse = held
 
@@ -85,7 +88,7 @@ def test_outage_logs_one_line_at_its_start_and_its_end() -> None:
 
 
 def test_each_retry_logs_a_line_without_an_outage_report() -> None:
-    """Commands have no shared report: the watch of a user's command logs by itself."""
+    """Commands do not share an outage report. The watch of a user's command logs its own lines."""
     assert [line for line in logged(outage=None) if line[1] == "watch interrupted"]
 
 

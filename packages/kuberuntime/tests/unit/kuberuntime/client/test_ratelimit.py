@@ -1,4 +1,4 @@
-"""The client's own rate limit."""
+"""Tests the rate limit of the client."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Requests have the form that the API server expects."""
+"""Tests that requests have the form that the API server expects."""
 
 import msgspec
 import pytest
@@ -76,7 +76,7 @@ def test_apply_sends_field_manager_and_force() -> None:
 
 
 def test_apply_escapes_characters_that_yaml_readers_refuse() -> None:
-    """kube-apiserver reads an apply as YAML, refuses control characters, and folds line breaks inside of texts."""
+    """kube-apiserver parses an apply as YAML, rejects control characters, and folds line breaks within strings."""
     text = "a\x00\t\x7f\x85\x9b\u2028\u2029\ufeff\ufffe\uffffé日😀"
     obj = {"metadata": {"name": "web", "namespace": "default", "annotations": {"note": text}}}
 

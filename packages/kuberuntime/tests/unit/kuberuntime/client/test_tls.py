@@ -1,4 +1,4 @@
-"""The HTTP transport with TLS servers, proxies and channels."""
+"""Tests the HTTP transport with TLS servers, proxies and channels."""
 
 import asyncio
 import ssl
@@ -55,7 +55,7 @@ def test_server_of_another_authority_is_refused(authority: trustme.CA) -> None:
 
 
 def test_replaced_authority_file_is_read_again(authority: trustme.CA, tmp_path: Path) -> None:
-    """The authority of a cluster is replaced while its pods run; otherwise a manager could never lead again."""
+    """The CA of a cluster is replaced while its pods run. Otherwise, a manager could never become leader again."""
     file = tmp_path / "ca.crt"
     file.write_bytes(pem(trustme.CA()))
     trust = TLS(file.read_bytes(), file=file)
@@ -77,7 +77,7 @@ def test_replaced_authority_file_is_read_again(authority: trustme.CA, tmp_path: 
 def test_unreadable_authority_is_a_connection_error(
     authority: trustme.CA, tmp_path: Path, content: bytes | None
 ) -> None:
-    """A client that repeats failed requests succeeds once the file is complete."""
+    """A client that retries failed requests succeeds when the file is complete."""
     file = tmp_path / "ca.crt"
     trust = TLS(pem(trustme.CA()), file=file)
     if content is not None:
@@ -219,7 +219,7 @@ def test_channel_carries_several_streams() -> None:
 
 
 def test_channel_accepts_any_media_type() -> None:
-    """A kubelet declares no media types for its streams, and answers 406 to every Accept header without `*/*`."""
+    """A kubelet does not declare media types for its streams, and returns 406 for Accept headers without `*/*`."""
     accepted = []
 
     async def handler(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""Equal writes that others take back are slowed down; other content never is."""
+"""Tests that equal writes that another writer reverts are delayed, and that other writes are not."""
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ WEB = Target(STATEFULSETS, ObjectKey("default", "web"), ("lws",))
 
 
 def wrote(contents: list[int], seconds: float) -> tuple[Contention, float]:
-    """Return the memory after writes at equal distances, and the time of the last one."""
+    """Return the record after writes at equal intervals, and the time of the last write."""
     contention = Contention()
     for number, content in enumerate(contents):
         contention.wrote(WEB, content, number * seconds)
@@ -73,7 +73,7 @@ def test_wait_is_reported_once_for_each_write() -> None:
 @settings(max_examples=examples(100))
 @given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 2)), max_size=80))
 def test_writes_are_bounded_and_new_content_never_waits(requests: list[tuple[float, int]]) -> None:
-    """A rival is as fast as it likes: within a minute, equal writes in a row are at most `LIMIT`, and one more per pace."""
+    """However fast a rival is, at most `LIMIT` equal writes, and one more per pace, are sent within a minute."""
     contention, now, last = Contention(), 0.0, 0
     row: list[float] = []
     for gap, content in requests:
@@ -104,7 +104,7 @@ def scaling(replicas: int, version: str = "1", **fields: object) -> Patch:
 
 
 def test_patches_differ_by_their_fields_and_values() -> None:
-    """The version that guards a patch is not part of what it writes."""
+    """The resource version that guards a patch is not part of the written content."""
     one, again, other = scaling(1), scaling(1, "2"), scaling(2)
     assert target_of(one) == target_of(again) == target_of(other) == WEB._replace(fields=("spec.replicas",))
     assert content_of(one) == content_of(again) != content_of(other)
@@ -170,7 +170,7 @@ def test_items_of_named_lists_are_fields(items: list[JSONObject], expected: str)
 
 
 def test_replacement_is_the_same_at_any_version() -> None:
-    """A status that comes with the object, and the fields that API servers set, are not written."""
+    """A status that is included in the object, and fields that API servers set, are not written."""
     first, second = (
         Put(
             resource=STATEFULSETS,

@@ -1,4 +1,4 @@
-"""A controller reconciles every key to its plan, despite failures."""
+"""Tests that a controller reconciles each key to its plan despite failures."""
 
 import asyncio
 from collections import Counter
@@ -45,7 +45,7 @@ class NoEvents:
 
 @dataclass
 class Doubler:
-    """Creates a pod `x-twin` for every pod `x`; counts reconciliations, and fails if two run for one key."""
+    """Creates a pod `x-twin` for each pod `x`. Counts reconciles, and fails if two of them run for one key."""
 
     informer: Informer
     looks: Counter[str] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ class Doubler:
 
 @dataclass
 class Rig:
-    """A server, its informer, a doubler and the controller around it."""
+    """A server with an informer, a doubler and the controller that uses them."""
 
     server: SmallServer
     doubler: Doubler
@@ -190,7 +190,7 @@ async def test_failing_key_is_retried_and_does_not_block_others() -> None:
     ids=["a bug", "an error of the server", "an outage"],
 )
 async def test_failed_decision_is_reported(error: Exception, is_reported: bool) -> None:
-    """The object must not keep a status from before; an outage also prevents the report."""
+    """The object must not retain an earlier status. During an outage, the error cannot be reported either."""
     async with rig(failed=lambda key: (Create(resource=PODS, object=pod(f"{key.name}-failed")),)) as r:
         r.doubler.failures = [error]
         r.server.put("a")
@@ -249,7 +249,7 @@ async def test_refused_write_is_retried_until_it_is_accepted() -> None:
 
 
 def test_no_op_apply_does_not_hold_its_key() -> None:
-    """Unlike after a create, the server returns a version that the cache already has."""
+    """Unlike after a create request, the server returns a version that is already in the cache."""
 
     async def scenario() -> None:
         server = SmallServer()

@@ -1,4 +1,4 @@
-"""Events report what happened (contract 8.3), and never block other work."""
+"""Tests that events report what happened (contract 8.3), and never block other work."""
 
 import asyncio
 import tracemalloc
@@ -36,7 +36,7 @@ CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefu
 
 
 class EventsServer:
-    """Stores event objects; `errors` are raised or answered first."""
+    """Stores Event objects. The `errors` are raised or returned first."""
 
     def __init__(self) -> None:
         self.objects: dict[str, JSONObject] = {}
@@ -76,7 +76,7 @@ class EventsServer:
 
 @dataclass
 class Rig:
-    """A running recorder, and the server to which it writes."""
+    """A running event recorder, and the server to which it writes."""
 
     server: EventsServer
     recorder: EventRecorder
@@ -353,7 +353,7 @@ def one_of_many(number: int) -> Event:
 
 
 async def test_differs_from_upstream_concurrent_events_become_ranges() -> None:
-    """Events within five seconds become one event with ranges (contract 8.3)."""
+    """Events within five seconds are combined into one event with ranges (contract 8.3)."""
     async with rig() as r:
         for number in (3, 0, 1, 2, 5, 6):
             r.recorder.record(one_of_many(number))

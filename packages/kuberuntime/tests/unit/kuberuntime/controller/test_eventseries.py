@@ -1,4 +1,4 @@
-"""The series in the memory of a recorder."""
+"""Tests the event series in the memory of a recorder."""
 
 from datetime import UTC, datetime
 

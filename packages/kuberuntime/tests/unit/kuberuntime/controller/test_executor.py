@@ -1,4 +1,4 @@
-"""The executor performs plans as documented in `kuberuntime/plan.py`."""
+"""Tests that the executor performs plans as documented in `kuberuntime/plan.py`."""
 
 from dataclasses import dataclass, field
 
@@ -142,7 +142,7 @@ def test_successful_action_returns_writes_and_events(
 
 
 def owned(name: str, uid: str, **spec: JSON) -> JSONObject:
-    """Return the pod, controlled by the node `name`, or without a controller."""
+    """Return the pod. Its controller is the node `name`, if one is given."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
     return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {}), "spec": spec}
 
@@ -172,7 +172,7 @@ REFUSED = "it exists: it has no controller, its spec.kind is not right, and its 
     ],
 )
 def test_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
-    """Either the answer to the creation was lost, and no cache has the object yet, or the name is used."""
+    """Either the response to the creation was lost and no cache has the object yet, or the name is in use."""
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=ACCEPTED)
 
@@ -240,7 +240,7 @@ def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> No
     ids=["equal", "other content", "without content"],
 )
 def test_own_object_with_other_content_causes_a_requeue(existing: JSONObject, error: str) -> None:
-    """A name that exists is not a success by itself: the object may be another one."""
+    """An existing name is not a success by itself, because the object may be a different one."""
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u", data=1), unless_own=True, equal=(("spec", "data"),))
 
@@ -254,7 +254,7 @@ def test_own_object_with_other_content_causes_a_requeue(existing: JSONObject, er
     ("script", "statuses"), [(failure(403, "Forbidden", "quota"), 1), (failure(409, "Conflict", "newer"), 0)]
 )
 def test_failed_plan_performs_its_failure_patches(script: Response, statuses: int) -> None:
-    """A plan that was computed from an older object is only computed again."""
+    """A plan that was computed from an outdated object is only recomputed."""
     put = replace(PUT, subresource="")
 
     outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, answer(200, WRITTEN))
@@ -265,7 +265,7 @@ def test_failed_plan_performs_its_failure_patches(script: Response, statuses: in
 
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
-    """A plan may create a thousand objects, and their answers would be kept until the end of the plan."""
+    """A plan may create a thousand objects, and their responses would be kept until the plan completes."""
     (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
     assert isinstance(write, ObjectWrite)
     assert write.object == kept
@@ -403,7 +403,7 @@ def test_failure_is_reported_if_the_plan_requests_it() -> None:
     ids=["forbidden", "invalid", "a fault of the server", "no answer"],
 )
 def test_only_a_refusal_is_reported_by_on_refusal(script: Response | Exception, patches: int) -> None:
-    """An error that a second attempt may resolve is not a refusal."""
+    """An error that a retry may resolve is not a rejection."""
     plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
 
     outcome = execute(plan, script, *[answer(200, WRITTEN)] * patches)
@@ -413,7 +413,7 @@ def test_only_a_refusal_is_reported_by_on_refusal(script: Response | Exception, 
 
 @pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
 def test_success_and_conflicts_report_no_failure(answers: list[Response]) -> None:
-    """A conflict of a replacement is not a failure: the key is planned again."""
+    """A conflict of a replacement is not a failure. The key is requeued, and its plan recomputed."""
     plan = Plan((Finally(actions=(STATUS,), after=(), on_failure=(REPORT,)),))
 
     outcome = execute(plan, *answers)

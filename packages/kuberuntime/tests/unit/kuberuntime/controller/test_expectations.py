@@ -1,4 +1,4 @@
-"""The barrier holds a key until the caches show its writes, for a bounded time."""
+"""Tests that the barrier delays a key until the caches contain its writes, for a limited time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ A = ObjectKey("default", "a")
 
 @dataclass
 class Rig:
-    """Two kinds with an informer each, and a barrier for them."""
+    """Two kinds with one informer each, and a barrier for them."""
 
     pods: SmallServer
     sets: SmallServer

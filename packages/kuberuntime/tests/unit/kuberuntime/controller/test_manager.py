@@ -1,4 +1,4 @@
-"""All parts of a process run together and end together."""
+"""Tests that all parts of a process run together and stop together."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from kuberuntime.controller.manager import Manager
 
 
 class Part:
-    """Runs forever, or fails after some seconds."""
+    """Runs forever, or fails after the given number of seconds."""
 
     def __init__(self, fails_after: float | None = None) -> None:
         self.ended = False

@@ -1,4 +1,4 @@
-"""Concurrent sequences of actions: their writes, their results, and the effect of a failure."""
+"""Tests the writes and results of concurrent sequences of actions, and the effect of a failure."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +19,7 @@ from kuberuntime.plan import Actions, Concurrently, Create, Plan, PutStatus, gua
 
 
 class Echo:
-    """A server that answers writes with the object at version 7, and refuses names that begin with `bad`, and `stale` as changed."""
+    """A server that returns written objects with version 7. It rejects names with the prefixes `bad` and `stale`."""
 
     def __init__(self) -> None:
         self.sent: list[JSONObject] = []
@@ -39,11 +39,11 @@ class Echo:
         raise NotImplementedError(request.path)
 
     async def close(self) -> None:
-        """Release nothing."""
+        """Do not release anything."""
 
 
 def create(name: str) -> Create:
-    """Return the action that creates a config map."""
+    """Return the action that creates a ConfigMap."""
     return Create(resource=CONFIG_MAPS, object={"metadata": {"name": name, "namespace": "default"}})
 
 
@@ -53,7 +53,7 @@ def written(name: str) -> ObjectWrite:
 
 
 async def perform(sequences: list[Actions], *, slow: bool = True) -> tuple[set[Write], int, str]:
-    """Perform sequences together; return the writes, the number of requests, and the failure."""
+    """Perform sequences concurrently. Return the writes, the number of requests, and the failure."""
     server = Echo()
     executor = Executor(Client(server), NoEvents(), SystemClock())
     plan = Plan((Concurrently(sequences=tuple(sequences), slow_start=slow),))
@@ -71,7 +71,7 @@ def test_all_sequences_are_performed_and_reported() -> None:
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_plan_with_many_writes_limits_its_concurrency(slow: bool) -> None:
-    """With more concurrent writes, those of other users would wait in API servers and webhooks."""
+    """With more concurrent writes, writes of other users would wait in API servers and webhooks."""
     under_way: list[int] = [0]
 
     class Slow(Echo):

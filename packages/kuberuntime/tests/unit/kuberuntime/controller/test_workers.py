@@ -1,4 +1,4 @@
-"""Workers: the handling of a key after success, after failure, and while it is held."""
+"""Tests that workers process keys after a success, after a failure, and while they are delayed."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ from kuberuntime.errors import ConflictError, KubeError
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("error", [RequeueError("stale", ()), KubeError("refused"), RuntimeError("a bug")], ids=repr)
 async def test_failed_key_is_retried_with_back_off(error: Exception) -> None:
-    """Any exception is retried (R-ARC-9)."""
+    """A key is retried after any exception (R-ARC-9)."""
     times: list[float] = []
 
     async def work(_: str) -> None:

@@ -1,4 +1,4 @@
-"""The work queue loses and duplicates no key, and never has a key twice at a time."""
+"""Tests that the work queue neither loses nor duplicates a key, nor processes a key twice concurrently."""
 
 import asyncio
 

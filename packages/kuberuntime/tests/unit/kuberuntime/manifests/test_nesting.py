@@ -1,4 +1,4 @@
-"""The depth of values is computed without recursion, and JSON that is too deep is refused."""
+"""Tests that the depth of values is computed without recursion, and that too deep JSON is rejected."""
 
 from typing import Any
 

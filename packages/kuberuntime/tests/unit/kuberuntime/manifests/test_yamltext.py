@@ -1,4 +1,4 @@
-"""YAML becomes JSON values as in Kubernetes, and text that would need much memory or time is refused."""
+"""Tests that YAML is converted to JSON as in Kubernetes, within limits for memory and time."""
 
 import json
 import re
@@ -175,7 +175,7 @@ def test_documents_report_their_first_line() -> None:
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=8)
 EXPONENT = re.compile(r"[-+]?[0-9][0-9_.]*[eE][-+]?[0-9]+")
-"""Numbers for kubectl and for this project, but texts for PyYAML, which writes them without quotes."""
+"""kubectl and this project parse these values as numbers. PyYAML parses them as strings and does not quote them."""
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,

@@ -1,4 +1,4 @@
-"""An apply is skipped only if it would change nothing."""
+"""Tests that an apply is skipped only if it would not change the object."""
 
 from typing import Any
 

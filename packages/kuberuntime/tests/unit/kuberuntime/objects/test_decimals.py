@@ -1,4 +1,4 @@
-"""Integers are parsed from texts as by `strconv`, with a limited length."""
+"""Tests that integers are parsed as by `strconv`, with a limited length."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kuberuntime.objects import decimals, ordinals
 
 HUGE = "9" * 4301
-"""Python's `int` refuses this number of digits."""
+"""Python's `int` rejects this number of digits."""
 
 
 @pytest.mark.parametrize("text", ["", "-", "1.0", " 1", "1\n", "1_0", "٣", "0x1", HUGE, str(2**63)])

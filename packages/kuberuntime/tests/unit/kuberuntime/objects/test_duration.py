@@ -1,4 +1,4 @@
-"""Durations in Go's notation."""
+"""Tests durations in Go's notation."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The line of a program's output that explains its end, tested with the output of many programs."""
+"""Tests which output line of a process explains its exit, with the output of many programs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +13,14 @@ CORPUS = Path(__file__).with_name("lastlines.txt")
 
 
 class Case(NamedTuple):
-    """The lines of a program, and the line to quote."""
+    """The output lines of a process, and the line to quote."""
 
     lines: tuple[str, ...]
     telling: ErrorLine
 
 
 def cases() -> Iterator[Case]:
-    """Yield the paragraphs of the corpus."""
+    """Yield the paragraphs of the test data."""
     for paragraph in CORPUS.read_text().split("\n\n"):
         marked = [line for line in paragraph.split("\n") if line and not line.startswith("#")]
         if marked:

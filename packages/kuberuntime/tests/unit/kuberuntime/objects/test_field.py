@@ -1,10 +1,10 @@
-"""Errors of fields as text, and as entries of `details.causes`."""
+"""Tests field errors as messages and as entries of `details.causes`."""
 
 from kuberuntime.objects import field
 
 
 def test_field_error_has_a_line_and_a_cause() -> None:
-    """An error has a path, a kind, a value and advice (contract 10.2)."""
+    """An error contains a path, a type, a value and advice (contract 10.2)."""
     error = field.invalid("spec.replicas", -1, "must be positive")
 
     assert str(error) == "spec.replicas: Invalid value: -1: must be positive"

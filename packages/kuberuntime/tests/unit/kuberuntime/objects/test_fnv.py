@@ -1,4 +1,4 @@
-"""FNV-1 in 32 bits."""
+"""Tests the 32-bit FNV-1 hash."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Numbers and percentages (R-ROLL-1)."""
+"""Tests numbers and percentages (R-ROLL-1)."""
 
 import pytest
 from hypothesis import given

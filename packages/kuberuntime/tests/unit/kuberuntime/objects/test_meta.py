@@ -1,4 +1,4 @@
-"""Owners of objects."""
+"""Tests the owners of objects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Names, label keys and label values."""
+"""Tests the validation of names, label keys and label values."""
 
 from collections.abc import Callable
 
@@ -55,7 +55,7 @@ def test_errors_use_the_texts_of_kubernetes(check: Callable[[str], list[str]], t
 
 
 def test_service_name_error_is_complete() -> None:
-    """The error states the whole DNS-1035 rule (R-VAL-1)."""
+    """The error message contains the whole DNS-1035 rule (R-VAL-1)."""
     (failure,) = names.dns_1035_label("2cube")
     assert failure == (
         "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic"

@@ -1,4 +1,4 @@
-"""The standard metadata checks (R-VAL-1, R-VAL-2)."""
+"""Tests the validation of standard metadata (R-VAL-1, R-VAL-2)."""
 
 from typing import Any
 

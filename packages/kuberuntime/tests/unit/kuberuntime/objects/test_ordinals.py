@@ -1,4 +1,4 @@
-"""Numbers at the end of names."""
+"""Tests the numeric suffixes of names."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""JSON patches."""
+"""Tests JSON patches."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The fields of a pod's spec that restrict its nodes."""
+"""Tests the pod spec fields that restrict the nodes of a pod."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_node_must_match_all_parts_of_one_term() -> None:
 
 
 def test_malformed_term_matches_no_node_and_has_an_error() -> None:
-    """API servers store `Gt` with a text; kube-scheduler ignores such a term, and reads the others."""
+    """API servers store `Gt` with a string. kube-scheduler ignores such a term and evaluates the others."""
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
 
     found = placement.read_node_term(term)

@@ -1,4 +1,4 @@
-"""The values of kubectl's STATUS column, and the sentence that explains them."""
+"""Tests the values of kubectl's STATUS column, and their explanations."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Quantities (R-REV-6.6)."""
+"""Tests the parsing and the canonical form of quantities (R-REV-6.6)."""
 
 from fractions import Fraction
 from typing import Any

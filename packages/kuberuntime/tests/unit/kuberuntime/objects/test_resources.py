@@ -1,4 +1,4 @@
-"""API paths of resources, and their names in errors."""
+"""Tests the API paths of resources, and their names in errors."""
 
 import pytest
 

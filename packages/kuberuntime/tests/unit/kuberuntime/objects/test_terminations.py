@@ -1,4 +1,4 @@
-"""The failed run that explains the others, also without known times."""
+"""Tests which failed container explains the other failures, including unknown times."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def death(pod: str, restarts: int, **end: Any) -> ContainerFailure:
 
 @pytest.mark.parametrize("started", [None, "", "x", 3])
 def test_run_with_an_unknown_start_counts_as_longest(started: object) -> None:
-    """Go writes an unknown time as null."""
+    """Go encodes an unknown time as null."""
     unknown = death("web-0", 3, startedAt=started, finishedAt="2026-01-01T00:00:09Z")
     short = death("web-1", 3, startedAt="2026-01-01T00:00:00Z", finishedAt="2026-01-01T00:00:09Z")
     assert in_order([unknown, short]) == [short, unknown]

@@ -1,4 +1,4 @@
-"""Timestamps survive a round trip."""
+"""Tests that timestamps survive a round trip."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Text of tenants and programs is cleaned before it is judged or shown."""
+"""Tests that untrusted text of tenants and containers is sanitized before it is evaluated or shown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Access to metrics is reviewed by the API server (R-MGR-6)."""
+"""Tests that the API server reviews access to metrics (R-MGR-6)."""
 
 import asyncio
 import sys
@@ -100,7 +100,7 @@ async def test_invented_tokens_do_not_flood_the_api_server() -> None:
 
 @pytest.mark.virtual_time
 async def test_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
-    """Invented tokens neither evict the scraper's cached review, nor delay its next review."""
+    """Invalid tokens neither evict the scraper's cached review nor delay its next review."""
     flood = [UNKNOWN] * (1 + UNKNOWN_BURST)
     transport = ScriptedTransport(KNOWN, ALLOWED, *flood, KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
@@ -114,7 +114,7 @@ async def test_scraper_is_answered_during_a_flood_of_invented_tokens() -> None:
 
 @pytest.mark.virtual_time
 async def test_scraper_with_a_new_token_is_answered_during_a_flood() -> None:
-    """Tokens of service accounts change every hour, and a new leader knows none of them."""
+    """ServiceAccount tokens are replaced every hour, and the cache of a new leader is empty."""
     transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
     for number in range(2 * LIMIT):
@@ -123,7 +123,7 @@ async def test_scraper_with_a_new_token_is_answered_during_a_flood() -> None:
 
 
 def test_unknown_tokens_of_one_address_leave_room_for_others() -> None:
-    """The request of another address is answered before any review of the first address ends."""
+    """The request from another address is answered before any review for the first address completes."""
     unknown = UnknownTokens()
     assert [unknown.take("10.0.0.1", 0.0) for _ in range(100)].count(True) == 1 + UNKNOWN_BURST
     assert [unknown.take(f"10.0.1.{number}", 0.0) for number in range(100)].count(True) == UNKNOWN_BURST - 1
@@ -183,7 +183,7 @@ async def test_metrics_are_served_after_a_review(script: list[Response | Excepti
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there every 127.x.x.x is an address of the machine")
 async def test_flood_is_limited_by_the_address_of_its_requests() -> None:
-    """A flood from one address of this machine, and a scraper with a new token at another."""
+    """Many requests arrive from one loopback address, and a scraper uses a new token from another address."""
     transport = ScriptedTransport(*[UNKNOWN] * (1 + UNKNOWN_BURST), KNOWN, ALLOWED)
     authorizer = Authorizer(Client(transport), VirtualClock())
     served = delegatedauth.application("/metrics", lambda: b"numbers", "text/plain", authorizer)

@@ -1,4 +1,4 @@
-"""There is at most one leader, even if candidates are stopped, killed, paused or cut off."""
+"""Tests that there is at most one leader, even if candidates are stopped, killed, paused or disconnected."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, suppress
@@ -89,7 +89,7 @@ def test_claim_counts_transitions_and_keeps_the_acquire_time() -> None:
 
 
 def test_age_of_a_lease_restarts_only_when_it_changes() -> None:
-    """Wall clocks are ignored: a renewal an hour in the past or future is a change like any other."""
+    """Wall clocks are ignored. A renew time an hour in the past or future is an ordinary change."""
     first = see(None, lease(), 1.0)
     assert see(first, lease(), 5.0) == first
     assert see(first, lease(renewTime="1970-01-01T00:00:00.000000Z"), 5.0).at == 5.0
@@ -101,7 +101,7 @@ def test_released_lease_has_no_holder() -> None:
 
 
 class LeaseServer:
-    """Serves one lease with optimistic concurrency; a transport may be cut off from it."""
+    """Serves one lease with optimistic concurrency. A transport can be disconnected from it."""
 
     def __init__(self) -> None:
         self.lease: JSONObject | None = None
@@ -131,7 +131,7 @@ class LeaseServer:
 
 
 class Line:
-    """A candidate's connection to the server; a request takes 10 ms."""
+    """A candidate's connection to the server. A request takes 10 ms."""
 
     def __init__(self, server: LeaseServer) -> None:
         self.server = server
@@ -154,7 +154,7 @@ class Line:
 
 
 class Candidate:
-    """A process that campaigns, and records when it acts."""
+    """A candidate of the election that records when it acts."""
 
     def __init__(self, name: str, server: LeaseServer, acting: dict[str, float]) -> None:
         self.name = name
@@ -180,7 +180,7 @@ class Candidate:
 
 
 async def test_clean_stop_hands_the_lease_over_immediately() -> None:
-    """The lease is released at an orderly end (R-MGR-3, R-OP-12)."""
+    """The lease is released when the process exits normally (R-MGR-3, R-OP-12)."""
     server, acting = LeaseServer(), dict[str, float]()
     first, second = (Candidate(name, server, acting) for name in ("first", "second"))
     task = asyncio.create_task(first.run())
@@ -225,7 +225,7 @@ async def test_isolated_leader_stops_before_another_starts() -> None:
 
 @pytest.mark.parametrize("delay", [2.0, 4.5], ids=["2 s", "4.5 s"])
 async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> None:
-    """A request of the default times may take 5 s, as in client-go: a renewal is one write."""
+    """With the default times, a request may take 5 s, as in client-go, because a renewal is a single write."""
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
@@ -241,7 +241,7 @@ async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> N
 
 @pytest.mark.parametrize("delay", [6.0, 9.0], ids=["6 s", "9 s"])
 async def test_differs_from_upstream_leader_waits_for_a_late_answer(delay: float) -> None:
-    """client-go abandons a request after 5 s, so a server that is slow for 9.5 s ends the tenure (ADR 31)."""
+    """client-go cancels a request after 5 s, so a leader loses its lease if the server needs 9.5 s (ADR 31)."""
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
@@ -258,7 +258,7 @@ async def test_differs_from_upstream_leader_waits_for_a_late_answer(delay: float
 
 
 async def test_leader_keeps_the_lease_when_an_answer_is_lost() -> None:
-    """The server performs a renewal whose answer is lost; the next one meets a conflict, and reads the lease."""
+    """The server performs a renewal, but the response is lost. The next renewal conflicts and rereads the lease."""
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())
@@ -304,7 +304,7 @@ async def test_missing_answer_does_not_extend_the_tenure() -> None:
 
 
 async def test_leader_stopped_without_an_answer_reports_its_end() -> None:
-    """The release is abandoned in time; before Python 3.11.3 its time limit ended the clean-up."""
+    """The release is cancelled in time. Before Python 3.11.3, its time limit aborted the cleanup."""
     only = Candidate("only", LeaseServer(), {})
     task = asyncio.create_task(only.run())
     await asyncio.sleep(5)
@@ -316,7 +316,7 @@ async def test_leader_stopped_without_an_answer_reports_its_end() -> None:
 
 
 async def test_long_retry_period_does_not_delay_the_exit() -> None:
-    """The operator retries every 26 s, but exits within 10 s, even without an answer (R-OP-13)."""
+    """The operator retries every 26 s, but exits within 10 s, even if the server does not respond (R-OP-13)."""
     only = Candidate("only", LeaseServer(), {})
     slow = ElectionSettings(KEY, "only", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
     election = LeaderElection(Client(only.line), slow, only.clock, only)
@@ -330,7 +330,7 @@ async def test_long_retry_period_does_not_delay_the_exit() -> None:
 
 @pytest.mark.parametrize("thief", [None, "thief"])
 async def test_leader_stopped_during_a_renewal_releases_the_lease(thief: str | None) -> None:
-    """The server performs the renewal, and its answer arrives too late."""
+    """The server performs the renewal, but its response arrives too late."""
     server = LeaseServer()
     only = Candidate("only", server, {})
     task = asyncio.create_task(only.run())
@@ -348,7 +348,7 @@ async def test_leader_stopped_during_a_renewal_releases_the_lease(thief: str | N
 
 
 def steal(server: LeaseServer, thief: str) -> None:
-    """Give the lease to another holder, as only a wrong clock or a manual edit could."""
+    """Assign the lease to another holder, as only an incorrect clock or a manual change could."""
     assert server.lease is not None
     server.version += 1
     spec = server.lease["spec"] | {"holderIdentity": thief}
@@ -424,7 +424,10 @@ async def test_clock_skew_of_an_hour_is_harmless() -> None:
 )
 @pytest.mark.slow
 def test_at_most_one_candidate_acts_and_one_finally_does(happenings: list[tuple[int, str, float]]) -> None:
-    """`Candidate.lead` asserts that it acts alone; three of them are cut off, slowed, killed, stopped, started."""
+    """`Candidate.lead` asserts that it acts alone.
+
+    Three candidates are disconnected, slowed, killed and restarted.
+    """
 
     async def scenario() -> None:
         server, acting = LeaseServer(), dict[str, float]()

@@ -1,4 +1,4 @@
-"""Clients that send nothing, or too much, do not keep others out."""
+"""Tests that clients that send no data, or too much data, do not block other clients."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ from kuberuntime.serving.serving import Listener
 pytestmark = pytest.mark.slow
 
 LIMIT = 20.0
-"""The timeout for each condition, in seconds."""
+"""The timeout of each condition, in seconds."""
 
 FEW = 8
 CROWD = 300
@@ -36,7 +36,7 @@ BEGINNING = b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
 
 
 class Application:
-    """Answers `/hello` immediately, `/held` when it is released."""
+    """Responds to `/hello` immediately, and to `/held` when it is released."""
 
     def __init__(self) -> None:
         self.held = asyncio.Event()
@@ -74,7 +74,7 @@ async def get(session: aiohttp.ClientSession, url: str) -> str:
 
 @contextmanager
 def connected(port: int, count: int, text: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Open so many connections, send some text, and nothing more."""
+    """Open `count` connections, and send some bytes on each."""
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(count)]
         for one in made:
@@ -84,7 +84,7 @@ def connected(port: int, count: int, text: bytes = b"") -> Iterator[list[socket.
 
 
 async def end_of(one: socket.socket) -> None:
-    """Wait until the server has closed a connection."""
+    """Wait until the server closes a connection."""
     async with asyncio.timeout(LIMIT):
         with suppress(ConnectionResetError):
             while await asyncio.get_running_loop().sock_recv(one, 4096):
@@ -114,7 +114,7 @@ async def test_idle_connection_is_closed_in_time() -> None:
 
 
 async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
-    """The connections of such requests end with the answer, before any time passes."""
+    """The connections of such requests are closed immediately after the response."""
     async with listener(ConnectionLimits(FEW), tls=False) as (_, _, port):
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())
@@ -131,7 +131,7 @@ async def test_probes_and_metrics_do_not_wait_for_a_body() -> None:
 
 @pytest.mark.slow
 async def test_request_being_served_has_no_time_limit() -> None:
-    """Meanwhile, more connections are opened and closed than the limit allows at a time."""
+    """In the meantime, more connections are opened and closed than the limit permits at the same time."""
     limits = ConnectionLimits(2, headers=0.2, idle=0.2)
     async with listener(limits) as (handlers, url, port), client() as session, asyncio.TaskGroup() as tasks:
         held = tasks.create_task(get(session, f"{url}/held"))
@@ -145,7 +145,7 @@ async def test_request_being_served_has_no_time_limit() -> None:
 
 @pytest.mark.slow
 async def test_connections_are_served_where_loops_watch_no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event loop of Windows has no `add_reader`; a connection beyond the limit is closed there."""
+    """The event loop on Windows has no `add_reader`, so connections beyond the limit are closed."""
 
     def refuse(*_: object) -> None:
         raise NotImplementedError
@@ -205,7 +205,7 @@ async def test_exhausted_descriptors_are_logged_once_and_survived() -> None:
 
 @contextmanager
 def exhausted() -> Iterator[None]:
-    """Use up all descriptors."""
+    """Use all available file descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(one.name) for one in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))

@@ -1,4 +1,4 @@
-"""Metrics and their names."""
+"""Tests metrics and their names."""
 
 import asyncio
 

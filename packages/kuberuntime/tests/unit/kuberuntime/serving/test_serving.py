@@ -1,4 +1,4 @@
-"""Addresses, TLS of servers, probes, and certificates in files."""
+"""Tests listen addresses, server TLS, probes, and certificate files."""
 
 import asyncio
 import socket
@@ -50,7 +50,7 @@ def has_ipv6() -> bool:
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("text", [":{}", "0.0.0.0:{}", "[::]:{}"])
 def test_unspecified_address_listens_on_both_families(text: str) -> None:
-    """On a cluster with only IPv6, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
+    """On an IPv6-only cluster, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -83,7 +83,7 @@ def test_certificate_with_another_key_is_an_error() -> None:
 @pytest.mark.parametrize("before", KeyType)
 @pytest.mark.parametrize("after", KeyType)
 async def test_replaced_certificate_is_served_with_any_key_type(before: KeyType, after: KeyType) -> None:
-    """An OpenSSL context keeps one certificate for each key type, and prefers some types."""
+    """An OpenSSL context contains one certificate per key type, and prefers some types."""
     replacement = certificates.issue(after)
     context = serving.server_context(certificates.issue(before).chain)
     serving.replace_chain(context, certificates.issue(after).chain)
@@ -110,7 +110,7 @@ async def test_probes_name_failed_checks(ready: bool, status: int, text: str) ->
 
 
 def test_probes_do_not_wait_for_a_request_body() -> None:
-    """aiohttp waits ten seconds for the body, even if the client has left."""
+    """aiohttp waits ten seconds for the body, even if the client has disconnected."""
 
     async def scenario() -> bytes:
         application = serving.application(liveness="/healthz", readiness="readyz", checks={})
@@ -126,7 +126,7 @@ def test_probes_do_not_wait_for_a_request_body() -> None:
 
 
 async def test_tls_connection_closed_twice_can_be_aborted() -> None:
-    """Before Python 3.11.3 `abort` alone raises AttributeError in this case."""
+    """Before Python 3.11.3, `abort` alone raises AttributeError in this case."""
     async with Listener(web.Application(), Address("127.0.0.1", 0), serving.server_context(SERVING.chain)) as server:
         trust = ssl.create_default_context(cadata=certificates.TRUSTED.decode())
         _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trust)
@@ -138,7 +138,7 @@ async def test_tls_connection_closed_twice_can_be_aborted() -> None:
 
 
 class Readings:
-    """Counts the readings of files."""
+    """Counts how often files are read."""
 
     def __init__(self) -> None:
         self.failed: list[bool] = []

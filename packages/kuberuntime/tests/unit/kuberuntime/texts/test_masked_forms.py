@@ -1,11 +1,11 @@
-"""Secrets as people write them on command lines and programs in logs, and harmless texts that look like these."""
+"""Tests that secrets in command lines and logs are masked, and that harmless strings are not."""
 
 import pytest
 
 from kuberuntime.texts.masking import MASK, Mask
 
 VALUE = "s3cretQ9x7"
-"""Stands where the secret is; `31415926` is a secret number."""
+"""The placeholder for a secret. `31415926` is a numeric secret."""
 
 FORMS = r"""
 /run/secrets/db_password: VALUE

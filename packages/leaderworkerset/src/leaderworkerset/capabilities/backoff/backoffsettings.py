@@ -1,4 +1,4 @@
-"""Settings for the delay after repeated failures, and for the restart limit (docs/adr/0003-recreation-backoff.md).
+"""Reads the settings for the back-off and the restart limit (docs/adr/0003-recreation-backoff.md).
 
 Input: the settings of the manager, and the annotations of one LeaderWorkerSet. Each annotation overrides one setting.
 Output: the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored

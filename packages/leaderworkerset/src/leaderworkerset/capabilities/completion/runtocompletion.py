@@ -36,7 +36,7 @@ from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecis
 from leaderworkerset.core.restarts import retention
 
 FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
-"""The annotations with which Kueue finishes a group.
+"""The annotations that Kueue uses to finish a group.
 
 A serving group is never finished (R-KQ-12). Other groups are finished when none of their pods is running and a pod must
 not be retried (R-KQ-34).
@@ -87,7 +87,7 @@ def _last_exit(status: JSONObject) -> int | None:
 
 
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
-    """Return the result with which the leader's group finishes now, or None if the group continues."""
+    """Return the result of the leader's group if the group finishes now, or None if the group continues."""
     settings = settings_of(lws)
     if not settings.completes:
         return None
@@ -128,7 +128,7 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
 
 
 def keep_ended(group: LiveGroup) -> PolicyDecision:
-    """Terminate the pods of a marked group, unless they have terminated or a user resumes the group."""
+    """Terminate the pods of a marked group, unless they have terminated or a user has resumed the group."""
     leader, end = group.leader, groupname.end_of(group.leader)
     if end is None:
         return NOTHING
@@ -152,7 +152,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
 
 
 def mark(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark and preserve the leader of a finished group, so that Kueue also finishes the Workload."""
+    """Mark and preserve the leader of a finished group. Kueue then also finishes the Workload."""
     marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
     marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
     return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
@@ -171,7 +171,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
 
 
 def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
-    """Return the event for a group that finished in a LeaderWorkerSet with runs to completion."""
+    """Return the event for a group that finished in a LeaderWorkerSet that runs to completion."""
     return Event(
         "Normal" if end is GroupEnd.COMPLETE else "Warning",
         f"Group{end.value}",

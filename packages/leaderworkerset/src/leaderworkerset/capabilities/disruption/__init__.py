@@ -1,1 +1,1 @@
-"""Limits evictions to a number of groups with disruption budgets (docs/adr/0022-disruption-budgets.md)."""
+"""Uses disruption budgets to limit evictions to a number of groups (docs/adr/0022-disruption-budgets.md)."""

@@ -1,4 +1,4 @@
-"""Settings for the maximum number of groups that can be unavailable due to evictions.
+"""Reads the maximum number of groups that can be unavailable due to evictions.
 
 Input: the setting of the manager, and the annotation of one LeaderWorkerSet, which overrides it. Output: a number of
 groups, or None if the LeaderWorkerSet has no budget. An invalid annotation that was stored without the webhook counts
@@ -20,13 +20,13 @@ from leaderworkerset.core.leaderworkerset import budget
 OFF: Final = "off"
 ROLLOUT: Final = "rollout"
 STARTING: Final = "starting"
-"""The required value of the annotation `DO_NOT_DISRUPT`."""
+"""The required value of the `DO_NOT_DISRUPT` annotation."""
 
 ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them up to 100%"
 
 
 class DisruptionSettings(Struct, frozen=True, kw_only=True):
-    """The default budget, and the duration of a group's turn while other groups wait for evictions.
+    """The default budget, and the duration for which a group is open while other groups wait for evictions.
 
     If `watches_nodes` is set, groups on closed nodes are first. Otherwise, all groups take turns.
     """

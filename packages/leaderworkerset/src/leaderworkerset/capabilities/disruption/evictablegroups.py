@@ -1,4 +1,4 @@
-"""Selects the groups that are open for evictions, which are limited by the disruption budget.
+"""Selects the groups that are open for evictions. The disruption budget limits their number.
 
 Input: the groups with their budgets, and the maximum number of unavailable groups. Output: the groups to close and
 the groups to open now. A group that is unavailable for any reason counts against the budget. If it is open, it
@@ -27,11 +27,14 @@ LINGERING: Final = 15.0
 """The seconds for which a group remains open after its leader is created. Tools retry evictions sooner."""
 
 RECENT: Final = 600.0
-"""The seconds after the leader creation in which a client might still evict the previous pods by name."""
+"""The seconds after a leader is created during which a client might still evict the previous pods by name."""
 
 
 class EvictableGroups(Struct, frozen=True):
-    """The groups to close and open now. If `requeue_after` is None, the next turn starts after a change."""
+    """The groups to close and the groups to open now.
+
+    If `requeue_after` is None, the next turn starts after a change.
+    """
 
     close: Sequence[ProtectedGroup]
     open: Sequence[ProtectedGroup]
@@ -39,7 +42,7 @@ class EvictableGroups(Struct, frozen=True):
 
 
 class Allowance(Struct, frozen=True, kw_only=True):
-    """The disruption limit, and the number of desired groups that do not exist."""
+    """The disruption limit, and the number of desired groups that are missing."""
 
     limit: int
     missing: int

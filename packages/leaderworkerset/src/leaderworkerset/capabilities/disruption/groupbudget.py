@@ -22,7 +22,7 @@ OPEN: Final = 0
 
 
 class ProtectedGroup(Struct, frozen=True, kw_only=True):
-    """A group and its budget, if it exists. `size` is the number of pods in the group.
+    """A group and its budget, if the budget exists. `size` is the number of pods in the group.
 
     `min_available` is the number of pods that a closed budget requires: more than `size` if the group is about to grow.
     `is_present` states that the group has a leader that is not being deleted. `must_move` states that a pod of the
@@ -44,7 +44,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Return whether `minAvailable` is a value that the controller sets, which is `OPEN` or `min_available`."""
+        """Return whether the controller sets this `minAvailable`, which is `OPEN` or `min_available`."""
         return self.budget is not None and _least(self.budget) in {OPEN, self.min_available}
 
     @property
@@ -57,7 +57,7 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether no eviction of the group can be in progress, and none will be allowed.
+        """Return whether no eviction can be in progress, and no further eviction will be allowed.
 
         The API server records an eviction in the status before it deletes the pod. It does not grant evictions while
         the status belongs to an older spec. So it is certain if the status of the closed spec shows all pods healthy
@@ -72,7 +72,7 @@ def name_of(lws: JSONObject, label: str) -> str:
 
 
 def has_name(lws: JSONObject, label: str) -> bool:
-    """Return whether a group with this label can have a budget, because users can set any label value."""
+    """Return whether a group with this label can have a budget. Users can set any label value."""
     return not names.dns_1123_subdomain(name_of(lws, label))
 
 

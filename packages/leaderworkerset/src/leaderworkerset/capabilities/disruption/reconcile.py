@@ -47,7 +47,7 @@ class ObservedDisruption(Struct, frozen=True, kw_only=True):
 
 
 class GroupPresence(NamedTuple):
-    """The leader of a group, and whether the group needs protection."""
+    """The leader of a group, and whether the group must be protected."""
 
     leader: JSONObject | None
     is_present: bool
@@ -143,7 +143,7 @@ def _is_index(label: str, replicas: int) -> bool:
 
 
 def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
-    """Return the leaders by group label. Of two leaders with the same label, return the remaining one."""
+    """Return the leaders by group label. If two leaders have the same label, return the leader that will remain."""
     records = {recreationrecord.leader_of(record): record for record in observed.records}
     described = [
         GroupPresence(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
@@ -161,13 +161,13 @@ def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) ->
 LONGEST: Final = timedelta(hours=1)
 
 FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
-"""The annotations that Cluster Autoscaler and Karpenter honor."""
+"""The annotations that Cluster Autoscaler and Karpenter read."""
 
 
 def changes(
     obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
 ) -> tuple[Sequence[Patch], float | None]:
-    """Return the required patches, and the seconds until the first mark expires, or None if there are no marks."""
+    """Return the required patches, and the seconds until the first mark expires. Without marks, the time is None."""
     is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
     patches: list[Patch] = []
     ends: list[float] = []

@@ -1,4 +1,4 @@
-"""The revision history of a LeaderWorkerSet, which contains unused revisions that users can list and restore.
+"""Maintains the revision history of a LeaderWorkerSet. It contains unused revisions that users can list and restore.
 
 When all groups have the current revision, the Go controller deletes all other revisions (R-REV-14). This module instead
 removes two of their labels: the name of the LeaderWorkerSet and the key of the revision. Both controllers and all
@@ -63,7 +63,7 @@ def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
 
 
 def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
-    """Return the actions for outdated revisions and for the history after all groups have reached the revision `key`.
+    """Return the actions for outdated revisions and for the history after all groups have the revision `key`.
 
     The latest revision of each content is kept, up to the limit. The current content does not belong to the history.
     Revisions without a controller are adopted, because they were orphaned when a previous LeaderWorkerSet was deleted.
@@ -83,7 +83,7 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
 
 
 def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
-    """Return the latest `count` revisions with distinct content, except `key`, or fewer if they are large."""
+    """Return the latest `count` revisions with distinct content, except for `key`. Return fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
     for revision in sorted(candidates, key=revisions.number_of, reverse=True):
         by_key.setdefault(revisions.key_of(revision), revision)

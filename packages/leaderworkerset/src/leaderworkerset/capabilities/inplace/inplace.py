@@ -40,7 +40,7 @@ Fields of init containers are not included, because init containers do not run a
 
 
 class InPlace(StrEnum):
-    """Whether groups are updated in place never, if possible, or always."""
+    """Defines whether groups are updated in place never, if possible, or always."""
 
     OFF = ""
     IF_POSSIBLE = "IfPossible"
@@ -147,7 +147,7 @@ def route_of(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
-    """Mark the groups for in-place updates, and report why other groups cannot be updated in place."""
+    """Mark the groups for in-place updates, and report the reasons why other groups cannot be updated in place."""
     rollout = leaders.rollout
     if rollout is None:
         return leaders
@@ -240,7 +240,7 @@ def differences(old: Any, new: Any, path: str) -> Iterator[str]:
 def announce(
     obj: JSONObject, all_revisions: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
 ) -> tuple[Event, ...]:
-    """Return one event that explains why groups of the revision `old` cannot be updated in place."""
+    """Return one event with the reason why groups of the revision `old` cannot be updated in place."""
     setting = read(meta.annotations(obj))
     if new is None or not setting.is_wanted:
         return ()
@@ -258,13 +258,16 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
 
 
 def marks(folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
-    """Return the groups to mark in descending index order: released groups, and groups with a new target revision."""
+    """Return the groups to mark, highest index first.
+
+    These are released groups and groups with a new target revision.
+    """
     candidates = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
     return [group for group in candidates if group.updating != key and not group.is_deleting]
 
 
 def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
-    """Return the action that marks a leader with the target revisions of its group and of the leader StatefulSet."""
+    """Return the action that marks a leader with the target revisions of the group and the leader StatefulSet."""
     annotations = {
         labels.IN_PLACE_REVISION: key,
         labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),

@@ -1,4 +1,4 @@
-"""The events of in-place updates, including the reasons why groups are not updated in place."""
+"""Builds the events of in-place updates, which include the reasons why groups are not updated in place."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -44,6 +44,6 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
 
 
 def is_refused(leader: JSONObject) -> bool:
-    """Return whether nodes do not resize the pods of a marked group to the quantities in its revision."""
+    """Return whether the nodes cannot resize the pods of a marked group to its revision."""
     own = meta.annotations(leader)
     return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

@@ -23,11 +23,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities.inplace import inplaceresources
 
 TURNS: Final = 2
-"""The number of restarts if the image of a container changed twice while the kubelet stopped the container."""
+"""The number of restarts if the image of a container changes twice while the kubelet stops the container."""
 
 
 class PreviousContainer(NamedTuple):
-    """A container before its image change, with the expected restart count, and the ID and image to stop.
+    """A container before its image change, with the expected restart count, and with the ID and image to stop.
 
     If the image changed again while the kubelet stopped the container, `until` is the latest time of its start.
     """
@@ -68,7 +68,7 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether the previous containers have terminated, and all containers have their resources."""
+    """Return whether the previous containers have terminated, and all containers have their target resources."""
     known = read(pod)
     is_left = bool(known) and any(_is_left(status, known) for status in _statuses(pod))
     return not is_left and inplaceresources.is_settled(pod)

@@ -20,7 +20,7 @@ UNSUPPORTED: Final = "its node does not support resizing pods"
 
 
 class ResourceField(NamedTuple):
-    """The location of a quantity: a container, `limits` or `requests`, `cpu` or `memory`."""
+    """The location of a quantity. It consists of the container, `limits` or `requests`, and `cpu` or `memory`."""
 
     container: str
     kind: str
@@ -28,7 +28,7 @@ class ResourceField(NamedTuple):
 
 
 def changed(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
-    """Return the quantities that differ from a previous pod template, which is None if it no longer exists."""
+    """Return the quantities that differ from a previous pod template. It is None if it no longer exists."""
     known = {} if before is None else _amounts(_containers(before))
     return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
 

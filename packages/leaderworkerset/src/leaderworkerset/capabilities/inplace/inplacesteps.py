@@ -63,7 +63,7 @@ class InPlaceStep(StrEnum):
 
 
 class MarkedGroup(Struct, frozen=True, dict=True):
-    """A group with a marked leader."""
+    """A group whose leader is marked for an in-place update."""
 
     group: LiveGroup
 
@@ -79,7 +79,10 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 
     @cached_property
     def target(self) -> LeaderWorkerSet | None:
-        """Return the LeaderWorkerSet at the target revision, or None. Raise ValueError if it is invalid."""
+        """Return the LeaderWorkerSet at the target revision, or None if it does not exist.
+
+        Raise ValueError if it is invalid.
+        """
         return self.revised(self.key)
 
     def revised(self, key: str) -> LeaderWorkerSet | None:
@@ -158,14 +161,14 @@ def _hold(now: MarkedGroup) -> tuple[Action, ...]:
 
 
 def _let_go(now: MarkedGroup) -> tuple[Action, ...]:
-    """Allow the worker StatefulSet to replace pods again, because all its pods have the target revision."""
+    """Allow the worker StatefulSet to replace pods, because all its pods have the target revision."""
     assert now.workers is not None  # noqa: S101 - the row says so
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
 def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
-    """Update the images and labels of a pod to the revision, record its running containers, and resize it."""
+    """Update the images and labels of a pod, record its running containers, and resize the pod."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
     before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
@@ -310,7 +313,7 @@ STEPS: Final = (
     ),
     StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
 )
-"""The steps in order. After a step without writes, the next change to an observed object continues the update."""
+"""The steps in order. If a step does not write, the next change to an observed object continues the update."""
 
 
 def next_step(marked: MarkedGroup) -> StepRule:

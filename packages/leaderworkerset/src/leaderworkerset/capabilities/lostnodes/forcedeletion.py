@@ -36,7 +36,7 @@ OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 """The taint of a node that is confirmed to be shut down."""
 
 RECHECK: Final = timedelta(seconds=30)
-"""The interval for checking a stuck pod that cannot be force-deleted yet. Nodes are not watched.
+"""The interval for checking a stuck pod that cannot be force-deleted at this time. Nodes are not watched.
 
 It is also the maximum time before a pod counts as stuck. If a clock is wrong, that time may seem to be far in the
 future.
@@ -50,7 +50,7 @@ WAITING: Final = decisionevents.EventKind("Warning", "LostPod", "Hold")
 
 
 class StuckGroup(Struct, frozen=True, kw_only=True):
-    """A group whose pods count as stuck if they exceed their termination grace period by `grace`."""
+    """A group whose pods are treated as stuck if they exceed their termination grace period by `grace`."""
 
     lws: JSONObject
     pods: Sequence[JSONObject]
@@ -66,7 +66,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def grace_of(group: LiveGroup) -> timedelta | None:
-    """Return the time after which stuck pods of a group are force-deleted, or None if they are not."""
+    """Return the delay after which stuck pods are force-deleted, or None if they are not force-deleted."""
     default: timedelta | None = group.facts.get(names.LOST_NODES)
     text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
     if text is None:
@@ -132,7 +132,7 @@ def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *,
 
 
 def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the terminating pods on a node that are not force-deleted yet."""
+    """Yield the terminating pods on a node that have not been force-deleted."""
     for pod in pods:
         if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
             yield pod
@@ -144,7 +144,7 @@ def _left(pod: JSONObject, stuck: StuckGroup) -> timedelta:
 
 
 def _state(node: JSONObject | None) -> str:
-    """Return the reason why a node counts as lost, or an empty string if the node is responsive."""
+    """Return the reason why a node is considered lost, or an empty string if the node is responsive."""
     if node is None:
         return "does not exist"
     if _is_down(node):

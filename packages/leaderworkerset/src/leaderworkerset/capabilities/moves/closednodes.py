@@ -29,7 +29,7 @@ def _closes(taint: JSONObject, configured: str) -> bool:
 
 
 def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
-    """Return whether the pod could not be scheduled to its node now. Terminating pods are ignored."""
+    """Return whether the node would now reject the pod. Terminating pods are ignored."""
     if meta.is_deleting(pod) or podstate.has_ended(pod):
         return False
     lasting = (toleration for toleration in placement.read_tolerations(meta.spec(pod)) if toleration.seconds is None)

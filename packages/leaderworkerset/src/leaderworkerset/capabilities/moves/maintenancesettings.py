@@ -1,4 +1,6 @@
-"""Settings for moving groups from nodes under maintenance, in the configuration and in an annotation.
+"""Reads the settings for moving groups from nodes under maintenance.
+
+The configuration and an annotation contain them.
 
 Input: the configuration and annotations. Output: whether the groups of a LeaderWorkerSet are moved, and admission
 errors. A stored annotation with an invalid value is read as the default, so that one object does not block others.

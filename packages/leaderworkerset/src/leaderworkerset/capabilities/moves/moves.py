@@ -31,11 +31,11 @@ NODES_NAMED: Final = 5
 """The maximum number of node names in an event."""
 
 Leaving = Mapping[str, Collection[str]]
-"""The leaders of groups with pods on nodes that are closed for maintenance, and the names of these nodes."""
+"""The leaders of groups that use nodes under maintenance, and the names of these nodes."""
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
-    """Return the groups to move in order, so that at least `least` groups remain available.
+    """Return the groups to move, in order, so that at least `least` groups remain available.
 
     Unavailable groups are first, because their move does not reduce availability.
 
@@ -139,7 +139,7 @@ def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
 
 
 def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, now: datetime) -> Assessment:
-    """Return the assessment with the condition that reports groups to move (docs/adr/0023-moves.md).
+    """Return the assessment with the condition that reports the groups to move (docs/adr/0023-moves.md).
 
     The condition is absent until a group must be moved for the first time, True while any group must be moved, and
     False after that. `waiting` contains the leaders of such groups, and their nodes.

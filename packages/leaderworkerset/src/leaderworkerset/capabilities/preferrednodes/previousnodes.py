@@ -47,7 +47,7 @@ BLAMED_FROM: Final = 2
 
 
 class PreviousNodes(Struct, frozen=True):
-    """The previous nodes of a group by rank, and the node to avoid. Both can be empty."""
+    """The previous nodes of a group by rank, and the node to avoid. Both values can be empty."""
 
     nodes: tuple[str, ...] = ()
     avoided: str = ""
@@ -76,7 +76,7 @@ def stays(annotations: Mapping[str, str]) -> bool:
 
 
 def of(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
-    """Return the previous nodes in the record of a group, if the LeaderWorkerSet enables this."""
+    """Return the previous nodes in the record of a group, if the LeaderWorkerSet enables this preference."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
     places = _read(meta.annotations(record))
@@ -156,7 +156,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def preferred(pod: JSONObject, places: PreviousNodes, rank: int) -> list[JSONObject]:
-    """Return the pod's own preferences together with the added ones, or an empty value if none are added."""
+    """Return the pod's own preferences and the added preferences, or an empty value if none are added."""
     added = places.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     return [*(nodes.get(PREFERENCES) or []), *added] if added else []
@@ -173,7 +173,7 @@ RULE: Final = PodRule(
         "has-no-place": f"!({' || '.join(map(has_annotation, (labels.STAY_ON_NODES, labels.FORMER_NODES, labels.AVOIDED_NODE)))})"
     }
 )
-"""Whether the webhook must handle a pod, because it prefers nodes."""
+"""Whether the webhook must handle a pod, because the pod prefers nodes."""
 
 POLICY: Final = Policy(admit=admit, rule=RULE)
 

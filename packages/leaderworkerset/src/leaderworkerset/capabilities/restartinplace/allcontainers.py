@@ -42,12 +42,12 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
-    """Return the time limit for the pod to become ready, or None if the restart counts as a failure."""
+    """Return the time limit for the pod to become ready, or None if the restart is a failure."""
     return DEADLINES.read(annotations.get(labels.IN_PLACE_RESTARTS, ""))
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
-    """Return whether the last restart of a container was a tolerated restart of all containers in its pod."""
+    """Return whether the last restart of a container was a tolerated restart of all containers in the pod."""
     if not podstate.restarted_with_all(container):
         return False
     if lws is not None and tolerated(lws.annotations) is not None:
@@ -65,7 +65,7 @@ def find(group: LiveGroup) -> Fault:
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
-    """Evaluate the pods of a group without other failures."""
+    """Evaluate the pods of a group that has no other failures."""
     patches: list[Patch] = []
     ends: list[tuple[datetime, JSONObject]] = []
     for pod in pods:
@@ -94,7 +94,7 @@ def _note(pod: JSONObject, now: datetime) -> RestartNote:
 
 
 def _restarts(pod: JSONObject) -> int:
-    """Return the highest restart count of containers that last restarted together with all containers of the pod."""
+    """Return the highest restart count of containers whose last restart was a restart of all containers."""
     counts = (
         status.get("restartCount") or 0
         for status in podstate.container_statuses(pod)

@@ -1,4 +1,4 @@
-"""Terminates the workers of a group together with the leader instead of after it, if enabled (N-PT-1).
+"""Terminates the workers of a group together with the leader, and not after it, if enabled (N-PT-1).
 
 A StatefulSet that is scaled down or rolled out deletes only the leader. The garbage collector then deletes the workers
 after the grace period of the leader, once the leader is deleted. A leader that is deleted in the foreground needs no
@@ -22,11 +22,11 @@ from leaderworkerset.api.policytypes import WITH_PARALLEL_END, PodTerminationPol
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
 FOREGROUND: Final = "foregroundDeletion"
-"""The finalizer for foreground deletion, with which the garbage collector deletes dependents first."""
+"""The finalizer for foreground deletion. The garbage collector then deletes dependents first."""
 
 
 FIELD: Final = "podTerminationPolicy"
-"""The spec field. The annotation is used only if the field is absent."""
+"""The name of the spec field. The annotation is used only if the field is absent."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -38,7 +38,10 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def is_parallel(lws: JSONObject, workers: JSONObject) -> bool:
-    """Return whether workers terminate with their leader. Without a LeaderWorkerSet, the StatefulSet specifies it."""
+    """Return whether workers terminate with their leader.
+
+    Without a LeaderWorkerSet, the StatefulSet contains the setting.
+    """
     policy = meta.spec(lws).get(FIELD) or meta.annotations(lws or workers).get(labels.POD_TERMINATION_POLICY)
     return policy in WITH_PARALLEL_END
 

@@ -1,1 +1,1 @@
-"""Admission of LeaderWorkerSets (defaulting and validation) and of their pods (mutation)."""
+"""Implements the admission of LeaderWorkerSets (defaulting and validation) and of their pods (mutation)."""

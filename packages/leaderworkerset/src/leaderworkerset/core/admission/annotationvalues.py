@@ -1,4 +1,4 @@
-"""Warns about accepted annotations without effect, or with an unintended effect.
+"""Warns about accepted annotations that have no effect, or an unintended effect.
 
 Capabilities read their own settings. The table has a row for each other annotation that is read from a
 LeaderWorkerSet. Other annotations with a prefix of this project have no effect, because they belong to a different
@@ -15,7 +15,7 @@ from leaderworkerset.api.usersettings import SETTINGS
 from leaderworkerset.core.leaderworkerset import invalidfields
 
 Check: TypeAlias = Callable[[LeaderWorkerSet, str], str]
-"""Returns the reason why an annotation value is invalid and the effect, or an empty string if it is valid."""
+"""Returns the reason why an annotation value is invalid, and the effect. Returns an empty string if it is valid."""
 
 NO_EFFECT: Final = "has no effect on a LeaderWorkerSet"
 
@@ -33,7 +33,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _meant(name: str) -> str:
-    """Return the annotation that was probably intended by a misspelled prefix, or an empty string."""
+    """Return the annotation that the user probably intended with a misspelled prefix, or an empty string."""
     prefix, _, own = name.rpartition("/")
     meant = labels.PREFIX + own
     is_ours = prefix in ("", "lws") or "leaderworkerset" in prefix

@@ -28,7 +28,10 @@ from leaderworkerset.core.policies.gang import NO_GANG, Support
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
 NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
-"""The characters in a Service name besides set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+"""The number of additional characters in a Service name (`<set>-<slice>-<revision>-<role>-prv`).
+
+The set, the slice and the role are not counted.
+"""
 
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
@@ -188,7 +191,7 @@ def _annotations(role: JSONObject) -> set[str]:
 
 
 class DisaggregatedSetChange(NamedTuple):
-    """The posted and decoded DisaggregatedSet, the stored one, and the support for `spec.scheduling`."""
+    """The submitted DisaggregatedSet, its decoded form, the stored object, and the `spec.scheduling` support."""
 
     obj: JSONObject
     whole: DisaggregatedSet

@@ -41,10 +41,10 @@ SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
 GROUP_IDENTITY = "spec.groupIdentity"
 
 LONGEST_HASH_NAME = 63 - len("-12345678")
-"""The maximum length of a name in leader host names, which also contain a dash and 8 key characters."""
+"""The maximum length of a name in leader host names. They also contain a dash and 8 key characters."""
 
 LONGEST_HASH_NAME_WITH_WORKERS = LONGEST_HASH_NAME - len("-1234567890")
-"""The maximum length of a name in the labels of workers, which also contain a dash and 10 revision characters."""
+"""The maximum length of a name in the labels of workers. They also contain a dash and 10 revision characters."""
 
 PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%'"
@@ -60,14 +60,14 @@ NEWER_DEFAULTS: Final = {
     "groupIdentity": GroupIdentity.ORDINAL.value,
     "groupReplacementPolicy": GroupReplacementPolicy.POST_TERMINATION.value,
 }
-"""Defaults of fields that do not exist in a v0.10 CRD.
+"""The defaults of fields that do not exist in a v0.10 CRD.
 
 If the fields are absent, the schema sets the defaults. The webhook does not set them, because an API server without
 support for a field drops it after the webhook, and would count each update as a spec change.
 """
 
 FILLED_IF_EMPTY: Final = NEWER_DEFAULTS | {"podTerminationPolicy": PodTerminationPolicy.DEFAULT.value}
-"""Empty values of newer fields. If the last field is absent, an annotation is used."""
+"""The empty values of newer fields. If the last field is absent, an annotation is used."""
 
 
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
@@ -199,7 +199,10 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10), but only one for a size below 1."""
+    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10).
+
+    A size below 1 has only one error.
+    """
     policy = lws.spec.leader_worker_template.sub_group_policy
     if policy is None:
         return
@@ -251,7 +254,7 @@ def _claim_change(new: LeaderWorkerTemplate, old: LeaderWorkerTemplate) -> Itera
 
 
 def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
-    """Return whether the StatefulSet claims differ. Claims are decoded only if their JSON differs."""
+    """Return whether the StatefulSet claims are different. Claims are decoded only if their JSON is different."""
     if len(new) != len(old):
         return True
     pairs = ((claim, other) for claim, other in zip(new, old, strict=True) if claim != other)
@@ -274,14 +277,17 @@ def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> 
 
 
 def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
-    """Return an error if an update sets `subdomainPolicy` to null, which is decoded as absent (R-VAL-25)."""
+    """Return an error if an update sets `subdomainPolicy` to null.
+
+    It would be decoded as an absent field (R-VAL-25).
+    """
     network = meta.spec(obj).get("networkConfig")
     if network is not None and network.get("subdomainPolicy") is None:
         yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")
 
 
 class LeaderWorkerSetChange(NamedTuple):
-    """The posted LeaderWorkerSet, the stored one on an update, and the features that the manager supports."""
+    """The submitted LeaderWorkerSet, the stored object of an update, and the supported features."""
 
     new: LeaderWorkerSet
     old: LeaderWorkerSet | None
@@ -290,7 +296,7 @@ class LeaderWorkerSetChange(NamedTuple):
 
     @property
     def templates(self) -> tuple[LeaderWorkerTemplate, LeaderWorkerTemplate]:
-        """Return the new and the previous template. They are identical for a new LeaderWorkerSet."""
+        """Return the new and the previous template. For a new LeaderWorkerSet, both are identical."""
         return self.new.spec.leader_worker_template, (self.old or self.new).spec.leader_worker_template
 
 
@@ -321,7 +327,7 @@ CREATION_RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
 )
 
 JSON_RULES: Final[tuple[Rule[JSONObject], ...]] = (Rule("R-VAL-25", _null_subdomain),)
-"""The rules for updates that require the posted object."""
+"""The rules for updates that require the submitted object."""
 
 
 QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"

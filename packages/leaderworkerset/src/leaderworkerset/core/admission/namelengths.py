@@ -1,4 +1,4 @@
-"""Limits name lengths, because pod names and labels start with the set name and have at most 63 characters.
+"""Limits the length of LeaderWorkerSet names. Pod names and labels with at most 63 characters start with the name.
 
 StatefulSets label their pods with their own name and the hash of their revision. The worker StatefulSet of a group is
 named after the leader, so the label is `<name>-<index>-<hash>`. The hash has 8 to 10 characters. So a longer name may
@@ -18,11 +18,11 @@ SHORTEST_HASH: Final = 8
 LONGEST_HASH: Final = 10
 
 MORE_GROUPS: Final = 10
-"""The growth factor for warnings. A name should be short enough for this multiple of the desired groups."""
+"""The growth factor for warnings. Names must be short enough for the desired groups times this factor."""
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return an error if a desired group can never have all its pods because the name is too long."""
+    """Return an error if a desired group cannot have all its pods because the name is too long."""
     most = _longest_name(lws, _digits(lws.spec.replicas), SHORTEST_HASH)
     if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
         text = (

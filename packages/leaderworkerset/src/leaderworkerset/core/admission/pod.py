@@ -32,7 +32,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     environment.POLICY,
     replacement.POLICY,
 )
-"""The policies in order. Each policy modifies the pod from the previous policy (R-ADM-4 to R-ADM-16)."""
+"""The policies in order. Each policy modifies the pod that the previous policy returns (R-ADM-4 to R-ADM-16)."""
 
 
 def admit_pod(

@@ -1,4 +1,4 @@
-"""The MutatingAdmissionPolicy with which kube-apiserver adds pods to their groups.
+"""Builds the MutatingAdmissionPolicy that kube-apiserver uses to add pods to their groups.
 
 The policy combines the rules of the policies that the webhook applies (`core/policies/celmutations.py`), so that both
 have the same effect. The policy either changes a pod completely or not at all, because it has one patch, and errors
@@ -60,7 +60,7 @@ NOT_A_MEMBER: Final[JSONObject] = {
     "name": "not-a-member",
     "expression": f"!({_is_member('object.spec.containers', quantifier='exists')})",
 }
-"""Selects the pods for the webhook, which are pods that were not handled by the policy.
+"""Selects the pods for the webhook, which are pods that the policy did not handle.
 
 A container that a webhook adds gets its variables when kube-apiserver applies the policy again.
 """
@@ -81,7 +81,7 @@ def build(gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Sequence[t
 
 
 def is_intact(obj: JSONObject) -> bool:
-    """Return whether a policy object has the spec that a manager of any release wrote."""
+    """Return whether a manager of any release wrote the spec of this policy object."""
     return _digest_of(obj).items() <= meta.annotations(obj).items()
 
 

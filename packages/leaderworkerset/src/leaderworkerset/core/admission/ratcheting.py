@@ -1,4 +1,4 @@
-"""Admission rules, and the handling of updates to stored values (docs/adr/0029-stored-values.md).
+"""Implements admission rules, and the ratcheting of updates (docs/adr/0029-stored-values.md).
 
 An update is rejected only for errors that it adds.
 

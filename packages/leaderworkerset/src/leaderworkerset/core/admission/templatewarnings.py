@@ -22,7 +22,7 @@ IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", me
 
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    """Yield a warning for each field that prevents pod creation or is set only in running pods."""
+    """Yield a warning for each field that prevents the creation of pods or is set only in running pods."""
     template = lws.spec.leader_worker_template
     for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
         if pod is not None:

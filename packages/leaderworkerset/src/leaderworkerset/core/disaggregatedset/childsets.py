@@ -24,7 +24,7 @@ class RolePart(Struct, frozen=True, kw_only=True):
     role: str
     revision: str
     slice: int | None
-    """The slice, or None if the label is not a number, in which case the object is ignored."""
+    """The slice, or None if the label is not a number. The object is then ignored."""
     is_legacy: bool
     is_deleting: bool
     created_at: str
@@ -51,7 +51,7 @@ class RolePart(Struct, frozen=True, kw_only=True):
 
 
 def owned(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
-    """Return the LeaderWorkerSets controlled by a set (R-DS-71), sorted by name."""
+    """Return the LeaderWorkerSets that a DisaggregatedSet controls (R-DS-71), sorted by name."""
     return sorted((part_of(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
 
 
@@ -86,12 +86,15 @@ def part_of(obj: JSONObject) -> RolePart:
 
 
 def slice_of(obj: JSONObject) -> int | None:
-    """Return the slice label, or 0 if it is absent, or None if it is not a number."""
+    """Return the slice label, or 0 if it is absent. Return None if it is not a number."""
     return decimals.natural(meta.labels(obj).get(SLICE) or "0")
 
 
 def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
-    """Return the parts by revision, latest first (R-DS-62). Revisions of the same second are sorted by name."""
+    """Return the parts by revision, latest first (R-DS-62).
+
+    Revisions with the same creation time are sorted by name.
+    """
     revisions: dict[str, list[RolePart]] = {}
     for part in parts:
         revisions.setdefault(part.revision, []).append(part)

@@ -1,4 +1,7 @@
-"""Defines the events for DisaggregatedSets (R-DS-102). Each event regards a set, and its controller reports it."""
+"""Defines the events for DisaggregatedSets (R-DS-102).
+
+Each event regards a DisaggregatedSet, and its controller reports the event.
+"""
 
 from typing import Final
 

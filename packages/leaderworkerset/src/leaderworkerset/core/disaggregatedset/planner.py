@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 OLD_SURGE: Final = 1
-"""The number of extra groups of a role without surge, so that its last old group continues to serve (R-DS-60)."""
+"""The number of extra groups of a role without surge. The last old group can continue to serve (R-DS-60)."""
 
 
 class RoleState(Struct, frozen=True):
@@ -30,7 +30,7 @@ class RoleState(Struct, frozen=True):
 
     @property
     def batch(self) -> int:
-        """Return the maximum number of new groups per step (R-DS-44)."""
+        """Return the maximum number of new groups in each step (R-DS-44)."""
         return self.surge if self.surge > 0 else max(1, self.unavailable)
 
     @property
@@ -50,7 +50,7 @@ class RoleState(Struct, frozen=True):
 
 
 class PlannerStep(Struct, frozen=True):
-    """The next counts by role."""
+    """The next group counts by role."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
@@ -111,7 +111,7 @@ def raised(state: State) -> PlannerStep | None:
 
 
 def simulate(state: State) -> Iterator[PlannerStep]:
-    """Yield the counts of all steps in a rollout in which every step succeeds immediately (R-DS-54)."""
+    """Yield the counts of all steps in a rollout whose steps all succeed immediately (R-DS-54)."""
     current: State = tuple(replace(role, old=role.initial, new=0) for role in state)
     yield PlannerStep(_old(current), _new(current))
     largest = max((max(role.initial, role.target) for role in state), default=0)
@@ -154,7 +154,7 @@ def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
 
 
 def _dips(state: State, old: Sequence[int]) -> bool:
-    """Return whether a role would have fewer groups than its minimum and than its current number."""
+    """Return whether a role would have fewer groups than its minimum and its current number."""
     return any(
         role.has_floor and left < role.old and left + role.new < role.floor
         for role, left in zip(state, old, strict=True)
@@ -187,7 +187,7 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
 
 
 def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
-    """Return the maximum number of old groups of each role in addition to the batch (R-DS-52)."""
+    """Return the maximum number of old groups of each role that can exist in addition to the batch (R-DS-52)."""
     return tuple(
         max(0, min(role.old, role.ceiling - new), role.floor - new if role.has_floor else 0)
         for role, new in zip(state, rising, strict=True)
@@ -195,7 +195,7 @@ def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
 
 
 def _unorphaned(state: State, old: tuple[int, ...], *, supply: Sequence[int]) -> tuple[int, ...]:
-    """Return the old counts. Either all roles are 0 or none, because single roles cannot serve (R-DS-53)."""
+    """Return the old counts. Either all counts are 0 or none is 0, because single roles cannot serve (R-DS-53)."""
     present = [left for role, left in zip(state, old, strict=True) if role.initial > 0]
     if 0 not in present or not any(present):
         return old

@@ -40,7 +40,10 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class DesiredSet(Struct, frozen=True):
-    """The desired state of a set in every slice, which includes the object, the revision, and the scaler replicas."""
+    """The desired state of a DisaggregatedSet in every slice.
+
+    It includes the object, the revision, and the scaler replicas.
+    """
 
     obj: JSONObject
     whole: DisaggregatedSet
@@ -175,7 +178,7 @@ def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, .
 
 
 class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
-    """A set, the objects with its name label, and objects that use the name of a required scaler."""
+    """A DisaggregatedSet, the objects with its name label, and objects that use the name of a required scaler."""
 
     disaggregatedset: JSONObject | None
     leaderworkersets: Sequence[JSONObject] = ()
@@ -184,7 +187,7 @@ class ObservedDisaggregatedSet(Struct, frozen=True, kw_only=True):
 
 
 def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
-    """Reconcile the set. The garbage collector handles deleted sets (unlike Q-16)."""
+    """Reconcile the DisaggregatedSet. The garbage collector handles deleted objects (unlike Q-16)."""
     obj = observed.disaggregatedset
     if obj is None or meta.is_deleting(obj):
         return Plan()
@@ -217,7 +220,7 @@ def _plan(
     slices: tuple[tuple[Action, ...], ...],
     results: tuple[Sequence[Action], Sequence[Action], Sequence[Action]],
 ) -> Plan:
-    """Combine the parts of a reconciliation. Parts without work do not add actions.
+    """Combine the parts of a reconciliation. Parts without changes do not add actions.
 
     `results` are the statuses of the scalers, the status of the set, and its status if an action fails.
     """
@@ -233,7 +236,10 @@ def _plan(
 
 
 def _reporting(reports: Sequence[Action], status: Sequence[Action]) -> tuple[Action, ...]:
-    """Return the status writes. The status of the set is written even if writing a scaler status fails."""
+    """Return the status writes.
+
+    The status of the DisaggregatedSet is written even if writing a scaler status fails.
+    """
     return (Finally(actions=tuple(reports), after=tuple(status)),) if reports and status else (*reports, *status)
 
 

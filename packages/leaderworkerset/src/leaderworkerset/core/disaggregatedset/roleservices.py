@@ -39,7 +39,7 @@ def service_name(part: RolePart) -> str:
 
 
 def delete(service: JSONObject) -> Delete:
-    """Return the action that deletes a Service of the set."""
+    """Return the action that deletes a Service of the DisaggregatedSet."""
     return Delete(resource=SERVICES, key=meta.key(service), uid=meta.uid(service))
 
 

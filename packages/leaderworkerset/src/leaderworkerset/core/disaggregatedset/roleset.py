@@ -27,7 +27,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class RolePlace(Struct, frozen=True):
-    """The set, slice, revision and role of a LeaderWorkerSet in a DisaggregatedSet."""
+    """The DisaggregatedSet, slice, revision and role of a LeaderWorkerSet."""
 
     set_name: str
     slice: int
@@ -57,7 +57,7 @@ class RolePlace(Struct, frozen=True):
 
 
 def owner_reference(obj: JSONObject) -> OwnerReference:
-    """Build an owner reference to a set that does not block the deletion of the set."""
+    """Build an owner reference to a DisaggregatedSet that does not block its deletion."""
     reference = meta.controller_reference(obj)
     del reference["blockOwnerDeletion"]
     return reference

@@ -1,4 +1,7 @@
-"""Builds the DisaggregatedSet status: role counts, and the conditions Available and Progressing (R-DS-92 to -95)."""
+"""Builds the DisaggregatedSet status, with role counts and conditions (R-DS-92 to R-DS-95).
+
+The conditions are Available and Progressing.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +20,7 @@ from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 class ConditionPair(Struct, frozen=True):
-    """The resulting conditions (the True one and the False one), with reason and message."""
+    """The resulting conditions, one of which is True and the other False, with reason and message."""
 
     type: str
     opposite: str
@@ -46,7 +49,7 @@ CONDITIONS: Final = (AVAILABLE, PROGRESSING)
 def build(
     whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str, scalers: Scalers, now: datetime
 ) -> DisaggregatedSetStatus:
-    """Build the status."""
+    """Build the status of the DisaggregatedSet."""
     counts = tuple(_count(role.name, parts, revision) for role in whole.roles)
     outcome = AVAILABLE if _is_available(whole, counts, scalers) else PROGRESSING
     before = () if whole.status is None else whole.status.conditions or ()
@@ -60,7 +63,7 @@ def build(
 def conditions(
     before: Sequence[Condition], outcome: ConditionPair, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Set one condition of the pair to True. Set the other one to False if it exists (R-DS-94).
+    """Set one condition of the pair to True, and the other condition to False if it exists (R-DS-94).
 
     Unlike for LeaderWorkerSets (R-STAT-12), a condition that becomes False retains its reason, and a new generation
     counts as a transition.

@@ -29,9 +29,9 @@ class Move(Struct, frozen=True, kw_only=True):
 
     starts: bool = False
     records: tuple[RolePart, ...] = ()
-    """Old LeaderWorkerSets whose current number of groups must be recorded."""
+    """The old LeaderWorkerSets whose current number of groups must be recorded."""
     creates: tuple[str, ...] = ()
-    """Roles whose new LeaderWorkerSet must be created with zero groups."""
+    """The roles whose new LeaderWorkerSet must be created with zero groups."""
     scalings: tuple[Resize, ...] = field(default=())
 
 
@@ -53,7 +53,10 @@ def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RoleP
 def describe(
     roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> tuple[list[str], tuple[RoleState, ...]]:
-    """Return the input of the planner (R-DS-39 to R-DS-42), with roles of the spec first and removed roles last."""
+    """Return the input of the planner (R-DS-39 to R-DS-42).
+
+    Roles of the spec are first, and removed roles are last.
+    """
     known = {role.name: role for role in roles}
     names = [*known, *sorted({part.role for part in old} - known.keys())]
     return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)

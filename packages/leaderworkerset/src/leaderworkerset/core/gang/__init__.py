@@ -1,1 +1,1 @@
-"""Gang schedulers, with one module each, a common type (`provider.py`), and their selection (`gangs.py`)."""
+"""Implements gang schedulers, with one module each, a common type (`provider.py`), and a selection."""

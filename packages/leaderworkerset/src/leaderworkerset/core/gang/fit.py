@@ -19,7 +19,7 @@ from kuberuntime.objects.selectors import Requirement
 from leaderworkerset.core.gang import demand
 
 Amounts: TypeAlias = Mapping[str, int]
-"""Resource quantities by name in nano-units."""
+"""The resource quantities by name, in nano-units."""
 
 PODS: Final = "pods"
 """The resource that counts pods."""
@@ -53,7 +53,7 @@ class _NodeSpace(Struct):
         return need.terms is None or any(term.matches(self.name, self.labels) for term in need.terms)
 
     def count(self, need: Need) -> int:
-        """Return the number of such pods that fit."""
+        """Return the number of pods with these requirements that fit on the node."""
         return max(min(self.left.get(name, 0) // amount for name, amount in need.requests), 0)
 
     def take(self, need: Need, number: int) -> None:
@@ -80,7 +80,7 @@ class _Search(Struct):
                 return
 
     def skip_full(self, need: Need) -> None:
-        """Skip full nodes at the start."""
+        """Skip the full nodes at the start of the list."""
         while self.start < len(self.nodes) and not self.nodes[self.start].count(need):
             self.start += 1
 
@@ -142,7 +142,10 @@ def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> Free
 
 
 def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
-    """Return the reason why a pod does not fit on a node, for example insufficient CPU, or an empty string."""
+    """Return the reason why a pod does not fit on a node, for example insufficient CPU.
+
+    Return an empty string if it fits.
+    """
     space = _node_space(node, used)
     if lacking := [name for name, amount in need.requests if space.left.get(name, 0) < amount]:
         return ", ".join(lacking)

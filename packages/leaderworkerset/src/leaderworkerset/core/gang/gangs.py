@@ -62,7 +62,7 @@ FOLLOWED: Final = {
     **dict.fromkeys((KUBERNETES, NATIVE.name, AUTO), KUBERNETES),
     **dict.fromkeys((COSCHEDULING.name, BUILT_IN.name), ""),
 }
-"""The provider of `spec.scheduling` for each configured name, or an empty string if there is none."""
+"""The provider of `spec.scheduling` for each configured name, or an empty string if it is not supported."""
 
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
@@ -76,7 +76,7 @@ SCHEDULING: Final = (WORKLOADS, POD_GROUPS)
 """The kinds that kube-scheduler requires for `spec.scheduling`."""
 
 NAMING: Final = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
-"""The labels for objects of a group that are named after its revision."""
+"""The labels of group objects that are named after the revision."""
 
 _OF_LEADERS: Final = {labels.GROUP_INDEX: "variables.groupIndex"}
 _REVISION_NAME: Final = ' + "-" + '.join(_OF_LEADERS.get(key, label(key)) for key in NAMING)
@@ -126,7 +126,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
     @property
     def rule(self) -> PodRule:
-        """Return the rule for individually scheduled pods, or for the configured Volcano."""
+        """Return the rule for pods that are scheduled individually, or by Volcano if it is configured."""
         choice = annotation(labels.GANG_SCHEDULER)
         if self.default == VOLCANO.name:
             marked = when(f"{choice} != {text(NONE)}", add_annotation(GROUP_NAME, _REVISION_NAME))
@@ -138,7 +138,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return PodRule(conditions=conditions)
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return the errors for an unknown or changed selection, and for groups that cannot be scheduled.
+        """Return the errors for an unknown or changed scheduler, and for groups that it cannot schedule.
 
         Stored values are accepted.
         """
@@ -258,7 +258,7 @@ def _choice(annotations: Mapping[str, str]) -> str:
 
 
 def _recorded(leader: JSONObject, provider: Provider) -> str:
-    """Return the group object name in the leader, or an empty string if the leader is not linked."""
+    """Return the group object name in the leader pod, or an empty string if the leader is not linked."""
     own = meta.annotations(leader)
     return own.get(GROUP_NAME if provider.is_named_by_revision else labels.GANG_GROUP, "")
 

@@ -1,4 +1,4 @@
-"""Selects gated groups to start. If a whole group fits, the gates of its pods are removed.
+"""Selects gated groups to start. If all pods of a group fit, their gates are removed.
 
 Input: nodes, the requests of their pods, the pods without a node, and the groups with a gated pod. Output: a plan
 that removes the gates of groups that fit. The order of groups is: groups that have already started (one of their pods
@@ -73,7 +73,7 @@ def is_gated(pod: JSONObject) -> bool:
 
 
 def group_name(pod: JSONObject) -> str:
-    """Return the group name of the pod, which is unique in its namespace, or an empty string for other pods."""
+    """Return the group name of the pod, or an empty string for other pods. The name is unique in its namespace."""
     return meta.annotations(pod).get(labels.GANG_GROUP, "")
 
 

@@ -35,7 +35,7 @@ from leaderworkerset.core.policies.podedits import with_spec
 
 NAME: Final = "native"
 KUBERNETES: Final = "kubernetes"
-"""The same scheduler, limited to groups with `spec.scheduling`, with the name used by the Go controller."""
+"""The same scheduler with the name used by the Go controller. It is limited to groups with `spec.scheduling`."""
 GROUP: Final = "scheduling.k8s.io"
 POD_GROUPS: Final = Resource(GROUP, "v1beta1", "podgroups", "PodGroup")
 WORKLOADS: Final = Resource(GROUP, "v1beta1", "workloads", "Workload")

@@ -32,7 +32,7 @@ CLEANUP_BLOCKED: Final = "PodGroupCleanupBlocked"
 
 
 class _FailedError(ValueError):
-    """Existing objects prevent the creation of the shared objects."""
+    """Existing objects prevent the creation of shared objects."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -74,7 +74,7 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
 
 
 def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
-    """Create the PodGroup of the whole set from an owner's Workload, or return no actions (N-K8S-16)."""
+    """Create the PodGroup of the whole LeaderWorkerSet from an owner's Workload, or do nothing (N-K8S-16)."""
     name = _whole_name(whole, level)
     if whole.known.parent is None:
         return Preparation(actions=_cleaned(whole, name), is_done=True)
@@ -90,7 +90,7 @@ def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
 
 
 def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
-    """Return the PodGroup name of the whole set, or an empty string if the PodGroup must not exist."""
+    """Return the name of the PodGroup for the whole LeaderWorkerSet, or an empty string if it must not exist."""
     has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
     return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
 
@@ -131,7 +131,7 @@ def _corrected(workload: JSONObject, desired: JSONObject) -> Iterator[Patch]:
 
 
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
-    """Return the required write for the PodGroup of the whole set, or None."""
+    """Return the required write for the PodGroup of the whole LeaderWorkerSet, or None."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     desired = workloads.build_pod_group(whole.obj, name, workload, template, level)
     existing = next((obj for obj in whole.known.objects if POD_GROUPS.has(obj) and meta.name(obj) == name), None)
@@ -152,7 +152,9 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
 
 
 def _reachable(whole: GangSet, part: Part) -> int | None:
-    """Return `minCount` for the PodGroup of the whole set, limited to the pods that can exist (N-AT-10).
+    """Return `minCount` for the PodGroup of the whole LeaderWorkerSet.
+
+    It is limited to the number of possible pods (N-AT-10).
 
     While a new size is rolled out, groups keep their own size. A missing leader may be created with the smaller size.
     A failed leader of an older revision remains gated, and a Deployment without a budget keeps it until new groups

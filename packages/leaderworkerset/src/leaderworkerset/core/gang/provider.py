@@ -43,7 +43,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     build_shared: Callable[[GangGroup], Sequence[JSONObject]] = lambda _group: ()
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = lambda _lws: ()
     is_named_by_revision: bool = False
-    """Whether group objects are named after the group and revision, and not after the leader pod."""
+    """Whether group objects are named after the group and revision instead of the leader pod."""
     older: "Provider | None" = None
     """The same scheduler with the API version of older clusters."""
 
@@ -54,7 +54,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     @property
     def group_objects(self) -> tuple[Resource, ...]:
-        """Return the group object kinds. A cluster serves at most one of them."""
+        """Return the group object kinds. A cluster serves at most one of these kinds."""
         return tuple(edition.group_object for edition in self.editions if edition.group_object is not None)
 
     @property
@@ -82,7 +82,7 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
 
 
 def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
-    """Return errors for groups whose workers wait for a ready or bound leader, which causes a deadlock."""
+    """Return errors for groups whose workers wait for a ready or bound leader, because this causes a deadlock."""
     if lws.size == 1:
         return ()
     errors = []

@@ -23,10 +23,10 @@ from leaderworkerset.core.policies.podedits import with_annotations, with_spec
 from leaderworkerset.core.policies.policy import DeniedError, PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}
-"""The name of a level in earlier versions of the Go controller."""
+"""The name that earlier versions of the Go controller use for a level."""
 
 RETRY: Final = 10.0
-"""The requeue delay in seconds for a group with a foreign PodGroup, which is not watched."""
+"""The requeue delay in seconds for a group with an unrelated PodGroup, which is not watched."""
 
 
 def mark(pod: JSONObject, request: str) -> JSONObject:
@@ -51,7 +51,10 @@ def _read_level(pod: JSONObject) -> SchedulingLevel:
 
 
 def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
-    """Create the PodGroups of a group that was linked at admission. Raise `ValueError` if one cannot be updated."""
+    """Create the PodGroups of a group that was linked at admission.
+
+    Raise `ValueError` if a PodGroup cannot be updated.
+    """
     level, leader = levels.level_of(scheduling), group.live.leader
     if level is SchedulingLevel.WHOLE or not workloadnames.linked(leader):
         return PolicyDecision()
@@ -77,7 +80,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
 
 
 def _is_of_another(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
-    """Return whether a leader specifies a different PodGroup, so that its pods would not use this one."""
+    """Return whether a leader specifies a different PodGroup, so that its pods would not use this PodGroup."""
     return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
@@ -118,7 +121,7 @@ def _own_workers(group: GangGroup) -> JSONObject | None:
 
 
 def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
-    """Recreate a group without bound workers if leader and workers have different PodGroups (N-K8S-17)."""
+    """Recreate a group without bound workers if the leader and the workers have different PodGroups (N-K8S-17)."""
     leader, own = group.live.leader, _own_workers(group)
     if own is None:
         return None

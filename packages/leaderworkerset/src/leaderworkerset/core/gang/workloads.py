@@ -61,7 +61,7 @@ def encode_claim(claim: ResourceClaim) -> JSONObject:
 def build_pod_group(
     obj: JSONObject, name: str, workload: JSONObject, template: JSONObject, own_labels: Mapping[str, str]
 ) -> JSONObject:
-    """Build a PodGroup from a Workload template. It is owned by the LeaderWorkerSet and its own Workload."""
+    """Build a PodGroup from a Workload template. Its owners are the LeaderWorkerSet and its own Workload."""
     owners: list[OwnerReference] = [meta.controller_reference(obj)]
     if meta.is_controlled(workload, obj):
         owners.append(
@@ -106,7 +106,7 @@ def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
 
 
 def workload_drift(existing: JSONObject, desired: JSONObject) -> str:
-    """Describe the difference between Workloads in immutable fields. Return an empty string if there is none."""
+    """Describe the difference between Workloads in immutable fields, or return an empty string."""
     name = meta.key(existing)
     theirs, ours = (_by_name(workload) for workload in (existing, desired))
     if theirs.keys() != ours.keys():
@@ -127,7 +127,7 @@ def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
 
 
 def pod_group_drift(existing: JSONObject, desired: JSONObject) -> str:
-    """Describe the difference between PodGroups in immutable fields. Return an empty string if there is none."""
+    """Describe the difference between PodGroups in immutable fields, or return an empty string."""
     same = meta.spec(existing).get("workloadRef") == meta.spec(desired)["workloadRef"]
     is_drift = not same or differs(meta.spec(existing), meta.spec(desired))
     return f"PodGroup {meta.key(existing)} has immutable scheduling configuration drift" if is_drift else ""
@@ -152,11 +152,11 @@ def _fixed(template: JSONObject, desired: JSONObject) -> JSONObject:
 
 
 def min_count(template: JSONObject) -> int | None:
-    """Return the minimum in a template or PodGroup spec, or None for individually scheduled pods."""
+    """Return the minimum pod count in a template or PodGroup spec, or None for individually scheduled pods."""
     count: int | None = ((template.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
     return count
 
 
 def with_min_count(template: JSONObject, count: int) -> JSONObject:
-    """Return the template with the specified minimum."""
+    """Return the template with the specified minimum pod count."""
     return template | {"schedulingPolicy": {"gang": {"minCount": count}}}

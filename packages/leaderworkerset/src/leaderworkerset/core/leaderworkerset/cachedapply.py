@@ -47,7 +47,7 @@ class RevisionGeneration(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The input for the leader StatefulSet: the LeaderWorkerSet, the revision key, and the rollout step."""
+    """The input for the leader StatefulSet, with the LeaderWorkerSet, the revision key, and the rollout step."""
 
     leaderworkerset: Identity
     key: str
@@ -65,7 +65,7 @@ class LastApply(NamedTuple):
 def follow(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
-    """Return the source of the leader workload, and whether to apply it. The same source is applied only once."""
+    """Return the source of the leader workload, and whether to apply it. An unchanged source is not applied again."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
 

@@ -1,4 +1,4 @@
-"""The input and output of a LeaderWorkerSet reconciliation, including results for the next reconciliation.
+"""Defines the input and output of LeaderWorkerSet reconciliations, and results for later reconciliations.
 
 `statefulsetleaders.py` or `deploymentleaders.py` computes the actions for the leaders of all groups. `reconcile.py`
 builds the plan from the result.
@@ -38,7 +38,7 @@ class PreviousResults(Struct, frozen=True, kw_only=True):
 
 
 NOTHING_KNOWN: Final = PreviousResults()
-"""No previous results and no objects from the API server."""
+"""The value without previous results and without objects from the API server."""
 
 
 class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):

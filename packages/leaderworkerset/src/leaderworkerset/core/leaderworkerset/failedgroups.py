@@ -77,7 +77,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 
 
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the leaders of a previous LeaderWorkerSet or template, and the youngest leaders beyond the replicas."""
+    """Yield the leaders of a previous LeaderWorkerSet or template, and the youngest surplus leaders."""
     key = "" if facts.living is None else groupname.revision(facts.living)
     of_this = [
         pod
@@ -118,7 +118,7 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
 
 
 def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
-    """Assign the highest count without a leader to each admitted leader without a count (N-RB-13)."""
+    """Assign the highest restart count without a leader to each admitted leader without a count (N-RB-13)."""
     claimed = dict(counts)
     for leader in admitted:
         key = Key.of(leader)

@@ -42,7 +42,7 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 class GatedLeaders(Struct, frozen=True, kw_only=True):
-    """The remaining gated leaders, the terminating groups, and which of them previously counted as surplus.
+    """The remaining gated leaders, the terminating groups, and whether each group was previously surplus.
 
     `ending` contains each group that has pods but no live leader. It maps the leader's name to the time by which the
     last pod must have terminated. `surplus` names some of these groups, and states which of them do not count.
@@ -69,7 +69,7 @@ class Replacement(Struct, frozen=True):
 
 
 NO_REPLACEMENT: Final = Replacement((), {})
-"""The result without waiting leaders and terminating groups."""
+"""The result if there are no waiting leaders or terminating groups."""
 
 
 class _Turn(Struct, frozen=True):
@@ -119,7 +119,7 @@ def decide(
 
 
 def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
-    """Return the surplus groups, and whether each one is not counted.
+    """Return the surplus groups, and whether each group is excluded from the count.
 
     Groups that did not count before still do not count, nor do additional groups up to the excess.
     """
@@ -166,7 +166,7 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
 
 
 def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
-    """Record the group that a leader waits for. The event is reported once."""
+    """Record the group that delays a leader. The event is reported once."""
     is_first = not _replaces(leader)
     change = {"metadata": {"annotations": {labels.REPLACES: replaced}}}
     return identified_patch(PODS, leader, change, if_present=True, on_success=(event,) if is_first else ())

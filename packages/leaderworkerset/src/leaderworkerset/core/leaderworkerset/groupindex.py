@@ -22,7 +22,7 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 
 FEWEST: Final = 4096
-"""The index limit for every LeaderWorkerSet, which requires half a KiB for each index set."""
+"""The index limit for every LeaderWorkerSet. It requires half a KiB for each index set."""
 
 SPARSEST: Final = 16
 """The maximum ratio of an index to the number of leaders, for indexes above `FEWEST`."""
@@ -31,7 +31,7 @@ MOST_REVISIONS: Final = 64
 """The maximum number of concurrent revisions of the regular groups in a LeaderWorkerSet."""
 
 ALL: Final = -1
-"""The set of all indexes."""
+"""The index set that contains all indexes."""
 
 
 class GroupState(NamedTuple):
@@ -42,7 +42,7 @@ class GroupState(NamedTuple):
 
 
 class States(NamedTuple):
-    """Index sets of groups that are ready, updated and gated. Other groups are not ready or do not exist.
+    """Three sets of group indexes: ready, updated and gated groups. Other groups are not ready or do not exist.
 
     Groups in `moving` are waiting to be moved from closed nodes. Surge groups replace them like updated groups.
     Exhausted groups of an older revision never become ready.
@@ -56,7 +56,7 @@ class States(NamedTuple):
 
     @classmethod
     def of(cls, states: Mapping[int, GroupState]) -> "States":
-        """Return the index sets for states by index."""
+        """Return the index sets for the states, which are specified by index."""
         return cls(
             sum(1 << index for index, state in states.items() if state.is_ready),
             sum(1 << index for index, state in states.items() if state.is_updated),
@@ -100,7 +100,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         return _added(cls(), group, 0)
 
     def counted(self, size: int, revision: str) -> tuple[int, int, int]:
-        """Return the complete groups, and which of them are ready and updated (R-STAT-6).
+        """Return the complete groups, and the subsets of ready and updated groups (R-STAT-6).
 
         Exhausted groups do not need all parts (N-ST-13).
         """
@@ -222,7 +222,7 @@ def below(indexes: int, end: int) -> int:
 
 
 def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
-    """Lower the partition to `base`, or to just above the highest group that is ready but outdated."""
+    """Lower the partition to `base`, or to the index after the highest group that is ready but outdated."""
     top = min(partition, total - 1)
     highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
     return highest + 1 if highest < top else partition

@@ -1,4 +1,4 @@
-"""Describes the state of a group as one small value per leader pod.
+"""Describes the state of a group as one small value for each leader pod.
 
 Input: a cached leader pod and its worker StatefulSet. Output: a `GroupFacts`. Whole objects are read only when it is
 created. The caller keeps it until one of the two objects changes, and reads only the small values of other groups

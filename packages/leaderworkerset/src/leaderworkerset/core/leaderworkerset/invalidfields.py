@@ -18,7 +18,7 @@ PREFIX: Final = f"annotation {labels.GROUP_RESTART_COUNTS}: "
 
 
 def unreadable(obj: JSONObject) -> str:
-    """Return the reason why the manager cannot read a LeaderWorkerSet, or an empty string if it can."""
+    """Return the reason why the manager cannot read a LeaderWorkerSet, or an empty string if there is none."""
     try:
         lws = leaderworkerset.decode(obj)
         budget.read(lws.spec)
@@ -29,7 +29,10 @@ def unreadable(obj: JSONObject) -> str:
 
 
 def unreadable_counts(lws: LeaderWorkerSet) -> str:
-    """Return the reason why the restart counts are invalid, with their value, or an empty string."""
+    """Return the reason why the restart counts are invalid, with their value.
+
+    Return an empty string if they are valid.
+    """
     text = lws.annotations.get(labels.GROUP_RESTART_COUNTS, "")
     try:
         for key in counts.read({"metadata": {"annotations": lws.annotations}}) if text else ():

@@ -1,4 +1,4 @@
-"""Finds outdated leaders that the StatefulSet controller deletes too late or never.
+"""Finds outdated leaders that the StatefulSet controller does not delete in time.
 
 Input: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Output: the
 groups whose leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders
@@ -130,7 +130,7 @@ def _left_behind(leaders: RolloutLeaders) -> int:
 
 
 def _broken(leaders: RolloutLeaders) -> int:
-    """Return outdated groups below the partition that are unready, and must be replaced out of order.
+    """Return outdated and unready groups below the partition, which must be replaced out of order.
 
     Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
     reaches them first, unless all leaders are created from the latest revision.
@@ -164,7 +164,7 @@ def needs_help(statefulset: JSONObject) -> bool:
 
 
 def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
-    """Return whether the StatefulSet controller may now delete leaders for an update."""
+    """Return whether the StatefulSet controller can now delete leaders for an update."""
     outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
     return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
 

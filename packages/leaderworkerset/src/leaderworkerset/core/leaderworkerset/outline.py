@@ -47,7 +47,7 @@ class Read(Enum):
 
 
 class Outline(NamedTuple):
-    """The input of a reconciliation, and the objects to read before it, if any."""
+    """The input of a reconciliation, and the objects that must be read before it."""
 
     facts: SetFacts
     reads: frozenset[Read]
@@ -108,7 +108,7 @@ def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
 
 
 def _may_start(facts: SetFacts) -> bool:
-    """Return whether the leader StatefulSet delays all groups, and the next step might release the first ones."""
+    """Return whether the leader StatefulSet delays all groups, and the next step might release some groups."""
     if facts.living is None or facts.lws.spec.group_identity.is_hash:
         return False
     current = outdatedleaders.position(facts.living)

@@ -31,7 +31,9 @@ class Entry(Struct, frozen=True, kw_only=True):
 def entries(
     lws: JSONObject, objects: Iterable[JSONObject], groups: Iterable[tuple[str, GroupName]] = ()
 ) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, oldest first. Of several with the same key, return the latest.
+    """Return the revisions of a LeaderWorkerSet, oldest first.
+
+    If several have the same key, return only the latest revision.
 
     `groups` has the revision key and the name of each group. The current revision is the latest revision outside of
     the history, because the controllers assign it the highest number.
@@ -72,7 +74,7 @@ def current_entry(history: Sequence[Entry]) -> Entry | None:
 
 
 def previous_entry(history: Sequence[Entry]) -> Entry | None:
-    """Return the latest entry that is not the current one."""
+    """Return the latest entry that is not the current entry."""
     return next((entry for entry in reversed(history) if not entry.is_current), None)
 
 
@@ -87,7 +89,10 @@ def _is_history(revision: JSONObject) -> bool:
 
 
 def _rank(revision: JSONObject) -> tuple[bool, int]:
-    """Return a sort key. For the same key, the revision in use is last, preceded by the latest one."""
+    """Return a sort key.
+
+    Among entries with the same key, the revision in use is last, preceded by the latest revision.
+    """
     return not _is_history(revision), revisions.number_of(revision)
 
 

@@ -70,13 +70,13 @@ RECHECK_NAMESPACE: Final = 30.0
 """The requeue delay in seconds for rereading the namespace of preserved pods, which is not watched."""
 
 RECHECK_SERVICE: Final = 5.0
-"""The requeue delay in seconds for rereading foreign Services with group names, which are not cached."""
+"""The requeue delay in seconds for rereading unrelated Services with group names, which are not cached."""
 
 RECHECK_RENEWAL: Final = 30.0
 """The retry delay in seconds for setting the current revision, because permissions can be granted later."""
 
 AGAIN: Final = 0.0
-"""The requeue delay in seconds after an apply that might not change the object, so that no watch event arrives."""
+"""The requeue delay in seconds after an apply that might not change the object. No watch event would arrive."""
 
 
 def reconcile(
@@ -144,13 +144,16 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 
 
 def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
-    """Return the number of schedulable pods in a group, which is 0 for a gated keyed leader of an older revision."""
+    """Return the number of schedulable pods in a group. It is 0 for a gated keyed leader of an older revision."""
     is_closed = facts.lws.spec.group_identity.is_hash and group.awaits and group.revision != facts.revision.key
     return 0 if is_closed else group.own_size or facts.lws.size
 
 
 class Parts(Struct, frozen=True):
-    """The input of the plan steps. `assessment` contains the new status, and `left` the remaining failed groups."""
+    """The input of the plan steps.
+
+    `assessment` contains the new status. `left` contains the remaining failed groups.
+    """
 
     facts: SetFacts
     prepared: Preparation
@@ -206,7 +209,7 @@ def _report(parts: Parts) -> tuple[PutStatus, ...]:
 
 
 def _serve_and_report(parts: Parts) -> Sequence[Action]:
-    """Return the actions after those for the leader workload. Leaders are handled even if previous actions fail.
+    """Return the actions that follow the leader workload. Leaders are handled even if previous actions fail.
 
     After a failed reconcile, the status is written last, because the failed action may fail again.
     """
@@ -341,7 +344,10 @@ def _make_service(facts: SetFacts) -> list[Action]:
 
 
 def _service_conflict(facts: SetFacts) -> str:
-    """Return the foreign owner of the shared Service, if any. Reconciliation continues without DNS names."""
+    """Return the unrelated owner of the shared Service, or an empty string.
+
+    Reconciliation continues without DNS names.
+    """
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     return facts.observed.service.conflict if is_shared else ""
 
@@ -362,4 +368,4 @@ STEPS: Final[tuple[Callable[[Parts], Sequence[Action]], ...]] = (
     lambda parts: _apply(parts.facts, parts.leaders),
     _serve_and_report,
 )
-"""The writes of a plan in order."""
+"""The ordered writes of a plan."""

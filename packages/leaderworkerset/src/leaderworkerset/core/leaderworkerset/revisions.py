@@ -30,7 +30,7 @@ from leaderworkerset.api.policytypes import SubdomainPolicy
 from leaderworkerset.core.leaderworkerset.cachedapply import RevisionGeneration
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
-"""Characters for digits that are valid in names and do not form words (R-REV-8)."""
+"""The characters for digits. They are valid in names and do not form words (R-REV-8)."""
 
 LONGEST_NAME: Final = 220
 """The maximum length of the LeaderWorkerSet name in a revision name (R-REV-2)."""
@@ -207,7 +207,7 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
 
 
 def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
-    """Return a merge patch that makes the LeaderWorkerSet the controller, or an empty patch if there is one."""
+    """Return a merge patch that makes the LeaderWorkerSet the controller. It is empty if there is a controller."""
     if meta.controller_of(orphan) is not None:
         return {}
     others = meta.metadata(orphan).get("ownerReferences") or []

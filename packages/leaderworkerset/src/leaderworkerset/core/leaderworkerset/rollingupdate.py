@@ -61,7 +61,7 @@ class Case(StrEnum):
 
 
 class CaseFacts(NamedTuple):
-    """The input of a step. `current` has no replicas if the StatefulSet does not exist."""
+    """The input of a rollout step. `current` has no replicas if the StatefulSet does not exist."""
 
     limits: Budget
     current: Current
@@ -140,7 +140,7 @@ ROLLOUT: Final = (
         shrinks=True,
     ),
 )
-"""Table 5.2 of the contract, in order. A new revision initially delays all groups (unlike R-ROLL-10)."""
+"""The rows of table 5.2 of the contract, in order. A new revision initially delays all groups (unlike R-ROLL-10)."""
 
 SHRINKING: Final = {row.case for row in ROLLOUT if row.shrinks}
 
@@ -230,7 +230,7 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
 
 
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
-    """Return a step without releasing groups, because the StatefulSet controller has not observed the previous step.
+    """Return a step that does not release groups. The StatefulSet controller has not observed the previous step.
 
     Groups that it released may be deleted at any time. Values that the user edited are still applied.
     """
@@ -272,7 +272,7 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
-    """Raise a partition so that this step does not reduce the ready groups below `replicas - unavailable`.
+    """Raise a partition so that this step retains at least `replicas - unavailable` ready groups.
 
     After a reverted update, the contract's formula ignores missing groups between its base and its partition. Groups
     above the burst are deleted soon and do not count.

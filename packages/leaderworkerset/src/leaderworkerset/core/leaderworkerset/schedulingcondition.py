@@ -1,4 +1,4 @@
-"""Sets the condition `WorkloadSchedulingCreated` for the shared objects of `spec.scheduling` (N-ST-14).
+"""Sets the `WorkloadSchedulingCreated` condition for the shared objects of `spec.scheduling` (N-ST-14).
 
 It is True when all objects exist, False with the reason if an action failed, and otherwise unchanged.
 """
@@ -39,7 +39,7 @@ def with_preparation(
 
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:
-    """Return the condition, or None if it has not been set."""
+    """Return the condition, or None if the condition has not been set."""
     return next(
         (condition for condition in status.conditions if condition.type == WORKLOAD_SCHEDULING_CREATED.type), None
     )

@@ -31,10 +31,10 @@ SET_BY_CONTROLLERS: Final = (
     "apps.kubernetes.io/pod-index",
     "statefulset.kubernetes.io/pod-name",
 )
-"""The labels that controllers set on pods. Their values are not known from manifests."""
+"""The labels that controllers set on pods. Manifests do not contain their values."""
 
 UNRESOLVED: Final = "Service {name} is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve"
-"""The note about a Service of a user that selects the pods (docs/adr/0043-services-of-users.md)."""
+"""The note about a user's Service that selects the pods (docs/adr/0043-services-of-users.md)."""
 
 
 def build_shared(obj: JSONObject) -> JSONObject:
@@ -56,7 +56,7 @@ def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
 
 
 def conflict(service: JSONObject, owner: JSONObject) -> str:
-    """Return the reason why an existing Service cannot be used, or an empty string if it can (N-HASH-24).
+    """Return the reason why a Service cannot be used, or an empty string if it can be used (N-HASH-24).
 
     A Service without a controller belongs to a user, and is checked at creation (`create`). The Service of an earlier
     owner is deleted soon.
@@ -76,7 +76,7 @@ def is_settled(service: JSONObject) -> bool:
 
 
 def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a Service has no controller, and equals the shared Service."""
+    """Return whether a Service has no controller and is equal to the shared Service."""
     if meta.controller_of(service) is not None:
         return False
     own, spec = build_shared(obj), meta.spec(service)
@@ -90,7 +90,7 @@ def has_one_per_group(obj: JSONObject) -> bool:
 
 
 def is_usable(service: JSONObject, obj: JSONObject, leader: JSONObject) -> bool:
-    """Return whether a Service belongs to the group, or is a Service of a user that replaces it."""
+    """Return whether a Service belongs to the group, or is a user's Service that replaces it."""
     if meta.controller_of(service) is not None:
         return meta.foreign_controller(service, leader) is None
     return any(accepted.admits(service) for accepted in create(service, obj, leader).accepted)

@@ -64,7 +64,7 @@ def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
 
 
 def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
-    """Return the events for groups released by a lower partition. A higher one has no events (unlike Q-10)."""
+    """Return the events for groups released by a lower partition. A higher partition has no events (unlike Q-10)."""
     current, step = rollout.current, rollout.step
     if facts.revision.is_new or current is None or step.partition >= current.partition:
         return ()
@@ -75,7 +75,7 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
 
 
 def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
-    """Set the latest StatefulSet revision as the current one, so that all leaders are created from it.
+    """Set the latest StatefulSet revision as the current revision, so that all leaders are created from it.
 
     If the manager lacks the permission, it reports this, and broken groups wait for the partition (docs/adr/0030).
     """

@@ -118,7 +118,7 @@ def assess(
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
-    """Return the current conditions (R-STAT-8), or none if only exhausted groups are not ready (N-ST-12).
+    """Return the current conditions (R-STAT-8), or none if only exhausted groups are unready (N-ST-12).
 
     A set is complete when all its groups are complete, and has failed when no group continues and a deadline has
     passed.
@@ -178,7 +178,7 @@ def compose(
 
 
 def is_available(status: LeaderWorkerSetStatus) -> bool:
-    """Return whether the condition `AVAILABLE` is True."""
+    """Return whether the `AVAILABLE` condition is True."""
     return any(condition.type == AVAILABLE.type and condition.status == "True" for condition in status.conditions)
 
 

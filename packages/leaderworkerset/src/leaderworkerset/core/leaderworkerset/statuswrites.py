@@ -32,7 +32,7 @@ def hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, n
 
 
 def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write for a failed action, after which the set is not Available."""
+    """Return the status write for a failed action, after which the LeaderWorkerSet is not Available."""
     if assessment is None or assessment.outcome is not AVAILABLE:
         return hold(facts.obj, facts.lws, assessment, now)
     counts = leaderworkerset.encode_status(assessment.status)
@@ -40,7 +40,7 @@ def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple
 
 
 def undecided(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
-    """Return the status write for a set that is no longer Available, because its groups cannot be reconciled."""
+    """Return the status write for a LeaderWorkerSet that is no longer Available. Its groups cannot be reconciled."""
     if not meta.is_condition_true(obj, AVAILABLE.type) and not reconcilefailure.is_failing(obj):
         return ()
     return reconcilefailure.report(LEADERWORKERSETS, obj, why, now)

@@ -79,7 +79,7 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
 
 
 def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[PolicyDecision]:
-    """Yield the decisions that precede object creation, in order. Stop after the first applicable one."""
+    """Yield the decisions that precede object creation, in order. Stop after the first applicable decision."""
     hook = extensions.groups
     yield hook.first(group)
     yield hook.before_evidence(group)
@@ -110,7 +110,7 @@ def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
 
 
 def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
-    """Report a pod without a group once for each change, without retries."""
+    """Report a pod without a group once for each change. Do not retry."""
     return Plan((Emit(events=(decisionevents.ignored(pod, obj or None, why),)),))
 
 

@@ -62,7 +62,7 @@ def _ends(live: LeaderWorkerSet) -> dict[str, str]:
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    """Return the leader's subdomain, or the revision's. A group must not change its Service."""
+    """Return the subdomain of the leader or of the revision. A group must not change its Service."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
     return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
 

@@ -1,1 +1,1 @@
-"""Policies, with one module and all effects for each field or annotation that affects groups."""
+"""Implements policies, with one module and all effects for each field or annotation that affects groups."""

@@ -29,7 +29,7 @@ LARGEST = 3 * 2**20
 
 
 class Slice(Struct, frozen=True):
-    """The processes in a slice by host name and by address, and the ID of the first process in this pod."""
+    """The processes in a slice by host name and address, and the ID of the first process in the pod."""
 
     name: str
     hostnames: str
@@ -49,7 +49,7 @@ class Slice(Struct, frozen=True):
 
 
 class _Hosts(Struct, frozen=True):
-    """The pods in a slice: the leader, if it requests TPUs, and workers first..last."""
+    """The pods in a slice, which are the leader (if it requests TPUs) and the workers from `first` to `last`."""
 
     leader: str
     with_leader: bool
@@ -73,7 +73,7 @@ def requests_tpus(pod_spec: JSONObject) -> bool:
 
 
 def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
-    """Return the pod with the environment variables in its TPU containers, if any."""
+    """Return the pod with the environment variables in its TPU containers. Other pods are unchanged."""
     containers = _tpu_containers(meta.spec(pod))
     if not containers or _values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
         return pod
@@ -115,7 +115,7 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
 
 
 def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int) -> Slice:
-    """Return the host names, with one entry per process. Deny the pod if they exceed the maximum object size."""
+    """Return the host names, with one entry for each process. Deny the pod if they exceed the maximum object size."""
     subdomain = meta.spec(pod).get("subdomain") or ""
     processes = hosts.count * len(ports)
     at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")
@@ -139,7 +139,7 @@ def _leader_computes(pod: JSONObject) -> bool:
 
 
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
-    """Return the leader's host name, which may differ from its pod name, and the pod's index in the group."""
+    """Return the leader's host name, and the pod's index in the group. The host name can differ from the pod name."""
     name = meta.name(pod)
     identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:

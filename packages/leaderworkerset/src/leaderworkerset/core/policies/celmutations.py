@@ -54,7 +54,7 @@ def label(key: str) -> str:
 
 
 def has_annotation(key: str) -> str:
-    """Return whether the pod has an annotation. The webhook handles pods without any annotations."""
+    """Return whether the pod has an annotation. The webhook handles pods that have no annotations."""
     return f"{text(key)} in {ANNOTATIONS}"
 
 

@@ -1,4 +1,4 @@
-"""Determines whether a failed group is condemned, so that it is not ready until it is recreated.
+"""Determines whether a failed group is condemned. A condemned group is not ready until it is recreated.
 
 Pods of such a group may be Ready, because a kubelet restarts failed containers while the group waits for its
 recreation. The status, rollouts, disruption budgets and commands must not count this group as ready.
@@ -23,7 +23,7 @@ def is_condemned(
     suspects: Collection[JSONObject],
     excuses: Sequence[Excuse] = (),
 ) -> bool:
-    """Return whether the leader's group failed. `suspects` are its restarted or terminating pods.
+    """Return whether the leader's group failed. `suspects` are restarted or terminating pods of the group.
 
     Return False if the LeaderWorkerSet is deleted, is unreadable, or never recreates groups.
     """

@@ -16,7 +16,7 @@ from leaderworkerset.core.policies import workloadnames
 from leaderworkerset.core.policies.policy import LiveGroup
 
 OF_WHOLE: Final = frozenset({"schedulingPolicy", "schedulingConstraints", "disruptionMode"})
-"""The fields that make the whole set one group, which has a PodGroup if there are replicas."""
+"""The fields that combine all pods into one group. It has a PodGroup if there are replicas."""
 
 NOT_READY: Final = "ParentWorkloadNotReady"
 

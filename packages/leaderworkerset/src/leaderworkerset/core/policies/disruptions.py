@@ -18,13 +18,13 @@ from leaderworkerset.api.recreationrecord import Origin
 from leaderworkerset.core.policies.failures import Excuse, has_restarted
 
 FOR_OTHERS: Final = frozenset({"Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost"})
-"""The reasons with which a kubelet terminates pods for a more important pod or for a node shutdown."""
+"""The reasons of pods that a kubelet terminates for a more important pod or for a node shutdown."""
 
 OUT_OF_MEMORY: Final = "OOMKilled"
 
 
 def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> Origin:
-    """Return the origin of a pod failure: a container or kubelet, a disruption, or an unexplained deletion."""
+    """Return the origin of a pod failure. It is a container or kubelet, a disruption, or an unexplained deletion."""
     is_explained = bool(disruptiontarget.reason_of(pod))
     if has_restarted(pod, lws, excuses) or _has_ended(pod, is_explained=is_explained):
         return Origin.PROGRAM

@@ -59,7 +59,10 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Delay the workers until the leader is bound, and select its domain. Raise `PlacementError` if it has none."""
+    """Delay the workers until the leader is bound, and select its domain.
+
+    Raise `PlacementError` if there is no domain.
+    """
     if is_exclusive(group.lws) and not node_name(group.leader):
         return PolicyDecision(holds=AWAITS_NODE)
     return PolicyDecision(
@@ -102,7 +105,7 @@ def _with_term(affinity: JSONObject, kind: str, expressions: list[JSONObject], t
 
 
 def term_rule(condition: str, *, key: str, value: str, topology: str) -> str:
-    """Return an expression with one term if a condition is true, or otherwise with no terms.
+    """Return an expression with one term if a condition is true, or without terms otherwise.
 
     `value` is an expression, `topology` an annotation.
     """
@@ -141,6 +144,6 @@ RULE: Final = PodRule(
         )
     }
 )
-"""The affinity terms of the group. The subgroup policy adds them to the pod together with its own."""
+"""The affinity terms of the group. The subgroup policy adds them to the pod together with its own terms."""
 
 POLICY: Final = Policy(annotations=annotations, admit=admit, rule=RULE)

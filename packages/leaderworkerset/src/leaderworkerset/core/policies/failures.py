@@ -100,7 +100,7 @@ def waits_for_start(lws: LeaderWorkerSet) -> bool:
 
 
 class _Group:
-    """A group with its pod count and its StatefulSets by name, so that each pod is checked in constant time."""
+    """A group with its pod count and its StatefulSets by name. Each pod can be checked in constant time."""
 
     def __init__(self, live: LiveGroup) -> None:
         self._leader = live.leader

@@ -1,4 +1,4 @@
-"""The interface for gang scheduling, in which all pods of a group are bound or none (contract section 11).
+"""Defines the interface for gang scheduling, which binds all pods of a group or none (contract section 11).
 
 A `Gang` represents the gang schedulers that may be used. They follow from the configuration and from the kinds that the
 API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
@@ -61,7 +61,9 @@ class GangGroup(Struct, frozen=True):
 
 
 class Support(Struct, frozen=True):
-    """The support for `spec.scheduling`: feature gate, provider, and kinds that the API server does not serve.
+    """The support for `spec.scheduling`.
+
+    It includes the feature gate, the provider, and kinds that the API server does not serve.
 
     `provider` is empty if none is configured. `missing` are the kinds of `scheduling.k8s.io` that are not served.
     """
@@ -86,7 +88,7 @@ class GangSet(Struct, frozen=True, kw_only=True):
 
 
 class Preparation(Struct, frozen=True):
-    """The actions before those for leaders, or a failure that prevents changes to leaders.
+    """The actions that precede the actions for leaders, or a failure that prevents changes to leaders.
 
     `is_done` is true when all shared objects of the groups exist.
     """
@@ -109,11 +111,11 @@ class Gang(Protocol):
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether pods can have the built-in gate, which a controller must remove."""
+        """Return whether pods can have the built-in gate. A controller must remove this gate."""
 
     @property
     def rule(self) -> PodRule:
-        """Return the effects of `mark` as expressions, with a condition for the applicable pods."""
+        """Return the effects of `mark` as expressions, each with a condition for the applicable pods."""
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return the errors of a new or updated LeaderWorkerSet that the selected scheduler does not support."""

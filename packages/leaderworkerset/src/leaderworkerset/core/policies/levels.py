@@ -32,7 +32,7 @@ LevelFields: TypeAlias = Scheduling | ReplicaScheduling | RoleScheduling
 
 
 class Part(Struct, frozen=True):
-    """Pods that are scheduled together, with the template name and path, and their number for a gang.
+    """The pods that are scheduled together, with the template name and path, and the number of pods in a gang.
 
     `min_count` is None if pods are scheduled individually.
     """
@@ -64,7 +64,7 @@ def _is_set(fields: LevelFields) -> bool:
 
 
 def level_of(scheduling: Scheduling) -> SchedulingLevel:
-    """Return the active level or, if there are several, the widest one."""
+    """Return the active level or, if there are several, the widest level."""
     return active(scheduling)[0]
 
 

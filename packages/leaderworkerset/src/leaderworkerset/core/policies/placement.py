@@ -1,4 +1,4 @@
-"""The preferred nodes for pods of a new group, which only capabilities provide.
+"""Defines the preferred nodes for pods of a new group, which only capabilities provide.
 
 A leader gets its preferences when its gate is removed, because it is scheduled only after that. Workers get them from
 annotations of their template.

@@ -1,4 +1,4 @@
-"""Defines policies and their inputs.
+"""Defines the policies and their inputs.
 
 A policy acts in up to four places, and its module holds all of them:
 
@@ -31,14 +31,14 @@ class DeniedError(Exception):
 
 
 class Template(Struct, frozen=True):
-    """The source of pod templates: the template of a revision, and the current annotations."""
+    """The source of pod templates, which is the template of a revision with the current annotations."""
 
     spec: LeaderWorkerTemplate
     live: Mapping[str, str]
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """The position of a pod at admission, with the group size, its index, and whether it is the leader.
+    """The position of a pod at admission, with the group size, its index, and whether the pod is the leader.
 
     `request` is unique to this admission, and is the source of values that must differ between two pods.
     """
@@ -50,17 +50,17 @@ class Member(Struct, frozen=True, kw_only=True):
 
 
 class SchedulingFailure(Struct, frozen=True):
-    """The reason and message of the condition `WorkloadSchedulingCreated` if scheduling fails (N-K8S-10)."""
+    """The reason and message of the `WorkloadSchedulingCreated` condition if scheduling fails (N-K8S-10)."""
 
     reason: str
     message: str
 
 
 Nodes: TypeAlias = Mapping[str, JSONObject | None]
-"""Nodes by name, or None for nodes that do not exist."""
+"""The nodes by name. The value is None for nodes that do not exist."""
 
 Parent: TypeAlias = JSONObject | SchedulingFailure | None
-"""The Workload of an owner, or the reason why it is missing, or None if it is not required (`delegation.py`)."""
+"""The Workload of an owner, or the reason why it is missing. It is None if it is not required (`delegation.py`)."""
 
 
 class SchedulingObjects(Struct, frozen=True, kw_only=True):

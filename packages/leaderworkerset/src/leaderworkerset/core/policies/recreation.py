@@ -1,4 +1,4 @@
-"""Determines when a failed group is recreated. Repeated failures increase the delay.
+"""Determines the time at which a failed group is recreated. Repeated failures increase the delay.
 
 The Go controller recreates a group immediately after every failure (`UPSTREAM_RESTARTS`). With other settings
 (`Extensions.restarts`), a group that fails again soon after its last recreation waits. The default delay is 10 seconds,
@@ -28,7 +28,10 @@ MOST_DELETIONS: Final = 5
 """The maximum number of recreations due to unexplained pod deletions within `DELETIONS_WITHIN`."""
 
 DELETIONS_WITHIN: Final = timedelta(minutes=2)
-"""The period for counting these recreations. Additional recreations wait until the first one is older."""
+"""The period for counting unexplained pod deletions.
+
+Additional recreations wait until the first recreation is older.
+"""
 
 DOUBLINGS: Final = 32
 """The maximum number of times that a delay is doubled, which exceeds all configurable limits."""
@@ -83,7 +86,7 @@ def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> R
 
 
 def again(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
-    """Return the first consecutive recreation of the same leader for the same failure, due immediately."""
+    """Return the first consecutive recreation of the same leader for the same failure. It is due immediately."""
     waiting = replace(recreation, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
     return carry_out(waiting, settings, 0)
 
@@ -140,13 +143,13 @@ def following(
 
 
 def longest_wait(recreation: Recreation, settings: RestartSettings) -> timedelta:
-    """Return the maximum delay of a recreation. Longer delays are caused by an incorrect clock."""
+    """Return the maximum delay of a recreation. Longer delays result from an incorrect clock."""
     is_program = recreation.failure.origin is Origin.PROGRAM
     return settings.delay(recreation.count) if is_program else DELETIONS_WITHIN
 
 
 def _took_place(previous: Recreation) -> int:
-    """Return the number of consecutive recreations, except for a pending one whose leader was replaced."""
+    """Return the number of consecutive recreations, except for a pending recreation whose leader was replaced."""
     return previous.count - 1 if _is_pending(previous) else previous.count
 
 
@@ -168,7 +171,7 @@ def _spaced(deletions: Sequence[datetime], now: datetime) -> datetime:
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
-    """Return whether the failure is repeated soon with the same revision, and was not reset by the user."""
+    """Return whether the failure recurs soon with the same revision, and was not reset by the user."""
     is_same = previous.revision == groupname.revision(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 

@@ -1,4 +1,4 @@
-"""Adds a gate to leaders with random keys until their group may be scheduled (N-ADM-4).
+"""Adds a gate to leaders with random keys. It delays their scheduling until the group can be scheduled (N-ADM-4).
 
 Until then, a ReplicaSet that is scaled down deletes this leader first, because its deletion cost is the lowest. If
 `spec.scheduling` is set, leaders with an index also have the gate (N-ADM-9).

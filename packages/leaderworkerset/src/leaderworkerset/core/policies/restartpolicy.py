@@ -65,7 +65,7 @@ def decide(
 
 
 def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
-    """Return the first container or kubelet failure, or otherwise the first disruption, or None."""
+    """Return the first container or kubelet failure. If there is none, return the first disruption, or None."""
     first = None
     for pod in failures.failed_pods(group.lws, group, excuses):
         cause = replace(failure.describe(pod), origin=disruptions.origin_of(pod, group.lws, excuses))
@@ -76,7 +76,7 @@ def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
 
 
 def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
-    """Record and perform a recreation, or perform other actions for the failure."""
+    """Record and perform a recreation, or perform alternative actions for the failure."""
     recorded: tuple[Action, ...] = (
         (_record(group, new), *_drop_replaced(group)) if _matters(group, settings, new) else ()
     )
@@ -101,7 +101,10 @@ def _matters(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bo
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
-    """Preserve and terminate the pods of an exhausted group (N-RB-4). A recovered leader preserves no more pods."""
+    """Preserve and terminate the pods of an exhausted group (N-RB-4).
+
+    After the leader recovers, no further pods are preserved.
+    """
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
@@ -111,12 +114,15 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
 
 
 def _used(group: LiveGroup, settings: RestartSettings) -> int:
-    """Return the number of used restarts of the group. Raise ValueError if it is invalid (N-RB-10)."""
+    """Return the number of used restarts of the group. Raise ValueError if the number is invalid (N-RB-10)."""
     return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
 def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
-    """Store the used restarts, including this one, once before the recreation (N-RB-3)."""
+    """Store the number of used restarts, including the current restart, before the recreation (N-RB-3).
+
+    It is stored only once.
+    """
     if new.used is None:
         return ()
     known = counts.read(group.obj)
@@ -161,7 +167,7 @@ def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) ->
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
-    """Delete the leader after updating the record, which distinguishes this from a deletion by other clients."""
+    """Delete the leader after updating the record. The record distinguishes this from deletions by other clients."""
     recorded = () if new == known else (_record(group, new),)
     return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
 

@@ -45,7 +45,7 @@ def encode(data: bytes) -> str:
 
 
 def accepted(annotated: str, workload: str) -> str:
-    """Return the name prefix of a leader's PodGroups, which is its annotation, if it matches the Workload."""
+    """Return the name prefix of a leader's PodGroups. It is the annotation if this matches the Workload name."""
     return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
 
 
@@ -61,7 +61,10 @@ def is_incarnated(name: str) -> bool:
 
 
 def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str) -> str:
-    """Return the PodGroup name of a pod. A missing label is empty, and `workload` can contain an incarnation."""
+    """Return the PodGroup name of a pod.
+
+    A missing label is treated as empty. `workload` can contain an incarnation.
+    """
     if level is SchedulingLevel.WHOLE:
         return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
     revision = groupname.revision(pod)

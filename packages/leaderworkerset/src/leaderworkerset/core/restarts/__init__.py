@@ -1,1 +1,1 @@
-"""Restart limits, failure descriptions, and pods on lost nodes."""
+"""Handles restart limits, failure descriptions, and pods on lost nodes."""

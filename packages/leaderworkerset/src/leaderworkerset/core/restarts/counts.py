@@ -1,4 +1,4 @@
-"""Reads and writes the restart counts in the annotation `group-restart-counts` (N-RB-1, N-RB-10).
+"""Reads and writes the restart counts in the `group-restart-counts` annotation (N-RB-1, N-RB-10).
 
 Input: the LeaderWorkerSet. Output: a number for each `<revision>/<group>`, and the patch that stores new numbers. No
 group is restarted while the annotation cannot be read, because its used restarts are unknown.
@@ -21,7 +21,7 @@ HIGHEST: Final = 2**31 - 1
 
 
 class Key(NamedTuple):
-    """A group at one revision. `group` is an index or a random key."""
+    """A group at one revision. `group` is its index or its random key."""
 
     revision: str
     group: str

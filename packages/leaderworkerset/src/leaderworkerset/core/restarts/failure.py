@@ -1,4 +1,4 @@
-"""Describes a pod failure, with restart and last container message, in one sentence for an event.
+"""Describes a pod failure in one sentence for an event, with the restart and the last container message.
 
 Input: a failed pod in its last observed state. Output: a value that identifies the failure by the pod's UID and its
 restart count, for the record of a recreation. The quoted line comes from the pod's status: the termination message of
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
 LONGEST_MESSAGE: Final = 400
-"""The maximum number of characters of a quoted termination message, because events are limited to 1024 characters."""
+"""The maximum number of characters of a quoted termination message. Events are limited to 1024 characters."""
 
 DISRUPTION: Final = "DisruptionTarget"
 """The condition with the reason for a pod deletion."""
@@ -30,7 +30,10 @@ def describe(pod: JSONObject) -> Failure:
 
 
 def _run_lengths(pod: JSONObject) -> Iterator[int]:
-    """Yield the run times in seconds of restarted containers and containers of evicted pods. Times can be null."""
+    """Yield the run times in seconds of restarted containers, and of containers in evicted pods.
+
+    Times can be null.
+    """
     was_evicted = meta.status(pod).get("phase") == "Failed" and bool(meta.status(pod).get("reason"))
     for container in podstate.container_statuses(pod):
         for state in ("lastState", "state"):
@@ -50,7 +53,7 @@ def in_brackets(what: str) -> str:
 
 
 def _what(pod: JSONObject) -> str:
-    """Describe the component that terminated the pod, or otherwise the terminated containers."""
+    """Describe the component that terminated the pod or, if it is unknown, the terminated containers."""
     if disruption := _disruption(pod):
         return disruption
     ended = next(_ended(pod), None)

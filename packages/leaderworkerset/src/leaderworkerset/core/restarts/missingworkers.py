@@ -31,7 +31,9 @@ REASON: Final = "no manager was running"
 
 
 class LastStatus(Struct, frozen=True, kw_only=True):
-    """The last status, with the number of ready groups, the time since all are ready, and the write time.
+    """The last status.
+
+    It contains the number of ready groups, the time since which all groups are ready, and the write time.
 
     `whole_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
     unknown.
@@ -43,7 +45,7 @@ class LastStatus(Struct, frozen=True, kw_only=True):
 
 
 class WholeTime(Struct, frozen=True):
-    """The time `at` which groups were complete. Workers created after `latest` did not exist at that time.
+    """The time (`at`) at which groups were complete. Workers created after `latest` did not exist at that time.
 
     `leaders` are the leaders of these groups. None means all older groups.
     """

@@ -49,7 +49,10 @@ def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
-    """Remove the finalizer from the pods of groups, first from workers, and then with the marks from leaders."""
+    """Remove the finalizer from the pods of groups.
+
+    Start with workers, and then remove it with the marks from leaders.
+    """
     leaders = [pod for pod in pods if groupname.is_over(pod)]
     workers = [pod for pod in pods if not groupname.is_over(pod)]
     return (*together(map(release_pod, workers)), *together(map(release_pod, leaders)))

@@ -1,1 +1,1 @@
-"""The manager configuration file, with its types and validation."""
+"""Defines the manager configuration file, including its types and validation."""

@@ -37,7 +37,7 @@ def is_known(name: str) -> bool:
 
 
 def openssl_names(names: tuple[str, ...]) -> str:
-    """Return the OpenSSL list, which is empty if there are only TLS 1.3 cipher suites.
+    """Return the OpenSSL cipher list, which is empty if there are only TLS 1.3 cipher suites.
 
     >>> openssl_names(("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256"))
     'AES128-GCM-SHA256'

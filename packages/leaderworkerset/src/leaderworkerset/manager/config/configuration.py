@@ -1,4 +1,6 @@
-"""The manager configuration file, `config.lws.x-k8s.io/v1` or `v1alpha1`, `Configuration` (contract 12.2, N-CFG-3).
+"""Defines the manager configuration file (contract 12.2, N-CFG-3).
+
+Its type is `Configuration` in `config.lws.x-k8s.io/v1` or `v1alpha1`.
 
 Input: a document as a YAML reader returns it. Output: a `Configuration` with all defaults, or a `ConfigurationError`,
 with the text of the Go manager if it has one. Decoding is strict, so that an unknown field is an error. As in Go,
@@ -76,7 +78,7 @@ class LeaderElection(_Section, frozen=True, kw_only=True):
 
 
 class InternalCertManagement(_Section, frozen=True, kw_only=True):
-    """Settings for the webhook certificate: whether the manager issues it, the Service, and the Secret."""
+    """Settings for the webhook certificate, including its issuer, the Service, and the Secret."""
 
     enable: bool = True
     webhook_service_name: str = "lws-webhook-service"
@@ -97,7 +99,7 @@ class ClientConnection(_Section, frozen=True, kw_only=True):
 
 
 class GroupRestarts(_Section, frozen=True, kw_only=True):
-    """Settings for recreating failed groups. The Go manager rejects this section.
+    """The settings for recreating failed groups. The Go manager rejects this section.
 
     If `max_group_restarts` is 0, there is no limit. If `release_lost_pods_after` is 0, lost pods are not
     force-deleted.
@@ -112,7 +114,7 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
 
 
 class RecorderSettings(_Section, frozen=True, kw_only=True):
-    """Settings for recording group failures in ConfigMaps, including limits (docs/adr/0019).
+    """The settings for recording group failures in ConfigMaps, including limits (docs/adr/0019).
 
     The Go manager does not have this section, and rejects it.
     """
@@ -124,7 +126,7 @@ class RecorderSettings(_Section, frozen=True, kw_only=True):
 
 
 class DisruptionBudgets(_Section, frozen=True, kw_only=True):
-    """Settings for disruption budgets of groups, including the default (docs/adr/0022).
+    """The settings for disruption budgets of groups, including the default (docs/adr/0022).
 
     The Go manager does not have this section, and rejects it.
     """
@@ -136,7 +138,9 @@ class DisruptionBudgets(_Section, frozen=True, kw_only=True):
 
 
 class Maintenance(_Section, frozen=True, kw_only=True):
-    """Settings for moving groups from closed nodes, including an additional taint and the default (docs/adr/0023).
+    """The settings for moving groups from closed nodes (docs/adr/0023).
+
+    They include an additional taint and the default.
 
     The Go manager does not have this section, and rejects it.
     """
@@ -154,7 +158,7 @@ class TLS(_Section, frozen=True, kw_only=True):
 
 
 class PodAdmission(StrEnum):
-    """Whether the webhook or kube-apiserver adds pods to their groups (docs/adr/0050-pod-policies.md).
+    """Defines whether the webhook or kube-apiserver adds pods to their groups (docs/adr/0050-pod-policies.md).
 
     `Auto` uses the policy if the API server supports policies. `Policy` requires this support. In both cases, the
     webhook handles pods that the policy does not support.
@@ -205,7 +209,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def release_after(self) -> timedelta | None:
-        """Return the default time after which lost pods are force-deleted, or None if they are not."""
+        """Return the default time after which lost pods are force-deleted, or None if this is disabled."""
         section = self.group_restarts or GroupRestarts()
         return timedelta(seconds=section.release_lost_pods_after) or None
 

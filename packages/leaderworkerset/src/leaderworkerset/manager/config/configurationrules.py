@@ -35,7 +35,7 @@ from leaderworkerset.manager.config.configuration import (
 GANG_PROVIDERS: Final = (*NAMES, AUTO)
 
 NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
-"""Characters that are invalid in the path of a probe, or that the router interprets as a pattern."""
+"""The characters that are invalid in the path of a probe, or that the router interprets as a pattern."""
 
 JITTER: Final = 1.2
 """The maximum factor by which a leader election delay exceeds the retry period."""
@@ -46,7 +46,7 @@ TURNS: Final = Range(24)
 
 EPISODE_AGES: Final = Range(90 * 24)
 MOST_MEBIBYTES: Final = 256
-"""The maximum age and size of recorded failures in the API server."""
+"""The maximum age and size of recorded failures that are stored in the API server."""
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
@@ -95,7 +95,7 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
 
 
 def _serving_errors(configuration: Configuration) -> list[FieldError]:
-    """Return errors for ports, addresses and paths with which the manager cannot start or be reached."""
+    """Return errors for ports, addresses and paths that prevent the start or the access to the manager."""
     port, health = configuration.webhook.port, configuration.health
     errors = [] if 0 < port <= HIGHEST_PORT else [invalid("webhook.port", port, f"must be from 1 to {HIGHEST_PORT}")]
     places = {

@@ -1,4 +1,4 @@
-"""Values of policies are handled with `match` and `assert_never`, so that mypy names each place that a new value needs."""
+"""Tests that policies are handled with `match` and `assert_never`, so that mypy reports missing values."""
 
 import ast
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ STATES: Final[tuple[type[Enum], ...]] = (
     RecreationState,
     SchedulingLevel,
 )
-"""Enums that are states of the controllers or parts of decisions.
+"""Enums that describe controller states or parts of decisions.
 
 All other enums in `api`, `core` and `capabilities` are user settings.
 """
 
 
 def policies() -> dict[str, set[str]]:
-    """Return the values of each policy by the name of its enum."""
+    """Return the values of each policy, by enum name."""
     modules = [
         import_module(".".join(("leaderworkerset", *path.relative_to(SOURCE).with_suffix("").parts)))
         for folder in ("api", "core", "capabilities")
@@ -64,7 +64,7 @@ def is_value(node: ast.AST) -> bool:
 
 
 def open_decisions(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Yield the decisions that would silently ignore a new value of a policy."""
+    """Yield the decisions that would ignore a new value of a policy without an error."""
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left=left, comparators=others) if any(map(is_value, (left, *others))):

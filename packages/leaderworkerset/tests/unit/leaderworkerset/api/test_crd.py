@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition (R-API-1 to R-API-8, contract 1.2)."""
+"""Tests the LeaderWorkerSet CRD (R-API-1 to R-API-8, contract 1.2)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 
 
 def at(path: str, schema: dict[str, Any] = SCHEMA) -> dict[str, Any]:
-    """Follow property names. `*` represents the items of a list or the values of a map."""
+    """Return the schema at a path. `*` represents the items of a list or the values of a map."""
     for name in path.split("."):
         schema = (schema.get("items") or schema["additionalProperties"]) if name == "*" else schema["properties"][name]
     return schema
@@ -63,7 +63,7 @@ def test_definition_has_status_and_scale_subresources() -> None:
 
 
 def test_definition_has_no_validation_rules() -> None:
-    """The CRD has no validation rules (N-API-6)."""
+    """The CRD does not have validation rules (N-API-6)."""
     assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
 
 
@@ -107,12 +107,12 @@ def test_definition_has_printer_columns() -> None:
     ],
 )
 def test_own_fields_have_types_defaults_and_bounds(path: str, rules: dict[str, Any]) -> None:
-    """Fields have types, defaults, enums and bounds (contract 1.2, R-KQ-2)."""
+    """Fields have types, defaults, enums and limits (contract 1.2, R-KQ-2)."""
     assert at(f"spec.{path}") == rules
 
 
 def test_strategy_has_a_default_before_admission() -> None:
-    """Webhooks that decode and encode the object would write a strategy without a type (R-KQ-2, R-KQ-10)."""
+    """Webhooks that decode and encode the object would add a strategy without a type (R-KQ-2, R-KQ-10)."""
     assert at("spec.rolloutStrategy")["default"] == {"type": "RollingUpdate"}
     assert "default" not in schema_of("LeaderWorkerSetSpec")["properties"]["rolloutStrategy"]
 
@@ -139,7 +139,7 @@ def test_budgets_are_numbers_or_percentages(field: str, default: int) -> None:
     ],
 )
 def test_required_fields_are_declared(path: str, required: list[str] | None) -> None:
-    """Required fields are declared (Contract 1.2)."""
+    """Required fields are declared (contract 1.2)."""
     assert at(path).get("required") == required
 
 
@@ -183,7 +183,7 @@ def test_pod_templates_have_defaults(path: str, default: Any) -> None:
 
 
 def test_pod_templates_have_no_other_defaults() -> None:
-    """Templates have no default for imagePullPolicy, dnsPolicy and similar fields (R-API-7)."""
+    """Templates do not have defaults for imagePullPolicy, dnsPolicy and similar fields (R-API-7)."""
     names = {path.rsplit(".", 1)[1] for path, schema in walk(schema_of("PodTemplateSpec")) if "default" in schema}
     assert names == {
         *("protocol", "name", "optional", "service", "fsType", "readOnly", "iscsiInterface"),

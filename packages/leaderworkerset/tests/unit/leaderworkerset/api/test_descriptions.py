@@ -1,4 +1,4 @@
-"""The full version of the CRD equals the slim one with descriptions."""
+"""Tests that the full version of the CRD equals the slim version with descriptions."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SLIM = leaderworkerset_crd()
 FULL = described(SLIM, DOCUMENT)
 
 WORDLESS = {"labels", "annotations", "finalizers", "name", "namespace"}
-"""Fields of embedded metadata, which have a separate table (R-API-5)."""
+"""Fields of embedded metadata, which are listed in a separate table (R-API-5)."""
 
 
 def root(crd: dict[str, Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def root(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_words(value: Any) -> Any:
-    """Drop descriptions of schemas, but not fields of that name."""
+    """Remove the descriptions of schemas, but not fields with the name `description`."""
     if isinstance(value, list):
         return [without_words(item) for item in value]
     if not isinstance(value, dict):
@@ -66,7 +66,7 @@ def test_full_definition_adds_descriptions_only() -> None:
 
 
 def test_every_field_is_described() -> None:
-    """`kubectl explain` has a line for every field."""
+    """`kubectl explain` describes every field."""
     wordless = {path for path, field in fields(root(FULL)) if "description" not in field}
     undescribed = {path for path in wordless if ".metadata." not in path} - {".metadata"}
     assert undescribed == set(), "describe them in TEXTS of api/descriptions.py"
@@ -74,7 +74,7 @@ def test_every_field_is_described() -> None:
 
 
 def test_metadata_of_the_object_has_no_description() -> None:
-    """An API server rejects a CRD with a description in this place."""
+    """An API server rejects a CRD with a description at this position."""
     assert root(FULL)["properties"]["metadata"] == {"type": "object"}
 
 

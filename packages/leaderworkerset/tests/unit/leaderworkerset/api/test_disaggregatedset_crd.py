@@ -20,7 +20,7 @@ def version(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def at(definition: dict[str, Any], path: str) -> dict[str, Any]:
-    """Follow property names. `*` represents the items of a list."""
+    """Return the schema at a path. `*` represents the items of a list."""
     found: dict[str, Any] = version(definition)["schema"]["openAPIV3Schema"]
     for name in path.split("."):
         found = found["items"] if name == "*" else found["properties"][name]
@@ -36,7 +36,7 @@ def fields(shape: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[st
 
 
 def test_definitions_have_names_and_columns() -> None:
-    """Definitions have names and columns (R-DS-1)."""
+    """The CRDs have names and columns (R-DS-1)."""
     assert SETS["metadata"]["name"] == "disaggregatedsets.disaggregatedset.x-k8s.io"
     assert "shortNames" not in SETS["spec"]["names"]
     assert version(SETS)["subresources"] == {"status": {}}
@@ -74,7 +74,7 @@ def test_roles_have_bounds_and_a_map_key() -> None:
 
 
 def test_slices_and_placement_have_bounds_and_values() -> None:
-    """Slices and placement have bounds and values (R-DS-3)."""
+    """Slices and placement have limits and valid values (R-DS-3)."""
     slices = at(SETS, "spec.slices")
     assert (slices["default"], slices["minimum"], slices["maximum"]) == (1, 1, 100)
     assert at(SETS, "spec.placementPolicy.type")["enum"] == ["None", "ExclusiveSlice", "ExclusiveTopology"]

@@ -18,7 +18,7 @@ RECORDED_TYPES = json.loads((VECTORS / "go-json-types.json").read_text())
 
 @pytest.mark.parametrize("vector", REVISIONS, ids=lambda vector: vector["input"]["metadata"]["name"])
 def test_revision_data_has_the_bytes_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """Revision data has the bytes of the Go controller (R-REV-4, R-REV-6, R-REV-9)."""
+    """Revision data equals the bytes of the Go controller (R-REV-4, R-REV-6, R-REV-9)."""
     spec = vector["input"]["spec"]
     network = spec.get("networkConfig") or {"subdomainPolicy": "Shared"}
     data = {
@@ -40,7 +40,7 @@ ADDED: frozenset[str] = frozenset(
         "LeaderWorkerTemplate.maxGroupRestarts",
     }
 )
-"""Fields that the recorded types do not have, as `SubGroupPolicy.note`."""
+"""Fields that the recorded types do not contain, such as `SubGroupPolicy.note`."""
 
 
 def test_packaged_types_equal_the_recorded_types() -> None:

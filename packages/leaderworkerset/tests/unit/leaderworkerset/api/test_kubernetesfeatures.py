@@ -1,4 +1,4 @@
-"""Features that versions of Kubernetes have by default."""
+"""Tests which features are enabled by default in each Kubernetes version."""
 
 import pytest
 

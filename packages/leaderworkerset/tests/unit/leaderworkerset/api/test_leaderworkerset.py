@@ -1,4 +1,4 @@
-"""The typed LeaderWorkerSet (contract 1.2, 1.3)."""
+"""Tests the typed LeaderWorkerSet (contract 1.2, 1.3)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ POD = {"spec": {"containers": [{"name": "c"}]}}
 
 
 def test_minimal_object_has_default_values() -> None:
-    """The defaults (contract 1.2)."""
+    """The fields have their defaults (contract 1.2)."""
     lws = decode({"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}})
     assert (lws.spec.replicas, lws.size, lws.spec.startup_policy) == (1, 1, "LeaderCreated")
     assert lws.spec.leader_worker_template.restart_policy == "RecreateGroupOnPodRestart"
@@ -24,7 +24,7 @@ def test_minimal_object_has_default_values() -> None:
 
 
 def test_null_equals_absent() -> None:
-    """Null settings cause no failure (Q-23)."""
+    """Null settings do not cause an error (Q-23)."""
     absent = {"spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
     with_nulls = {
         "metadata": None,
@@ -129,7 +129,7 @@ def test_encoded_object_omits_defaults_and_decodes_again() -> None:
 
 
 def test_status_omits_zero_counts() -> None:
-    """The status omits zero counts (R-API-10)."""
+    """Zero counts are omitted from the status (R-API-10)."""
     status = api.LeaderWorkerSetStatus(ready_replicas=2, updated_replicas=0, hpa_pod_selector="a=b")
     assert api.encode_status(status) == {"readyReplicas": 2, "hpaPodSelector": "a=b"}
 

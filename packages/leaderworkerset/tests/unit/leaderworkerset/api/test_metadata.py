@@ -1,4 +1,4 @@
-"""Names and labels of installed objects, by which a manager is found, replaced in place, and removed."""
+"""Tests the names and labels of installed objects, which are used to find, replace and remove a manager."""
 
 from kuberuntime.objects.resources import CLUSTER_ROLES, DEPLOYMENTS
 from leaderworkerset.api import metadata

@@ -17,14 +17,14 @@ DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())["compo
 DEFINITIONS = {name.rsplit(".", 1)[1]: definition for name, definition in DOCUMENT.items()}
 
 MARKED_WITH_A_CONSTANT = {("AzureDiskVolumeSource", "cachingMode"), ("AzureDiskVolumeSource", "kind")}
-"""Defaults that the document has and upstream's definition lacks (R-API-7): its generator follows no references."""
+"""Defaults that only the document contains, because the upstream generator ignores references (R-API-7)."""
 
 BY_MARKER = {("Condition", "reason"), ("Condition", "type"), ("Condition", "status")}
-"""Patterns and enumerations that stand in markers which the API server's own document leaves out."""
+"""Patterns and enumerations in markers that the document of the API server does not include."""
 
 
 def structs() -> Iterator[str]:
-    """Yield every type that occurs in pod templates, claims and conditions."""
+    """Yield each type that is used in pod templates, claims and conditions."""
     seen, waiting = {"ObjectMeta", *schema.SCALARS}, ["PodTemplateSpec", "PersistentVolumeClaim", "Condition"]
     while waiting:
         name = waiting.pop().removeprefix("[]").removeprefix("map[string]").removeprefix("[]")
@@ -45,7 +45,7 @@ def resolved(field: JSONObject) -> JSONObject:
 
 
 def pairs() -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
-    """Yield each field with its type, its name, and the schemas of the project and the document."""
+    """Yield each field with its type and name, and its schemas in this project and in the document."""
     for struct in STRUCTS:
         ours, theirs = schema.schema_of(struct), DEFINITIONS[struct]
         for name, field in ours["properties"].items():
@@ -79,7 +79,7 @@ def test_fields_have_the_same_types_and_list_keys() -> None:
 
 
 def test_defaults_equal_the_document_except_zero_values() -> None:
-    """`default: ""`, `0` and `{}` of required fields only state that Go has no pointer there (R-API-7)."""
+    """`default: ""`, `0` and `{}` of required fields only show that the Go field is not a pointer (R-API-7)."""
     for struct, name, ours, theirs in pairs():
         required = name in schema.schema_of(struct).get("required", [])
         is_zero = "default" in theirs and theirs["default"] in ("", 0, {}) and not theirs["default"]
@@ -91,6 +91,6 @@ def test_defaults_equal_the_document_except_zero_values() -> None:
 
 
 def test_closed_sets_are_left_to_the_api_server() -> None:
-    """Upstream's CRD accepts any string, and the API server rejects it when the pod is created (contract 1.2)."""
+    """The upstream CRD accepts any string. The API server rejects it when the pod is created (contract 1.2)."""
     ours = {(struct, name) for struct, name, field, _ in pairs() if "enum" in field}
     assert ours <= BY_MARKER

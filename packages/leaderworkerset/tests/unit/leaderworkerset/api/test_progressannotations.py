@@ -1,4 +1,4 @@
-"""Tests container output and annotations about progress and hangs: the parsed values, also from hostile strings."""
+"""Tests the parsing of container output and annotations about progress, also from malicious strings."""
 
 from datetime import UTC, datetime, timedelta
 

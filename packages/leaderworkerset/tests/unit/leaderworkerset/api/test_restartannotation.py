@@ -1,4 +1,4 @@
-"""Notes of restarts in place, which every user with permission on pods can write."""
+"""Tests annotations for restarts in place, which every user with permissions for pods can write."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""Tests that the LeaderWorkerSet settings for progress and completion are parsed, and rejected if invalid."""
+"""Tests that settings for progress and completion are parsed, and rejected if they are invalid."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Tests that the structs, the Go types and the CRDs have the same fields and the same enumerations.
+"""Tests that structs, Go types and CRDs have the same fields and enumerations.
 
 The definition of LeaderWorkerSets is built from the table, so that what one of the three lacks shows against the other.
 """
@@ -23,16 +23,16 @@ from leaderworkerset.api.disaggregatedset_crd import disaggregatedset_crd
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, RolloutStrategy
 
 PARTIAL = {DisaggregatedSet, RoleMetadata, RoleSpec, RoleRolloutStrategy, RoleRollingUpdate}
-"""The structs that contain only a part of the fields."""
+"""The structs that contain only some of the fields."""
 
 OPEN = {(RolloutStrategy, "type"), (RoleRolloutStrategy, "type"), (Condition, "status")}
-"""Enumerations that remain strings. Clients omit the strategy type (R-KQ-10), and conditions belong to Kubernetes."""
+"""Enumerations that remain strings. Clients omit the strategy type (R-KQ-10). Kubernetes defines conditions."""
 
 SCALARS = {"integer": int, "string": str, "boolean": bool, "object": dict}
 
 
 def differences(struct: type[msgspec.Struct], shape: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield the differences of the struct and the schema, with the file that lacks the field."""
+    """Yield the differences between the struct and the schema, with the file in which the field is missing."""
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
     properties: dict[str, Any] = shape["properties"]
     if struct not in PARTIAL:
@@ -75,7 +75,7 @@ def schema_of(definition: dict[str, Any]) -> dict[str, Any]:
     ids=["LeaderWorkerSet", "DisaggregatedSet"],
 )
 def test_structs_and_definitions_have_the_same_fields(struct: type[msgspec.Struct], definition: dict[str, Any]) -> None:
-    """`docs/how-to/extend.md` lists the files for a new field."""
+    """`docs/how-to/extend.md` lists the files to change for a new field."""
     assert list(differences(struct, schema_of(definition))) == []
 
 

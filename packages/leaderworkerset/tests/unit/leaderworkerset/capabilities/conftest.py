@@ -1,4 +1,4 @@
-"""Repeats decisions of capabilities with the cached fields, as for decisions of the core."""
+"""Repeats the decisions of capabilities with the cached fields, in the same way as core decisions."""
 
 from tests.unit.leaderworkerset.core.conftest import _decide_again
 

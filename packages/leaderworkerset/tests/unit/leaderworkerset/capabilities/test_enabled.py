@@ -1,4 +1,4 @@
-"""Tests the table of capabilities. Each directory has a row, and other imports of a directory are counted."""
+"""Tests the table of capabilities. Each directory has a row, and direct imports of a directory are counted."""
 
 import ast
 from collections.abc import Iterator
@@ -27,20 +27,20 @@ FOLDERS: Final = sorted(one.parent.name for one in SOURCE.glob("capabilities/*/_
 DOCS: Final = Path(__file__).parents[6] / "docs"
 
 MOST_IMPORTS: Final = 20
-"""Modules that import the folder of a capability which is not theirs, each pair counted once. The number may only fall."""
+"""Modules that import the directory of another capability. Each pair counts once. The number may only decrease."""
 
 GREETING: Final = "example.com/greeting"
 
 
 def greet(group: LiveGroup) -> tuple[Action, ...]:
-    """Report the greeting of a LeaderWorkerSet, after what other capabilities do last."""
+    """Report the greeting of a LeaderWorkerSet after the final steps of other capabilities."""
     text = group.obj["metadata"].get("annotations", {}).get(GREETING)
     greeting = () if text is None else (Emit(events=(decisionevents.unreadable(group.obj, text, group.leader),)),)
     return (*GROUPS.last(group), *greeting)
 
 
 def refuse_long(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Refuse a greeting of more than five letters."""
+    """Reject a greeting with more than five letters."""
     text = lws.annotations.get(GREETING, "")
     if len(text) > 5:
         yield invalid(f"metadata.annotations.{GREETING}", text, "must have at most 5 letters")
@@ -98,7 +98,7 @@ def test_no_setting_belongs_to_two_capabilities() -> None:
 
 
 def test_every_table_and_call_of_a_hook_is_used() -> None:
-    """Each place in the upstream decisions has a capability that needs it."""
+    """Each extension point in the upstream decisions is used by at least one capability."""
     for own, upstream in (
         (EXTENSIONS, UPSTREAM),
         (EXTENSIONS.sets, UPSTREAM.sets),
@@ -128,7 +128,7 @@ def test_example_capability_is_added_and_removed() -> None:
 
 
 def test_setting_that_decides_about_groups_wakes_them() -> None:
-    """Otherwise, a change has an effect only after the next change to each group."""
+    """Otherwise, a change takes effect only after the next change to each group."""
     deciding = (GROUPS.first, GROUPS.before_evidence, GROUPS.before_deletion, GROUPS.before_restart, GROUPS.restarts)
     folders = {function.__module__.split(".")[-2] for function in (*deciding, *EXTENSIONS.fault_finders)}
     rows = {module.split(".")[-2]: row for row in ENABLED for module in modules_of(row)}

@@ -1,4 +1,4 @@
-"""Runs a cluster in one process and virtual time: API server, controllers, manager, and a simulated kubelet.
+"""Runs an API server, controllers, a manager, and a simulated kubelet in one process and in virtual time.
 
 Pods are never bound to a node, so a deletion takes effect immediately, which is hardest to notice.
 """
@@ -55,7 +55,7 @@ RACK = {"rack": "r7"}
 
 
 class CountingTransport:
-    """Counts the writes that go through it."""
+    """Counts the writes of a transport."""
 
     def __init__(self, server: ApiServer, user: str) -> None:
         self._inner = InProcessTransport(server, user)
@@ -105,11 +105,11 @@ class NodelessCluster(Scenario):
             yield
 
     async def settle(self, seconds: float = 30.0) -> None:
-        """Let time pass."""
+        """Advance the virtual time."""
         await asyncio.sleep(seconds)
 
     async def bring_up(self, lws: JSONObject) -> None:
-        """Create a LeaderWorkerSet, and let time pass."""
+        """Create a LeaderWorkerSet, and advance the virtual time."""
         await self.create(lws)
         await self.settle()
 
@@ -124,7 +124,7 @@ class NodelessCluster(Scenario):
         return [key for key in keys if key is not None]
 
     async def orphan_leaders(self) -> None:
-        """Remove the owners of the leaders' StatefulSets and Deployments, and let time pass."""
+        """Remove the owners of leader StatefulSets and Deployments, and advance the virtual time."""
         for resource in (STATEFULSETS, DEPLOYMENTS):
             keepers = (await self.client.list(resource, namespace=NAMESPACE)).items
             for obj in (obj for obj in keepers if (meta.controller_of(obj) or {}).get("kind") == LEADERWORKERSETS.kind):
@@ -132,7 +132,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def live_with_random_keys(self) -> None:
-        """Create a LeaderWorkerSet with random keys. Let one group fail twice, and replace all groups."""
+        """Create a LeaderWorkerSet with random keys. Make one group fail twice, and replace all groups."""
         spec = {"groupIdentity": "Hash"}
         await self.bring_up(builders.leaderworkerset_object("random", spec=spec))
         for _ in range(2):
@@ -148,7 +148,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def exhaust_and_recover(self) -> None:
-        """Create a LeaderWorkerSet whose only group has no remaining restart.
+        """Create a LeaderWorkerSet whose only group has reached its restart limit.
 
         Let it fail, recover it, and delete all.
         """
@@ -187,7 +187,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def come_back(self) -> None:
-        """Create a LeaderWorkerSet whose groups return to their nodes, let its only group fail, and delete all."""
+        """Create a LeaderWorkerSet with preferred nodes, make its only group fail, and delete all objects."""
         metadata = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
         own = {"weight": 1, "preference": {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}}
         pods = builders.pod_template()
@@ -210,7 +210,7 @@ class NodelessCluster(Scenario):
         await self.settle()
 
     async def bind(self, pod: str, node: str) -> None:
-        """Bind a pod to a new node with the label `rack`."""
+        """Bind a pod to a new node with a `rack` label."""
         await self.client.create(
             NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": RACK}}
         )
@@ -220,14 +220,14 @@ class NodelessCluster(Scenario):
         await self.client.send(Request("POST", path, (), headers, msgspec.json.encode(binding)))
 
     async def restart_container(self, name: str) -> None:
-        """Report that a container of the pod was restarted once."""
+        """Report one restart of a container of the pod."""
         pod = await self.get(PODS, name)
         statuses = [{"name": "main", "restartCount": 1, "ready": True, "image": "i", "imageID": "i"}]
         patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
 
     async def make_unready(self, name: str) -> None:
-        """Report that the pod is not ready, until it is replaced."""
+        """Report the pod as not ready until it is replaced."""
         status = {"conditions": [{"type": "Ready", "status": "False"}]}
         await self.client.patch(
             PODS, ObjectKey(NAMESPACE, name), {"status": status}, kind="merge", subresource="status"
@@ -272,7 +272,7 @@ class NodelessCluster(Scenario):
             group.create_task(GarbageCollector(self.client, definitions, self.clock).run())
 
     async def _run_pods(self) -> None:
-        """Make every pod run, and ready if `ready_pods` permits it."""
+        """Make each pod run, and become ready if `ready_pods` permits it."""
         informer = Informer(self.client, PODS)
         async with asyncio.TaskGroup() as group:
 
@@ -305,7 +305,7 @@ class _Silence:
 
 @lru_cache(maxsize=1)
 def served_kinds() -> list[Kind]:
-    """Return the served kinds. The webhook function admits pods."""
+    """Return the served kinds. The webhook function processes pods."""
     served = [_admitting(kind) if kind.resource == PODS else kind for kind in builtin.kinds()]
     return [*served, *map(kind_from_crd, MANAGED.definitions())]
 

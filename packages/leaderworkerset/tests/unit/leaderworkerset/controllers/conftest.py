@@ -1,4 +1,4 @@
-"""A cluster in one process for tests that request one."""
+"""Provides a cluster in one process for tests that request it."""
 
 from contextlib import AbstractAsyncContextManager
 

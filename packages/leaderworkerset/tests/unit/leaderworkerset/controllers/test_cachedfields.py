@@ -1,4 +1,4 @@
-"""Tests that the caches contain exactly the fields of foreign objects that the controllers read."""
+"""Tests that caches contain exactly the fields of foreign objects that the controllers read."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 
 @pytest.fixture(name="reads", scope="module")
 def _reads() -> list[Reads]:
-    """Make caches store all fields while a cluster runs, and record all fields that are read."""
+    """Make caches store all fields for the duration of the `with` block, and record all fields that are read."""
     reads: list[Reads] = []
 
     def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:
@@ -51,7 +51,7 @@ def _reads() -> list[Reads]:
 
 
 async def live(cluster: NodelessCluster) -> None:
-    """Create, place, fail, roll, scale and delete, with every setting that makes the controllers read more."""
+    """Create, place, fail, update, scale and delete with all settings that increase the fields that are read."""
     async with cluster.managed():
         await cluster.live_with_random_keys()
         await cluster.exhaust_and_recover()
@@ -77,7 +77,7 @@ async def live(cluster: NodelessCluster) -> None:
 
 
 def placed() -> JSONObject:
-    """Return a LeaderWorkerSet that requests TPUs, and a rack for its group."""
+    """Return a LeaderWorkerSet that requests TPUs and an exclusive rack for its group."""
     pods = builders.pod_template()
     pods["spec"]["containers"][0]["resources"] = TPU
     pods["spec"]["initContainers"] = [{"name": "init", "image": "app:1", "resources": TPU}]
@@ -86,7 +86,7 @@ def placed() -> JSONObject:
 
 
 def decide_the_rest() -> None:
-    """Make the decisions that the cluster of these tests does not cause."""
+    """Run the decisions that the cluster of these tests does not trigger."""
     for step in InPlaceStep:
         checked(deciding.reconcile_group)(test_inplacesteps.WALK[step])
     checked(deciding.reconcile_group)(test_inplacesteps.taken_back())
@@ -145,11 +145,11 @@ ENDS: tuple[JSONObject, ...] = (
     {"reason": "NodeLost"},
     {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
 )
-"""Tests terminated pods with each way to report a failure."""
+"""Report a failure of terminated pods in each possible way."""
 
 
 def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> None:
-    """Decide about a group with a failed worker on a deleted node."""
+    """Run the decision for a group with a failed worker on a deleted node."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
     observed = builders.live_group(
@@ -226,7 +226,7 @@ def test_undeclared_read_is_detected(
 
 
 def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
-    """A StatefulSet of another owner with the same name is not changed, and is reported (docs/adr/0030)."""
+    """A StatefulSet of another owner with the same name is reported and not changed (docs/adr/0030)."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_workload=workers)
@@ -237,7 +237,7 @@ def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
 
 
 def test_leader_statefulset_keeps_its_template_for_any_labels() -> None:
-    """Labels of a LeaderWorkerSet are copied to its StatefulSet, but do not make it one of workers."""
+    """Labels of a LeaderWorkerSet are copied to its StatefulSet, but do not make it a worker StatefulSet."""
     lws = builders.leaderworkerset_object(metadata={"labels": {labels.GROUP_INDEX: "0"}})
     statefulset = builders.worker_statefulset(builders.leader_pod(lws))
     owned = statefulset["metadata"] | {"ownerReferences": [meta.controller_reference(lws)]}

@@ -1,4 +1,4 @@
-"""Tests that a failed group is not ready until its recreation, regardless of the pod status."""
+"""Tests that a failed group is not ready until it is recreated, regardless of its pod statuses."""
 
 import pytest
 from tests import builders
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
 async def counted(cluster: NodelessCluster) -> tuple[int, bool]:
-    """Return the number of ready groups, and whether the LeaderWorkerSet is Available."""
+    """Return the number of ready groups, and whether the LeaderWorkerSet is `Available`."""
     lws = await cluster.get(LEADERWORKERSETS, "web")
     return int(meta.status(lws).get("readyReplicas") or 0), meta.is_condition_true(lws, "Available")
 

@@ -1,4 +1,4 @@
-"""Tests that another writer of a leader StatefulSet field does not cause endless writes."""
+"""Tests that a second writer of a leader StatefulSet field does not cause endless writes."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Adversary:
-    """Takes back a label of the leaders' StatefulSet at once, until it is `stopped`."""
+    """Reverts a label of the leader StatefulSet immediately, until it is `stopped`."""
 
     def __init__(self, cluster: NodelessCluster, label: str) -> None:
         self.cluster, self.label = cluster, label
@@ -39,7 +39,7 @@ class Adversary:
 
 
 async def test_field_that_is_taken_back_is_written_rarely(cluster: NodelessCluster) -> None:
-    """One Warning event contains the field and both writers. A rollout of other content is not delayed."""
+    """One Warning event contains the field and both writers. A rollout with other content is not delayed."""
     async with cluster.managed(), asyncio.TaskGroup() as group:
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=2, size=1))
         label = min(set(meta.labels(await cluster.get(STATEFULSETS, "web"))) - {labels.NAME})

@@ -1,4 +1,4 @@
-"""Decisions about large objects run outside of the event loop."""
+"""Tests that decisions about large objects run outside the event loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ def test_facts_add_to_the_weight_of_documents() -> None:
 
 
 def test_weighing_stops_at_the_limit() -> None:
-    """The first document that is too large is sufficient, because reading others would take time."""
+    """The first document that is too large is sufficient, because reading all of them would take time."""
     documents = iter([{"a": "x" * LIMIT}, {}, {}])
     assert is_large(documents)
     assert len(list(documents)) <= 1
@@ -64,7 +64,7 @@ def lws_with(variables: int) -> JSONObject:
 
 
 async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: ObjectKey) -> tuple[int, Plan]:
-    """Return how often the event loop turned while the plan was made, and the plan."""
+    """Return the number of event loop iterations while the plan was made, and the plan."""
     turns = 0
 
     async def count() -> None:
@@ -84,7 +84,7 @@ async def turns_during(plan: Callable[[ObjectKey], Awaitable[Plan]], key: Object
 
 
 async def drivers_of(variables: int) -> tuple[int, int]:
-    """Return how often the event loop turned during the plan for a LeaderWorkerSet, and for one of its leaders."""
+    """Return the number of event loop iterations during the plans of a LeaderWorkerSet and one of its leaders."""
     cluster = NodelessCluster()
     await cluster.server.start()
     made = await cluster.create(lws_with(variables))
@@ -114,7 +114,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_loop_continues_while_a_large_object_is_decided() -> None:
-    """Tests that decisions for large workloads run in a thread, so that one workload does not block the others."""
+    """Tests that decisions for large workloads run in a thread, so that they do not block other workloads."""
     whole, one = asyncio.run(drivers_of(12_000))
 
     assert whole > 0
@@ -122,7 +122,7 @@ def test_loop_continues_while_a_large_object_is_decided() -> None:
 
 
 def test_small_decisions_use_no_thread() -> None:
-    """A thread would cost more than the decision."""
+    """A thread would need more time than the decision."""
     assert asyncio.run(drivers_of(5)) == (0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Tests the controller of disruption budgets: its triggers, its cached fields, and its permissions."""
+"""Tests the triggers, cached fields and permissions of the disruption budget controller."""
 
 from contextlib import closing
 from typing import Any
@@ -38,7 +38,7 @@ def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
 
 
 def watched(settings: DisruptionSettings) -> dict[str, Any]:
-    """Return the reactions of a new driver to changes, by the kind of the object."""
+    """Return the reactions of a new driver to changes, by kind."""
     clock = VirtualClock()
     with closing(Store()) as store:
         client = Client(InProcessTransport(ApiServer(store, builtin.kinds(), clock), "test"))
@@ -76,7 +76,7 @@ def test_nodes_are_not_read_when_they_are_not_watched() -> None:
 
 
 def test_budget_permissions_are_used_by_budgets_only() -> None:
-    """The components and the chart add exactly these permissions to the role of a manager."""
+    """The components and the chart add exactly these permissions to the manager's role."""
     more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
     found = merge(managed(configured={names.DISRUPTION: DisruptionSettings()}).permissions)
     assert {*map(str, found)} == {*map(str, more)}

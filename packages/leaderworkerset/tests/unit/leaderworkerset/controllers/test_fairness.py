@@ -1,4 +1,4 @@
-"""Tests that a busy namespace does not delay others, on the embedded API server with a quota of requests."""
+"""Tests that a busy namespace does not delay others, on the embedded API server with a request quota."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 RATE = 10
 LATENCY = 0.02
 BUSY = 40
-"""The number of LeaderWorkerSets in the busy namespace, whose writes use the quota for a quarter of a minute."""
+"""The number of LeaderWorkerSets in the busy namespace. Their writes use the quota of 15 s."""
 
 EDITS = 3
 
@@ -30,7 +30,7 @@ def now() -> float:
 
 
 class Slow(LimitedTransport):
-    """Limits and delays requests, and records the first write for each LeaderWorkerSet."""
+    """Limits and delays requests. Records the first write for each LeaderWorkerSet."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
         super().__init__(inner, TokenBucket(RATE, RATE), clock)

@@ -1,4 +1,4 @@
-"""A pod of a foreign controller with the name and labels of a leader is neither counted nor deleted."""
+"""Tests that a foreign pod with the name and labels of a leader is neither counted nor deleted."""
 
 import pytest
 from tests import builders
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
 
 
 async def test_foreign_leader_that_changes_is_left_alone(cluster: NodelessCluster) -> None:
-    """The pod changes while the controller already follows the groups."""
+    """The pod changes after the controller has started to watch the groups."""
     lws = builders.leaderworkerset_object(replicas=1, size=1)
     own = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "0"}
     thing = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "other", "uid": "1234", "controller": True}

@@ -1,4 +1,4 @@
-"""Tests the controller of the built-in gate: its sums, its cached fields, and its triggers."""
+"""Tests the sums, cached fields and triggers of the built-in gate controller."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ NODE: JSONObject = {
 
 
 def pod(index: int = 0, **spec: Any) -> JSONObject:
-    """Return a gated pod that has every relevant field, and more."""
+    """Return a gated pod with all relevant fields and additional fields."""
     made = member("web-0-x", index)
     made["kind"] = "Pod"
     made["spec"] |= {
@@ -77,7 +77,7 @@ def test_pod_counts_from_its_binding_with_its_current_requests() -> None:
 
 
 def test_caches_keep_only_the_fields_that_are_read() -> None:
-    """Each cached field of all pods in a cluster needs memory."""
+    """Each cached field of all pods in the cluster uses memory."""
     reads: list[Reads] = []
 
     def tracked(obj: JSONObject, projection: Projection) -> JSONObject:
@@ -139,7 +139,7 @@ def test_node_heartbeat_does_not_enqueue_the_gate() -> None:
 
 
 def test_only_the_built_in_gate_lists_nodes_and_patches_pods() -> None:
-    """Permissions to list include all pods, because a selector does not limit them."""
+    """List permissions cover all pods, because a selector does not limit them."""
     more = set(managed("built-in").permissions) - set(MANAGED.permissions)
 
     assert {(one.resource.plural, verb) for one in more for verb in one.verbs} == {

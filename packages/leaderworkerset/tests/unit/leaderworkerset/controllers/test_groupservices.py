@@ -1,4 +1,4 @@
-"""Services of other owners with the names of groups of one pod."""
+"""Tests foreign Services that have the names of single-pod groups."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Tests that the content of one object cannot affect others, on the embedded API server."""
+"""Tests that the content of one object does not affect others, on the embedded API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Verbatim(CountingTransport):
-    """Sends `data` byte for byte as kube-apiserver does."""
+    """Sends `data` byte for byte, as kube-apiserver does."""
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:

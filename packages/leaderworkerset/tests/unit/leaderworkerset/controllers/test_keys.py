@@ -1,4 +1,4 @@
-"""Tests the keys that a change enqueues."""
+"""Tests which keys a change enqueues."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ UNLABELED: dict[str, Any] = {"metadata": {"name": "x", "namespace": "default"}}
     ids=["added", "deleted", "got ready", "bound", "worker"],
 )
 def test_changed_leader_pod_enqueues_its_leaderworkerset(change: Change, keys: list[ObjectKey]) -> None:
-    """A changed leader pod enqueues its LeaderWorkerSet (R-ARC-7, Q-25)."""
+    """A change to a leader pod enqueues its LeaderWorkerSet (R-ARC-7, Q-25)."""
     assert list(leaderworkerset.keys_of_pod(change)) == keys
 
 
@@ -65,7 +65,7 @@ def test_statefulset_enqueues_the_owner_in_its_name(change: Change, keys: set[Ob
 
 
 def test_new_or_deleted_revision_enqueues_its_leaderworkerset() -> None:
-    """A revision that is observed late may be unused. The record of a group's recreations does not enqueue a key."""
+    """A revision that is observed late may be unused. A group's recreation record does not enqueue a key."""
     revision = builders.revision(LWS)
     record = revision | {"metadata": revision["metadata"] | {"labels": {labels.NAME: "web"}}}
 
@@ -101,7 +101,7 @@ def test_worker_statefulset_enqueues_its_leader() -> None:
 
 
 def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
-    """The Service may belong to an earlier leader, or to another owner that used its name (R-SVC-5)."""
+    """The Service may belong to an earlier leader, or to another owner with the same Service name (R-SVC-5)."""
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
 
@@ -129,7 +129,7 @@ def test_leader_of_a_foreign_controller_is_not_ours(kind: str, name: str, *, is_
 
 
 def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:
-    """Revisions of StatefulSets have the labels of the pods (R-REV-3), and records have no key."""
+    """StatefulSet revisions have the labels of the pods (R-REV-3). Recreation records have no key."""
     revision = builders.revision(LWS)
     bare = {name: value for name, value in revision["metadata"].items() if name != "ownerReferences"}
 
@@ -144,7 +144,7 @@ def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:
 
 
 def test_deleted_pod_with_a_random_key_enqueues_its_set() -> None:
-    """A gated leader may wait for the deleted one (N-HASH-4, N-GATE-4)."""
+    """A gated leader may be waiting for the deleted leader (N-HASH-4, N-GATE-4)."""
     lws = builders.hash_object()
     leader = builders.hash_leader(lws)
     worker = builders.worker_pod(leader)

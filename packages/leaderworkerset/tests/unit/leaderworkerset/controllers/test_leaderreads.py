@@ -1,4 +1,4 @@
-"""An update starts with the API server's state of the leaders, even if the caches are outdated."""
+"""Tests that an update uses the leaders' state in the API server, even if the caches are outdated."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -105,7 +105,7 @@ async def test_revision_is_kept_while_an_update_may_use_it(cluster: NodelessClus
 
 
 async def keys(cluster: NodelessCluster) -> set[str]:
-    """Return the keys of the revisions of the LeaderWorkerSet."""
+    """Return the revision keys of the LeaderWorkerSet."""
     found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=f"{labels.NAME}=web")
     return {
         groupname.revision(one) for one in found.items if (meta.controller_of(one) or {})["kind"] == "LeaderWorkerSet"
@@ -132,7 +132,7 @@ async def test_leaders_are_compared_by_uid_unless_terminating(cluster: NodelessC
 
 
 async def test_deleted_leader_gets_no_workers_again_and_again(cluster: NodelessCluster) -> None:
-    """While the cache of pods is late, the names of old workers seem to be used (R-WSTS-2, ADR 45)."""
+    """While the pod cache is outdated, the names of old workers appear to be in use (R-WSTS-2, ADR 45)."""
     cluster.transport = transport = LateWatch(cluster, PODS)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))

@@ -1,4 +1,4 @@
-"""Tests which groups must leave nodes, based on cached objects."""
+"""Tests which groups must be moved from nodes, based on cached objects."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ CLOSED: JSONObject = {"metadata": {"name": "node-1"}, "spec": {"unschedulable": 
 
 
 def obj(kind: str, name: str, uid: str, owner: tuple[str, str, str], rank: int = 0) -> JSONObject:
-    """Return an object of group 0. For a rank, it is the rank's pod."""
+    """Return an object of group 0, or the pod with this rank."""
     named = {labels.NAME: "web", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: str(rank)}
     reference = {"apiVersion": "v1", "kind": owner[0], "name": owner[1], "uid": owner[2], "controller": True}
     metadata = {"namespace": "default", "name": name, "uid": uid, "labels": named, "ownerReferences": [reference]}
@@ -24,7 +24,7 @@ def obj(kind: str, name: str, uid: str, owner: tuple[str, str, str], rank: int =
 
 
 def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
-    """Return the groups that have to leave node-1, on which the worker is."""
+    """Return the groups that must be moved from node-1, where the worker runs."""
     stores = {POD_CACHE.what: (leader, worker), indexes.STATEFULSET_CACHE.what: (workers,)}
     found: dict[Any, Any] = {indexes.CLOSABLE_NODE_CACHE.what: SimpleNamespace(subscribe=lambda _: None)}
     for cache in (indexes.POD_CACHE.united(POD_CACHE), indexes.STATEFULSET_CACHE):
@@ -57,6 +57,6 @@ def test_group_with_a_worker_on_a_closed_node_must_leave() -> None:
 
 
 def test_workers_of_an_earlier_leader_do_not_move_the_new_one() -> None:
-    """The workers will be deleted. Previously, the new leader was deleted again although it was unscheduled."""
+    """The workers will be deleted. Previously, the new leader was also deleted, although it was unscheduled."""
     assert leaving(LEADER, WORKERS, worker("before")) == {}
     assert leaving(LEADER, BEFORE, worker("before")) == {}

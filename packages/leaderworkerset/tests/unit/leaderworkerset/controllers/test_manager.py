@@ -21,7 +21,7 @@ async def status_of(cluster: NodelessCluster) -> JSONObject:
 
 
 async def test_groups_start_and_then_nothing_is_written(cluster: NodelessCluster) -> None:
-    """After reconciliation, there are no writes (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
+    """After reconciliation, the controllers do not write (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
         assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-0-2", "web-1", "web-1-1", "web-1-2"]
@@ -100,7 +100,10 @@ async def test_simultaneous_failures_recreate_each_group_once(cluster: NodelessC
 
 
 async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster) -> None:
-    """The wait and its reason survive the manager and the failed pod (docs/adr/0003-recreation-backoff.md)."""
+    """The delay and its reason are preserved when the manager restarts and the failed pod is deleted.
+
+    See docs/adr/0003-recreation-backoff.md.
+    """
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         await cluster.restart_container("web-0-1")
@@ -124,7 +127,7 @@ async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster
 
 
 async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluster) -> None:
-    """After five times within two minutes, the next one is delayed, also after a restart (docs/adr/0003)."""
+    """After five recreations within two minutes, the next one is delayed, even after a restart (docs/adr/0003)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
         for _ in range(5):
@@ -146,7 +149,7 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluste
 
 
 async def test_worker_deleted_during_an_error_recreates_its_group(cluster: NodelessCluster) -> None:
-    """The restart counts are unreadable at that time, so the condition Available is False until a correction."""
+    """Until a correction, the restart counts are unreadable, so the `Available` condition is False."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1, template={"maxGroupRestarts": 3}))
         before = await cluster.uids()
@@ -179,7 +182,7 @@ async def test_deletions_do_not_change_the_count_of_failures(cluster: NodelessCl
 
 
 async def test_policy_none_recreates_only_the_pod(cluster: NodelessCluster) -> None:
-    """Policy None recreates only the pod (R-POD-3)."""
+    """With the `None` policy, only the pod is recreated (R-POD-3)."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
         before = await cluster.uids()

@@ -1,4 +1,4 @@
-"""Tests the metrics of LeaderWorkerSets, which are read from the cache or counted at each change."""
+"""Tests LeaderWorkerSet metrics, which are read from the cache or counted at each change."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
 
 
 async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
-    """Groups that are being moved do not count, so the metric shows whether moves make progress."""
+    """Groups that are being moved are not counted, so the metric shows whether moves make progress."""
     cluster, metrics = NodelessCluster(), Metrics()
     cluster.kinds = managed(configured={names.MOVES: MaintenanceSettings()})
     cluster.instruments = cluster.kinds.instruments(metrics)

@@ -1,4 +1,4 @@
-"""Tests that the parts of the manager have the names that logs, metrics and dashboards use."""
+"""Tests that the manager's components have the names that logs, metrics and dashboards use."""
 
 from leaderworkerset.kinds.managedkinds import MANAGED
 

@@ -1,4 +1,4 @@
-"""Tests when a status is written. Only count changes are delayed (R-STAT-3)."""
+"""Tests when a status is written. Only changes to counts are delayed (R-STAT-3)."""
 
 import pytest
 from msgspec.structs import replace
@@ -60,7 +60,7 @@ def test_counts_wait_longer_until_available() -> None:
 
 
 def test_status_waits_until_a_lost_worker_is_acted_upon() -> None:
-    """A later manager compares the groups with the status before the loss (ADR 14)."""
+    """The next manager compares the groups with the status before the loss (ADR 14)."""
     plan = Plan((replace(report(1), on_success=(CHANGED,)), DELETION))
 
     waiting = Memory().paced(plan, NONE_READY, 10.0, last_loss=9.9)

@@ -1,4 +1,4 @@
-"""Tests that the Workload of an owner is found through owner references, or that there is a reason."""
+"""Tests that the Workload of an owner is found through owner references, or that a reason is returned."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -28,7 +28,7 @@ APPROVED = {"api-approved.kubernetes.io": "unapproved, for tests"}
 
 
 class Guarded(InProcessTransport):
-    """A connection that receives an error for some paths."""
+    """A connection that returns an error for some paths."""
 
     errors: dict[str, Exception]
 
@@ -49,7 +49,7 @@ async def create(
 
 
 async def owned(client: Client, name: str, owner: JSONObject) -> JSONObject:
-    """Create a Workload that an owner controls and that refers to it."""
+    """Create a Workload that an owner controls and that refers to this owner."""
     group = owner["apiVersion"].rpartition("/")[0]
     reference = {"kind": owner["kind"], "name": meta.name(owner)} | ({"apiGroup": group} if group else {})
     return await create(client, WORKLOADS, name, owner, spec={"controllerRef": reference})
@@ -98,7 +98,7 @@ async def unserved(_client: Client) -> JSONObject:
 
 
 def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], **errors: Exception) -> Parent:
-    """Return the result for a LeaderWorkerSet with this owner."""
+    """Return the parent Workload that is found for a LeaderWorkerSet with this owner."""
 
     async def scenario() -> Parent:
         server = ApiServer(Store(), builtin.kinds(), VirtualClock())
@@ -139,7 +139,7 @@ def test_workload_is_found_through_the_owners(make: Any) -> None:
     ],
 )
 def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
-    """A missing Workload has a reason (N-K8S-10, N-K8S-16)."""
+    """A reason is returned for a missing Workload (N-K8S-10, N-K8S-16)."""
     found = found_by(make)
 
     assert isinstance(found, SchedulingFailure)

@@ -1,4 +1,4 @@
-"""Tests that the declared permissions are exactly the used ones."""
+"""Tests that the controllers use exactly the declared permissions."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -31,7 +31,7 @@ Life: TypeAlias = Callable[[NodelessCluster], Coroutine[Any, Any, None]]
 
 
 async def live_through_everything(cluster: NodelessCluster) -> None:
-    """Cause all writes of controllers: groups, failures, rollouts, history, own services, exclusive placement."""
+    """Trigger all writes for groups, failures, rollouts, history, Services and exclusive placement."""
     await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
     for _ in range(2):  # the second recreation is recorded and waits
         await cluster.restart_container("web-0-1")
@@ -66,7 +66,7 @@ async def live_through_everything(cluster: NodelessCluster) -> None:
 
 
 async def roll_roles(cluster: NodelessCluster) -> None:
-    """Cause all writes of the DisaggregatedSet controller: roles, a scaler, Services, and a rollout."""
+    """Trigger all writes of the DisaggregatedSet controller for roles, a scaler, Services and a rollout."""
     external = disaggregatedset_object([role("prefill", external=True), role("decode", size=2)])
     metadata = {name: external["metadata"][name] for name in ("name", "namespace")}
     await cluster.client.create(DISAGGREGATED_SETS, external | {"metadata": metadata})
@@ -104,7 +104,7 @@ async def test_controllers_use_exactly_the_declared_permissions() -> None:
 
 
 def test_gang_schedulers_add_only_their_own_permissions() -> None:
-    """Without a provider no permission is added, and with one only its permissions (R-GANG-7)."""
+    """Without a provider, no permission is added. With a provider, only its permissions are added (R-GANG-7)."""
     kinds = managed("volcano")
     own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
 
@@ -113,7 +113,7 @@ def test_gang_schedulers_add_only_their_own_permissions() -> None:
 
 
 def test_kube_scheduler_groups_add_patch_permissions() -> None:
-    """Kube-scheduler groups add patch permissions (N-K8S-7, N-K8S-10)."""
+    """Groups of kube-scheduler need additional patch permissions (N-K8S-7, N-K8S-10)."""
     further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
 
     assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}

@@ -1,4 +1,4 @@
-"""Tests the controller of the pod policy, on an API server that stores policies but does not evaluate them."""
+"""Tests the pod policy controller on an API server that stores policies but does not evaluate them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ WEBHOOKS: JSONObject = {**MUTATING_WEBHOOK_CONFIGURATIONS.type_meta, "metadata":
 
 @asynccontextmanager
 async def running(*, serves: bool = True) -> AsyncIterator[NodelessCluster]:
-    """Run a cluster whose manager permits policies. The API server may serve them."""
+    """Run a cluster with a manager that may use policies. The API server may serve them."""
     schema = {"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": ANY}}}}
     cluster = NodelessCluster(kind_from_crd(define(kind, {}, schema)) for kind in podpolicy.KINDS if serves)
     cluster.kinds = managed(configured={names.POD_ADMISSION: True})

@@ -1,4 +1,4 @@
-"""Tests a manager with an older role, which may not write StatefulSet statuses. Broken groups wait."""
+"""Tests a manager with an older role that may not write StatefulSet statuses. Broken groups wait."""
 
 import pytest
 from testkit.fakes import failure
@@ -17,7 +17,7 @@ REFUSAL = 'User "manager" cannot patch resource "statefulsets/status" in API gro
 
 
 class OlderRole(CountingTransport):
-    """Refuses patches of the status of StatefulSets until `is_granted`."""
+    """Rejects patches of StatefulSet statuses until `is_granted`."""
 
     def __init__(self, cluster: NodelessCluster) -> None:
         super().__init__(cluster.server, "manager")
@@ -37,7 +37,7 @@ async def images(cluster: NodelessCluster) -> dict[str, str]:
 
 
 async def test_rollout_waits_for_the_permission_without_failing(cluster: NodelessCluster) -> None:
-    """The partition blocks the broken group as in the Go controller. One Warning contains the missing permission."""
+    """As in the Go controller, the partition blocks the broken group. One Warning contains the missing permission."""
     cluster.transport = transport = OlderRole(cluster)
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))

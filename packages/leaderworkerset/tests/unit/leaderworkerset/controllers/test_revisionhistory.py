@@ -1,4 +1,4 @@
-"""Tests the revision history in a cluster: the preserved revisions, and the visible ones."""
+"""Tests which revisions are preserved in a cluster, and which ones clients can read."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LIMIT = 3
 
 
 async def revise(cluster: NodelessCluster, image: str) -> None:
-    """Roll an image out."""
+    """Update the image."""
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template(image)})
     await cluster.settle(120)
 
@@ -31,7 +31,7 @@ async def numbers(cluster: NodelessCluster, selector: str) -> list[int]:
 
 
 async def seen(cluster: NodelessCluster) -> tuple[list[int], list[int]]:
-    """Return the numbers of the revisions that clients count, and of the revisions in the history."""
+    """Return the revision numbers that clients count, and the revision numbers in the history."""
     return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, revisionhistory.selector("web"))
 
 

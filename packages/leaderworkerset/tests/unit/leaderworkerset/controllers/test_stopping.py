@@ -1,4 +1,4 @@
-"""Stopped controllers finish their current work, and begin no new work."""
+"""Tests that stopped controllers finish their current work and do not start new work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ def controllers_of(cluster: NodelessCluster, transport: Transport) -> Controller
 
 
 async def stop_in_the_middle(cluster: NodelessCluster, seconds: float) -> float:
-    """Request the stop after the first write has started. Return the duration in seconds."""
+    """Request the stop after the first write starts. Return the duration in seconds."""
     transport = SlowTransport(cluster.transport, seconds)
     controllers = controllers_of(cluster, transport)
     loop = asyncio.get_running_loop()

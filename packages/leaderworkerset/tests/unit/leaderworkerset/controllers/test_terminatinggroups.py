@@ -1,4 +1,4 @@
-"""Terminating groups with random keys, while pods and worker StatefulSets are created and deleted."""
+"""Tests terminating groups with random keys, while pods and worker StatefulSets are created and deleted."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ WORKERS = builders.worker_statefulset(LEADER)
 
 
 class Source:
-    """Publishes changes, as an informer does."""
+    """Publishes changes in the same way as an informer."""
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         self.publish = callback
@@ -44,7 +44,7 @@ def test_group_is_ending_while_it_has_pods_and_no_leader() -> None:
 
 
 def test_group_is_ending_while_workers_may_be_created() -> None:
-    """A lagging StatefulSet controller creates pods for a deleted leader (N-AT-5)."""
+    """A delayed StatefulSet controller creates pods for a deleted leader (N-AT-5)."""
     endings, pods, statefulsets = follow()
     pods.publish(Change(None, deleting(LEADER)))
     statefulsets.publish(Change(None, WORKERS))

@@ -1,4 +1,4 @@
-"""The path of a reader through a plan of the LeaderWorkerSet controller, and through its decision (`walk.py`)."""
+"""Tests the reading order through a LeaderWorkerSet controller plan and its decision (`walk.py`)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), n
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
 )
 def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: Walk) -> None:
-    """The numbers of each step of the work are in ADR 13.
+    """ADR 13 lists the number of each step.
 
     A plan with writes also has the status for the case that one fails.
     """
@@ -56,7 +56,7 @@ def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: W
 
 @asynccontextmanager
 async def driver_of(cluster: NodelessCluster) -> AsyncIterator[LeaderWorkerSetDriver]:
-    """Run the caches of a driver, which performs no plan."""
+    """Run the caches of a driver without performing a plan."""
     caches = Caches(cluster.client, (*indexes.CACHES, indexes.DEPLOYMENT_CACHE))
     driver = LeaderWorkerSetDriver(caches, cluster.client, cluster.clock, NO_GANG, {})
     async with asyncio.TaskGroup() as group:
@@ -70,7 +70,7 @@ async def driver_of(cluster: NodelessCluster) -> AsyncIterator[LeaderWorkerSetDr
 
 @pytest.mark.virtual_time
 async def test_plan_takes_few_functions(cluster: NodelessCluster) -> None:
-    """The driver observes, reads on demand, and decides. The numbers of each step of the work are in ADR 13."""
+    """The driver observes, reads on demand, and makes a decision. ADR 13 lists the number of each step."""
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object())
     paths: dict[str, Walk] = {}

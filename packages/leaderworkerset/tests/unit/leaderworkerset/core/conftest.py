@@ -1,4 +1,4 @@
-"""Repeats each decision with the cached fields. The result must be the same."""
+"""Repeats each decision with only the cached fields. The result must be the same."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -34,7 +34,7 @@ PARTS: Final = (
     (revisions, "resolve"),
     (statefulset, "build"),
 )
-"""Parts of decisions, which tests reach through their modules."""
+"""Parts of decisions that tests access through their modules."""
 
 
 @pytest.fixture(autouse=True, scope="module")

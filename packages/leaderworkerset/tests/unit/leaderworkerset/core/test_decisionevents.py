@@ -1,4 +1,4 @@
-"""The catalogue of events (contract 8.3): type, reason and action of each."""
+"""Tests the type, reason and action of each event (contract 8.3)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ LEADER = builders.leader_pod(LWS)
 
 
 def test_reference_names_its_object() -> None:
-    """The reference has only the existing fields (contract 8.3)."""
+    """The reference contains only existing fields (contract 8.3)."""
     assert decisionevents.reference(LEADER) == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -54,7 +54,7 @@ def test_reference_names_its_object() -> None:
     ],
 )
 def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:
-    """Every event regards the LeaderWorkerSet (R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10)."""
+    """All events regard the LeaderWorkerSet (R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10)."""
     regarding = decisionevents.reference(LWS)
 
     assert event == Event(*words, "n", regarding, None if related is None else decisionevents.reference(related))

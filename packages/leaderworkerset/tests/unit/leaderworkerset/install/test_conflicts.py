@@ -1,4 +1,4 @@
-"""Configurations under which the installed objects could not reach the manager."""
+"""Tests configurations that prevent the installed objects from reaching the manager."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""The objects of an installation: compared with golden files, and the properties that golden files do not explain."""
+"""Tests the objects of an installation with golden files, and properties that the files do not explain."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ CHOSEN = InstallSettings(
 
 
 def texts(settings: InstallSettings) -> str:
-    """Return all objects except the definition, which has its own tests."""
+    """Return all objects except the CRD, which has separate tests."""
     return rendering.documents(obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
 
 
@@ -55,7 +55,7 @@ def test_objects_equal_the_golden_file(name: str, settings: InstallSettings) -> 
 
 
 def test_every_object_has_the_installation_labels() -> None:
-    """Every object has the installation labels (R-OP-46)."""
+    """Each object has the installation labels (R-OP-46)."""
     assert all(metadata.is_installed(obj) for _, obj in build_all(MANAGED, CHOSEN))
 
 
@@ -103,14 +103,14 @@ def test_namespaced_objects_use_the_given_namespace() -> None:
 
 
 def test_referenced_objects_are_applied_first() -> None:
-    """The namespace is first, roles precede bindings, and the webhook configurations are last."""
+    """The namespace is first, roles precede role bindings, and webhook configurations are last."""
     kinds = [kind.kind for kind, _ in build_all(MANAGED, DEFAULT)]
     assert kinds[0] == "Namespace"
     assert kinds[-3:] == ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
 
 
 def test_reinstallation_keeps_certificates() -> None:
-    """An apply contains neither the data of the secret nor a bundle, so it changes neither (R-OP-50)."""
+    """An apply contains neither the Secret data nor a CA bundle, so it changes neither (R-OP-50)."""
     objects = {meta.name(obj): obj for _, obj in build_all(MANAGED, DEFAULT)}
     assert "data" not in objects["lws-webhook-server-cert"]
     assert "caBundle" not in str(objects["lws-mutating-webhook-configuration"])
@@ -118,7 +118,7 @@ def test_reinstallation_keeps_certificates() -> None:
 
 
 def test_configuration_change_changes_the_pod_template() -> None:
-    """A file mounted by subPath does not change under a running pod."""
+    """A file that is mounted with `subPath` is not updated in a running pod."""
     assert annotations(DEFAULT) != annotations(CHOSEN)
     assert annotations(DEFAULT) == annotations(InstallSettings(namespace="elsewhere"))
 
@@ -129,7 +129,7 @@ def annotations(settings: InstallSettings) -> Any:
 
 
 def test_network_policy_permits_webhooks_and_metrics_only() -> None:
-    """The network policy permits webhooks and metrics only (R-OP-74)."""
+    """The NetworkPolicy permits only webhooks and metrics (R-OP-74)."""
     (policy,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == NETWORK_POLICIES]
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
@@ -143,7 +143,7 @@ def test_manager_has_a_memory_limit() -> None:
 
 
 def test_default_image_names_its_host() -> None:
-    """An image with the permissions of the manager is never pulled from a public registry."""
+    """An image that runs with the manager's permissions is never pulled from a public registry."""
     assert InstallSettings().image.startswith("localhost/")
 
 

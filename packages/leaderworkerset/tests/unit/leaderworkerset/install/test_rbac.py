@@ -1,4 +1,4 @@
-"""The permissions of the installed roles, and the limits of all of them."""
+"""Tests the permissions of the installed roles, and their limits."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def verbs(rules: list[dict[str, Any]], target: str) -> set[str]:
 
 
 def test_roles_reach_only_the_webhook_secret() -> None:
-    """Permissions are minimal: not cluster-wide, and by name, which a role cannot require of a creation."""
+    """Permissions are minimal, namespaced, and by name. A role cannot restrict creations by name."""
     assert verbs(CLUSTER_RULES, "secrets") == set()
     rules = [rule for rule in RULES if "secrets" in rule.get("resources", [])]
     unnamed = [rule for rule in rules if rule.get("resourceNames") != ["lws-webhook-server-cert"]]
@@ -27,12 +27,12 @@ def test_roles_reach_only_the_webhook_secret() -> None:
 
 
 def test_roles_only_read_nodes() -> None:
-    """Upstream has permissions to update and patch them, but never uses these."""
+    """Upstream has permissions to update and patch these objects, but never uses them."""
     assert verbs(RULES, "nodes") <= READING
 
 
 def test_roles_create_leaderworkersets_for_their_owners_only() -> None:
-    """The controllers of these owners write status and restart counts, and delete completed sets after their time to live.
+    """The owners' controllers write status and restart counts, and delete sets when their time to live expires.
 
     Rules R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2.
     """
@@ -58,7 +58,7 @@ def test_namespaced_roles_stay_in_their_namespace() -> None:
 
 
 def test_every_role_except_the_metrics_reader_is_bound() -> None:
-    """The manager serves metrics, and reads none: the role is for the scraper."""
+    """The manager serves metrics but does not read them, so the role is for the scraper."""
     roles = [(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL if "roleRef" not in obj]
     bound = [(obj["roleRef"]["kind"], obj["roleRef"]["name"]) for _, obj in ALL if "roleRef" in obj]
     assert [one for one in roles if one not in bound] == [("ClusterRole", "lws-metrics-reader")]
@@ -68,7 +68,7 @@ def test_every_role_except_the_metrics_reader_is_bound() -> None:
 
 
 def test_roles_change_only_the_election_lease() -> None:
-    """A role cannot name objects that are created; all other verbs name the lease."""
+    """A role cannot restrict creations by name. All other verbs are restricted to the lease."""
     named = {
         verb: rule.get("resourceNames")
         for rule in RULES
@@ -112,7 +112,7 @@ BEYOND_UPSTREAM = {
     ("", "secrets", "create"),
     *(("admissionregistration.k8s.io", kind.plural, verb) for kind in podpolicy.KINDS for verb in ("delete", "get")),
 }
-"""Whether a namespace is being deleted that evidence of exhausted groups would keep (docs/adr/0017-newest.md).
+"""The manager checks whether a namespace that contains evidence is being deleted (docs/adr/0017-newest.md).
 
 The manager creates the secret of its certificate if somebody deleted it (docs/adr/0005-installation.md). It removes its own
 policy of pods if its configuration does not allow one (docs/adr/0050-pod-policies.md).
@@ -120,7 +120,7 @@ policy of pods if its configuration does not allow one (docs/adr/0050-pod-polici
 
 
 def test_roles_permit_no_more_than_the_go_manager() -> None:
-    """The names are equal, and the permissions are a subset (R-OP-33, N-RBAC-1)."""
+    """The names are equal, and the permissions are a subset of the upstream permissions (R-OP-33, N-RBAC-1)."""
     names = {(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL}
     assert {name for kind, name in names if kind == "ClusterRole"} == {
         "lws-manager-role",

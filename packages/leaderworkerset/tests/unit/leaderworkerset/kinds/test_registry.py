@@ -1,4 +1,4 @@
-"""The rejections of the registry, and the promises of its declarations."""
+"""Tests the errors of the registry, and the guarantees of its declarations."""
 
 import asyncio
 from collections.abc import Iterator
@@ -116,7 +116,7 @@ def test_nodes_are_cached_once_for_all_features(client: Client) -> None:
 
 @pytest.mark.parametrize("spec", MANAGED.controllers, ids=lambda spec: spec.name)
 def test_controllers_watch_every_cache_that_they_read(spec: ControllerSpec, client: Client) -> None:
-    """Without the watch, a key would be decided again before that cache shows the manager's own writes."""
+    """Without the watch, a key would be processed before the cache contains the manager's own writes."""
 
     async def watched() -> set[int]:
         caches = Caches(client, spec.caches)

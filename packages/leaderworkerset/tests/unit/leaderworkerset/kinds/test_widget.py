@@ -1,4 +1,4 @@
-"""A kind that is only defined in this file works like a real one, by its entry in the registry alone.
+"""Tests that a kind in this file works like a real kind, because of its registry entry alone.
 
 A Widget has a text. Its webhook fills in a missing text; its controller keeps a ConfigMap with it.
 """
@@ -46,7 +46,7 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
 LIMIT = 30.0
-"""The timeout of all conditions, in seconds."""
+"""The timeout for all conditions in seconds."""
 
 WIDGETS = Resource("tests.example.com", "v1", "widgets", "Widget")
 WIDGET_CACHE = Cache(Selection(WIDGETS))
@@ -73,7 +73,7 @@ def fill_text(review: Review) -> JSONObject:
 
 
 class WidgetDriver(Driver):
-    """Wants one ConfigMap for each Widget."""
+    """Creates one ConfigMap for each Widget."""
 
     def __init__(self, caches: Caches, _client: Client, _clock: Clock) -> None:
         self._widgets = caches[WIDGET_CACHE]
@@ -171,7 +171,7 @@ async def create_widget(client: Client, **spec: str) -> JSONObject:
 
 
 async def until_made(client: Client, text: str) -> None:
-    """Wait until the ConfigMap of the Widget has this text."""
+    """Wait until the ConfigMap of the Widget contains this string."""
     informer, changed = Informer(client, CONFIG_MAPS), asyncio.Event()
     informer.subscribe(lambda _: changed.set())
     following = asyncio.create_task(informer.run())

@@ -1,4 +1,4 @@
-"""The metric of the end of certificates."""
+"""Tests the metric for the expiry of certificates."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ WORK = CertificateSubprocess(VirtualClock(), answer_here)
 
 
 async def test_metric_has_the_end_of_the_current_certificate() -> None:
-    """A renewed certificate replaces the previous one."""
+    """A renewed certificate replaces the metric of the previous certificate."""
     metrics = Metrics()
     ends = CertificateEnds(metrics, WORK)
     authority = certificates.create_authority(NOW)
@@ -31,7 +31,7 @@ async def test_metric_has_the_end_of_the_current_certificate() -> None:
 
 
 async def test_unparsable_certificate_does_not_end_the_manager() -> None:
-    """OpenSSL serves such a certificate, but the error would end the manager when its files are replaced."""
+    """OpenSSL serves such a certificate, but the error would stop the manager when the files are replaced."""
     metrics = Metrics()
     pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)
     chain = pair.chain.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")

@@ -1,4 +1,4 @@
-"""Parts start in order, drain together, end in the reverse order, and fail together."""
+"""Tests that components start in order, drain together, stop in reverse order, and fail together."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from leaderworkerset.manager.components import background
 
 
 class Recorded:
-    """A part that records its calls; `drain` takes a second."""
+    """A component that records its calls. `drain` takes one second."""
 
     def __init__(self, name: str, happened: list[str], *, error: Exception | None = None) -> None:
         self._name = name

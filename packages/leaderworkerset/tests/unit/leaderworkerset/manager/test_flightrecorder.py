@@ -1,4 +1,4 @@
-"""The recorder next to the controllers: it uses exactly its permissions, and delays no recreation."""
+"""Tests that the recorder in the manager uses exactly its permissions, and does not delay recreations."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,19 +35,19 @@ SETTINGS: Final = RecorderSettings(enable=True, keep_for=Duration(1800))
 
 
 class Slow:
-    """A transport that answers nothing for a minute, except watches."""
+    """A transport that delays each request by one minute, except watches."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
 
     async def request(self, request: Request) -> Response:
-        """Wait, and then send the request."""
+        """Wait before sending the request."""
         await asyncio.sleep(60)
         return await self._inner.request(request)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Wait, and then send the request."""
+        """Wait before sending the request."""
         await asyncio.sleep(60)
         async with self._inner.stream(request) as response:
             yield response
@@ -58,7 +58,7 @@ class Slow:
 
 @asynccontextmanager
 async def recording(cluster: NodelessCluster, transport: Transport) -> AsyncIterator[None]:
-    """Run controllers, with a recorder that uses this transport."""
+    """Run controllers with a recorder that uses this transport."""
     controllers = Controllers(
         managed(configured={names.RECORDER: True}), Client(cluster.transport), clock=cluster.clock, instance="test"
     )
@@ -68,7 +68,7 @@ async def recording(cluster: NodelessCluster, transport: Transport) -> AsyncIter
 
 
 async def crash(cluster: NodelessCluster, name: str) -> None:
-    """Report that a run of the pod's container ended with an error."""
+    """Report that a container of the pod exited with an error."""
     pod = await cluster.get(PODS, name)
     end = {"exitCode": 3, "finishedAt": timestamps.render(cluster.clock.now()), "containerID": "x://1"}
     status: JSONObject = {"name": "main", "restartCount": 1, "ready": False, "image": "i", "imageID": "i"}
@@ -77,7 +77,7 @@ async def crash(cluster: NodelessCluster, name: str) -> None:
 
 
 async def recreated_after(cluster: NodelessCluster) -> float:
-    """Make a group fail; return the seconds until its replacement exists."""
+    """Make a group fail. Return the seconds until its replacement exists."""
     await cluster.create(builders.leaderworkerset_object(replicas=1, size=2))
     await cluster.settle(200)
     before = (await cluster.uids())["web-0"]
@@ -105,15 +105,15 @@ def test_recording_delays_no_recreation(is_slow: bool) -> None:
 
 
 class Saying(FakeNode):
-    """A node on which every container has printed its progress."""
+    """A node on which all containers have printed their progress."""
 
     async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield one line."""
+        """Yield a single line."""
         yield b"2026-03-01T12:00:00.5Z ::lws progress step=3 total=9\n"
 
 
 async def said(cluster: NodelessCluster) -> None:
-    """Enable progress of a set, and wait until its leader has it."""
+    """Enable progress reports for a LeaderWorkerSet, and wait until its leader has the annotation."""
     await cluster.bind("web-0", "node")
     run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
     status = {"containerStatuses": [run | {"state": {"running": {"startedAt": "2026-03-01T12:00:00Z"}}}]}
@@ -127,7 +127,7 @@ async def said(cluster: NodelessCluster) -> None:
 
 
 async def episodes(client: Client) -> list[Episode]:
-    """Return the readable episodes of all namespaces."""
+    """Return the readable episodes in all namespaces."""
     unpacked = [configmapstore.unpacked(obj) async for obj in configmapstore.stored(client, "", "")]
     return [one for one in unpacked if one is not None]
 
@@ -166,7 +166,7 @@ def test_recording_permissions_are_added_when_enabled() -> None:
 
 
 def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
-    """The caches of a manager have no addresses of pods, and the nodes of a cluster do not report what ranks wait for."""
+    """The manager's caches do not contain pod addresses, and kubelets do not report what ranks wait for."""
 
     async def scenario() -> None:
         async with NodelessCluster().running() as cluster:

@@ -1,4 +1,4 @@
-"""The gang schedulers of a cluster: the requests, the state before the first answer, and later changes."""
+"""Tests the detection of gang schedulers, including its requests, its initial state, and later changes."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Unreachable(InProcessTransport):
-    """A connection that can be down."""
+    """A connection that can be interrupted."""
 
     is_down = False
 
@@ -46,7 +46,7 @@ async def define(server: ApiServer, *definitions: JSONObject) -> None:
 
 
 def in_another_thread(detection: GangDetection) -> Collection[str]:
-    """Ask as the server of webhooks does."""
+    """List the schedulers in the same way as the webhook server."""
     found: list[Collection[str]] = []
     thread = threading.Thread(target=lambda: found.append(detection.served()))
     thread.start()

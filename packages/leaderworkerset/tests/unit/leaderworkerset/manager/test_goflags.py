@@ -1,4 +1,4 @@
-"""Flags in Go's syntax."""
+"""Tests flags in Go's syntax."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The manager on versions of Kubernetes that are tested, not tested, or too old."""
+"""Tests the manager on Kubernetes versions that are tested, untested, or too old."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ from localkube.apiserver.storage.store import Store
 
 
 def logged(status: int, body: bytes) -> list[Any]:
-    """Return the log entries for this answer."""
+    """Return the log entries for this response."""
     client = Client(ScriptedTransport(answer(status, body)))
     with capture_logs() as logs:
         asyncio.run(kubernetesversions.check(client))
@@ -45,7 +45,7 @@ def test_warning_names_what_an_old_version_lacks() -> None:
 
 
 def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
-    """The Go manager starts, and then creates no workers; ours ends, and its log says what to do (docs/adr/0042)."""
+    """The Go manager starts, but does not create workers. This manager exits and logs a solution (docs/adr/0042)."""
     with pytest.raises(kubernetesversions.UnsupportedKubernetesError, match=r"no spec\.ordinals .* upgrade .* 1\.27"):
         logged(200, b'{"gitVersion": "v1.26.15"}')
 
@@ -57,7 +57,7 @@ def test_unreadable_version_does_not_end_the_manager(status: int, body: bytes) -
 
 @pytest.mark.virtual_time
 async def test_required_policies_are_an_error_if_not_served() -> None:
-    """The API server of one machine has no CEL; Kubernetes 1.35 does not serve the kind either."""
+    """The embedded API server does not support CEL. Kubernetes 1.35 does not serve the kind either."""
     server = ApiServer(Store(), builtin.kinds(), VirtualClock())
     await server.start()
     with pytest.raises(

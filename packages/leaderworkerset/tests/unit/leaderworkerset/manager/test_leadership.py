@@ -1,4 +1,4 @@
-"""A leader whose watches carry nothing any more is not ready, and recovers by itself."""
+"""Tests that a leader with silent watches is not ready, and recovers without a restart."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ KEY = ObjectKey("default", "web")
 
 
 class HalfDead(InProcessTransport):
-    """Requests are answered; while `is_mute`, streams stay open and carry nothing, those opened before it for ever."""
+    """Responds to requests, but streams send no data while `is_mute`. Older streams never send data afterwards."""
 
     is_mute = False
 
@@ -115,7 +115,7 @@ async def test_leader_without_any_changes_is_not_ready() -> None:
 
 
 def configuration(namespace: str) -> dict[str, object]:
-    """Return a configuration of webhooks that are never called here."""
+    """Return a webhook configuration that is never called in these tests."""
     rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothing"]}
     webhook = {
         "name": "nothing.example.com",

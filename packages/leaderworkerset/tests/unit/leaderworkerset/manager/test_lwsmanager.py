@@ -1,4 +1,4 @@
-"""The manager in the process of a local cluster."""
+"""Tests the manager in the process of a local cluster."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ from localkube.apiserver.storage.store import Store
 
 
 class WrongClock(SystemClock):
-    """A clock that is ahead, or behind."""
+    """A clock that is ahead of or behind the real time."""
 
     def __init__(self, days: float) -> None:
         self._ahead = timedelta(days=days)

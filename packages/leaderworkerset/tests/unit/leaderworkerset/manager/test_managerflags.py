@@ -1,4 +1,4 @@
-"""The manager's flags, and what they override (contract 12.1, R-MGR-1)."""
+"""Tests the manager's flags, and the settings that they override (contract 12.1, R-MGR-1)."""
 
 import pytest
 import yaml
@@ -29,7 +29,7 @@ def test_file_applies_without_flags() -> None:
 
 
 def test_flag_with_its_default_value_overrides_the_file() -> None:
-    """A flag with its default value overrides the file (R-MGR-1, R-OP-51)."""
+    """A flag overrides the file even with its default value (R-MGR-1, R-OP-51)."""
     chosen = parse("--kube-api-qps=500", "-leader-elect-lease-duration", "15s", "--leader-elect=false")
     assert chosen.client_connection == ClientConnection(qps=500, burst=9)
     assert chosen.leader_election == LeaderElection(leader_elect=False, resource_name="mine")

@@ -1,4 +1,4 @@
-"""Logs in zap's two forms."""
+"""Tests logs in both zap formats."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def test_console_lines_are_separated_by_tabs(stream: io.StringIO) -> None:
 
 
 def test_level_changes_at_run_time(stream: io.StringIO) -> None:
-    """Loggers that were bound earlier follow the new level as well."""
+    """A new level also applies to loggers that were bound earlier."""
     threshold = managerlog.configure(LogSettings(level="error"), stream)
     log = structlog.get_logger().bind(controller="pod")
     log.info("dropped")

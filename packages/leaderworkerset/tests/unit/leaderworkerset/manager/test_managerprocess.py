@@ -1,4 +1,4 @@
-"""The settings of the parts of the manager, from its configuration."""
+"""Tests the settings of the manager's components, which are derived from its configuration."""
 
 import ssl
 
@@ -9,7 +9,7 @@ from leaderworkerset.manager.managerprocess import election_settings, tls_settin
 
 
 def test_lease_is_in_the_namespace_of_the_manager() -> None:
-    """The lease is in the namespace of the manager (R-MGR-3)."""
+    """The lease is in the manager's namespace (R-MGR-3)."""
     election = LeaderElection(resource_name="mine", resource_namespace="elsewhere", lease_duration=Duration(30))
     settings = election_settings(Configuration(leader_election=election), "lws-system")
     assert settings.lease == ObjectKey("lws-system", "mine")
@@ -22,7 +22,7 @@ def test_every_process_has_its_own_identity() -> None:
 
 
 def test_tls_settings_are_converted_for_openssl() -> None:
-    """TLS settings are converted for OpenSSL (R-CFG-2)."""
+    """TLS settings are converted to OpenSSL settings (R-CFG-2)."""
     assert tls_settings(TLS()).minimum_version is ssl.TLSVersion.TLSv1_2
     assert tls_settings(TLS(min_version="VersionTLS13")).minimum_version is ssl.TLSVersion.TLSv1_3
     suites = ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256")

@@ -1,4 +1,4 @@
-"""The programs of the image: what they import, and their texts about flags."""
+"""Tests the imports of the commands in the image, and their messages about flags."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 from testkit.repository import ROOT
 
 MODULES: Final = {"manager": 305, "lws-operator": 317}
-"""The most modules of ours that a program imports: each takes about 50 KiB of memory."""
+"""The maximum number of imported project modules. Each module needs about 50 KiB of memory."""
 
 WORDS: Final = {"manager": ["--kubeconfig=/absent"], "lws-operator": ["operator", "--kubeconfig=/absent"]}
 
@@ -26,7 +26,7 @@ runpy.run_path(path, run_name="__main__")
 
 
 def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a program of the image with the interpreter of this process."""
+    """Run a command of the image with the Python interpreter of this process."""
     path = str(ROOT / "deploy" / program)
     return subprocess.run(
         [sys.executable, "-I", "-c", SCRIPT, path, *words], capture_output=True, text=True, check=False

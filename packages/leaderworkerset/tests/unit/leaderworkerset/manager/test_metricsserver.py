@@ -1,4 +1,4 @@
-"""The certificate of the metrics server."""
+"""Tests the certificate of the metrics server."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ PAIR = certificates.issue(certificates.create_authority(datetime.now(UTC)), ["me
 
 
 def test_certificate_mounted_later_is_used_without_a_restart(tmp_path: Path) -> None:
-    """The secret of a certificate may be written after its pod has started, and is not required before (R-OP-11)."""
+    """The Secret with the certificate is optional, and may be created after its pod starts (R-OP-11)."""
 
     async def scenario() -> tuple[list[str], list[str]]:
         metrics = Metrics()

@@ -1,4 +1,4 @@
-"""A manager whose configuration does not allow the policy of pods removes it."""
+"""Tests that a manager removes the pod policy if its configuration does not permit it."""
 
 import pytest
 from testkit.fakes import ScriptedTransport, answer, failure
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def requests(*script: Response) -> list[tuple[str, str]]:
-    """Return the requests of a removal, each a verb and a kind."""
+    """Return the requests of a removal. Each consists of a verb and a kind."""
     transport = ScriptedTransport(*script)
     await PolicyRemoval(Client(transport)).run()
     return [(request.method, request.path.rsplit("/", 2)[1]) for request in transport.requests]

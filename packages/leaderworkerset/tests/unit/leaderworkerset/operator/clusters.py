@@ -1,4 +1,4 @@
-"""Builders of the operator's observations."""
+"""Builds the operator's observations."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ ISSUED: Mapping[str, JSONObject] = {
 
 
 def cluster(annotations: Mapping[str, str] | None = None, status: JSONObject | None = None, **spec: Any) -> JSONObject:
-    """Return the object `cluster`."""
+    """Return the `cluster` object."""
     return {
         "apiVersion": OPERATORS.api_version,
         "kind": OPERATORS.kind,
@@ -62,14 +62,14 @@ def observed(
 
 
 def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = NOW) -> Plan:
-    """Return the plan at an API server without defaults, which stores every object unchanged."""
+    """Return the plan for an API server that stores each object unchanged, without defaults."""
     target = sync.decide(state, MANAGED, place)
     differences = asyncio.run(Comparison(Client(Echo())).differing(target.due if target else (), state.live))
     return sync.reconcile(state, target, differences, place, now)
 
 
 class Echo:
-    """A transport whose server has no other objects, and answers each write as if it had stored it."""
+    """A transport to a server that has no other objects, and responds to each write as if it were stored."""
 
     async def request(self, request: Request) -> Response:
         if request.method == "GET":
@@ -86,7 +86,7 @@ class Echo:
 
 
 def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> Live:
-    """Return every requested object as an API server has it, with all managers running."""
+    """Return each requested object as an API server stores it. All managers are running."""
     wanted = operatorspec.read(found)
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":

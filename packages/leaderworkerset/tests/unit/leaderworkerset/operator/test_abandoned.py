@@ -1,4 +1,4 @@
-"""Pods of exhausted groups when the operator keeps no manager, on the API server of the embedded cluster."""
+"""Tests pods of exhausted groups if the operator runs no manager, on the embedded API server."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -35,7 +35,7 @@ class Heard(InProcessTransport):
 
 
 class AbandonedObjects:
-    """An API server with a namespace, and the part of the operator that releases pods."""
+    """An API server with a namespace, and the component of the operator that releases pods."""
 
     def __init__(self, server: ApiServer) -> None:
         self.client = Client(InProcessTransport(server, "tests"))
@@ -51,7 +51,7 @@ class AbandonedObjects:
     async def keep(
         self, name: str, *, of: str, is_leader: bool = True, finalizer: str = FINALIZER, namespace: str = "default"
     ) -> None:
-        """Create a terminated pod of a LeaderWorkerSet that a finalizer keeps."""
+        """Create a terminated pod of a LeaderWorkerSet that has a finalizer."""
         marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"} if is_leader else {}
         pod = {
             "apiVersion": "v1",
@@ -86,7 +86,7 @@ def lws(name: str, namespace: str = "default") -> JSONObject:
 
 
 def test_pods_of_deleted_sets_are_released() -> None:
-    """The manager has the permissions, and kept pods are checked again soon (N-RB-16)."""
+    """The manager has the permissions. Retained pods are rechecked soon (N-RB-16)."""
 
     async def scenario(site: AbandonedObjects) -> None:
         await site.client.create(LEADERWORKERSETS, lws("there"))
@@ -111,7 +111,10 @@ def test_pods_of_deleted_sets_are_released() -> None:
 
 
 def test_pods_of_terminating_namespaces_are_released() -> None:
-    """LeaderWorkerSets of such a namespace stay as long as the pods; without their definition there are none (N-RB-16)."""
+    """LeaderWorkerSets in such a namespace remain as long as their pods.
+
+    Without the CRD, there are none (N-RB-16).
+    """
 
     async def scenario(site: AbandonedObjects) -> None:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}}

@@ -1,4 +1,4 @@
-"""Drift, found and reverted at an API server with defaults: added, changed and removed fields, and fields of others."""
+"""Tests that drift in added, changed and removed fields is reverted, but not in foreign fields."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -72,7 +72,7 @@ def wanted(kind: Resource, key: ObjectKey) -> JSONObject:
 
 
 async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
-    """Reconcile the only object that is due."""
+    """Reconcile the only object that is queued."""
     found = await client.get(kind, key)
     live = {(kind, key): found} if meta.labels(found) else {}  # the caches select by labels
     state = observed(INTERNAL, live)
@@ -86,7 +86,7 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
 
 
 def edited(kind: Resource, key: ObjectKey, edit: Edit) -> tuple[JSONObject, JSONObject, JSONObject]:
-    """Return the stored object, the object after an edit, and after one sync."""
+    """Return the stored object, the object after a change, and the object after one sync."""
 
     async def scenario() -> tuple[JSONObject, JSONObject, JSONObject]:
         async with api() as client:
@@ -124,21 +124,21 @@ OWNED = "operator.openshift.io/owned-by"
 
 @pytest.mark.parametrize(("kind", "key", "edit"), REVERTED.values(), ids=REVERTED)
 def test_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """One sync reverts the edit, without an error (R-OP-25, R-OP-82)."""
+    """A single sync reverts the change without an error (R-OP-25, R-OP-82)."""
     created, changed, after = edited(kind, key, edit)
     assert driftcorrection.content(changed) != driftcorrection.content(created)
     assert driftcorrection.content(after) == driftcorrection.content(created)
 
 
 def test_immutable_object_is_recreated() -> None:
-    """An object that a user made immutable becomes mutable again (R-OP-25)."""
+    """An object that a user marked as immutable becomes mutable again (R-OP-25)."""
     created, _, after = edited(CONFIG_MAPS, CONFIGURATION, lambda obj: obj.update(immutable=True))
     assert meta.uid(after) != meta.uid(created)
     assert {**after, "metadata": None} == {**created, "metadata": None}
 
 
 def test_immutable_field_causes_a_recreation() -> None:
-    """Examples are the aggregation of roles, the role of a binding, and the pods of a Deployment (R-OP-25)."""
+    """Examples are role aggregation, the role of a binding, and the pod selector of a Deployment (R-OP-25)."""
     live = dict(installed(cluster()))
     role = CLUSTER_ROLES, ObjectKey("", "lws-manager-role")
     live[role] = live[role] | {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
@@ -183,14 +183,14 @@ KEPT: dict[str, tuple[Resource, ObjectKey, Edit]] = {
 
 @pytest.mark.parametrize(("kind", "key", "edit"), KEPT.values(), ids=KEPT)
 def test_fields_of_others_are_kept_and_not_a_difference(kind: Resource, key: ObjectKey, edit: Edit) -> None:
-    """Neither a foreign field nor a default of the API server is written again (R-OP-18, R-OP-25)."""
+    """Neither a foreign field nor an API server default is rewritten (R-OP-18, R-OP-25)."""
     created, changed, after = edited(kind, key, edit)
     assert changed != created
     assert after == changed
 
 
 def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
-    """An injected authority is never blanked (R-OP-18)."""
+    """An injected CA bundle is never removed (R-OP-18)."""
 
     def both(obj: dict[str, Any]) -> None:
         obj["webhooks"][0]["clientConfig"]["caBundle"] = "YQ=="
@@ -202,7 +202,7 @@ def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
 
 
 def test_injection_of_another_issuer_is_removed() -> None:
-    """Two issuers of one authority would overwrite each other (R-OP-22)."""
+    """Two issuers of the same CA would overwrite each other (R-OP-22)."""
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
     assert certmanager.INJECT in live["metadata"]["annotations"]
@@ -227,7 +227,7 @@ def pod(deployment: dict[str, Any]) -> dict[str, Any]:
     ids=["paused", "the network of the host", "nodes", "a volume", "the source of a volume", "a variable"],
 )
 def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
-    """A restart that a user requested with kubectl is kept (R-OP-25)."""
+    """A restart that a user requested with `kubectl` is retained (R-OP-25)."""
     live = dict(installed(cluster()))
     place = DEPLOYMENTS, MANAGER
     before = msgspec.json.encode(live[place]["spec"])
@@ -243,7 +243,7 @@ def test_deployment_is_replaced_except_a_restart_by_kubectl(edit: Edit) -> None:
 
 
 async def test_dry_run_is_sent_once_for_every_object_version() -> None:
-    """At rest, no request is sent; after a refusal, the write itself reports the reason (R-OP-13)."""
+    """In a stable state, no request is sent. After a rejection, the write itself reports the reason (R-OP-13)."""
     place, asked = (CONFIG_MAPS, CONFIGURATION), []
 
     class Counting(Echo):

@@ -1,4 +1,4 @@
-"""The TLS profile: OpenShift's profile becomes a section that the manager accepts."""
+"""Tests that the OpenShift TLS profile is converted to a configuration section that the manager accepts."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ def test_tls_section_is_empty_without_openshift() -> None:
 
 
 def test_cluster_without_a_profile_has_the_intermediate_one() -> None:
-    """A cluster without a profile has the intermediate one (R-OP-28)."""
+    """A cluster without a profile uses the intermediate profile (R-OP-28)."""
     assert openshift.tls_section(api_server()) == openshift.tls_section(api_server("Intermediate"))
 
 
 def test_modern_profile_is_tls_1_3_without_suites() -> None:
-    """The manager rejects suites together with TLS 1.3."""
+    """The manager rejects cipher suites together with TLS 1.3."""
     assert openshift.tls_section(api_server("Modern")) == {"minVersion": "VersionTLS13"}
 
 
@@ -52,7 +52,7 @@ def test_old_profile_has_more_suites_and_no_older_version() -> None:
     ],
 )
 def test_custom_profile_omits_unsupported_suites(custom: dict[str, Any], expected: dict[str, Any] | None) -> None:
-    """Suites that the manager does not offer are left out; its oldest version is TLS 1.2."""
+    """Suites that the manager does not support are omitted. Its minimum version is TLS 1.2."""
     oldest = {"minVersion": "VersionTLS12", "cipherSuites": ["TLS_RSA_WITH_AES_128_CBC_SHA"]}
     assert openshift.tls_section(api_server("Custom", **custom)) == (expected or oldest)
 

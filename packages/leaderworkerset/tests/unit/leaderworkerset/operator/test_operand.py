@@ -1,4 +1,4 @@
-"""The objects of the operand, and how the object `cluster` changes them."""
+"""Tests the objects of the operand, and the effect of the `cluster` object on them."""
 
 from typing import Any
 
@@ -33,14 +33,14 @@ def template(found: JSONObject, hashes: dict[str, str] | None = None) -> JSONObj
 
 
 def test_every_object_is_labeled_and_hashed() -> None:
-    """Every object is labeled and hashed (R-OP-25, R-OP-75)."""
+    """Each object has labels and a hash (R-OP-25, R-OP-75)."""
     for _, obj in build(cluster()):
         assert meta.labels(obj)[OWNED_LABEL] == OWNED_BY
         assert len(meta.annotations(obj)[SPEC_HASH]) == 64
 
 
 def test_every_kind_of_the_operand_has_a_position() -> None:
-    """This holds for both choices of certificates: a kind without a position would never be watched."""
+    """This applies to both certificate issuers. A kind without a position would never be watched."""
     for annotations in ({}, {"lws.x-k8s.io/certificates": "internal"}):
         assert {kind for kind, _ in build(cluster(annotations))} <= set(operand.ORDER)
 
@@ -49,7 +49,7 @@ def test_every_kind_of_the_operand_has_a_position() -> None:
     ("level", "verbosity"), [("Normal", 2), ("Debug", 4), ("Trace", 6), ("TraceAll", 9), ("", 2), ("other", 2)]
 )
 def test_log_level_is_an_argument(level: str, verbosity: int) -> None:
-    """The log level is an argument (R-OP-20)."""
+    """The log level is a command-line argument (R-OP-20)."""
     (container,) = template(cluster(logLevel=level))["spec"]["containers"]
     assert container["args"] == ["--config=/controller_manager_config.yaml", f"--zap-log-level={verbosity}"]
     assert container["image"] == PLACE.image
@@ -82,7 +82,7 @@ TOLERATION = {"key": "gpu", "operator": "Exists"}
     ],
 )
 def test_node_placement_replaces_the_given_fields(placement: JSONObject | None, expected: JSONObject) -> None:
-    """The cases are the seven of the contract (R-OP-21, R-OP-43)."""
+    """The test covers the seven cases of the contract (R-OP-21, R-OP-43)."""
     found = cluster() if placement is None else cluster(nodePlacement=placement)
     pod = template(found)["spec"]
     assert {name: pod[name] for name in ("nodeSelector", "tolerations") if name in pod} == expected
@@ -94,7 +94,7 @@ def test_operand_has_two_replicas() -> None:
 
 
 def test_certificate_and_configuration_changes_roll_the_pods() -> None:
-    """The keys of the Go operator, and hashes of contents in place of resource versions (R-OP-26)."""
+    """The keys equal the Go operator's keys. Content hashes replace resource versions (R-OP-26)."""
     before = template(cluster())["metadata"]["annotations"]
     names = {"secrets/webhook-server-cert", "secrets/metrics-server-cert", "configmaps/lws-manager-config"}
     assert names <= before.keys()
@@ -103,14 +103,14 @@ def test_certificate_and_configuration_changes_roll_the_pods() -> None:
 
 
 def test_certificate_hash_depends_on_the_content_only() -> None:
-    """A label on the secret causes no restart (R-OP-26, R-OP-82)."""
+    """A label on the Secret does not cause a restart (R-OP-26, R-OP-82)."""
     secret = {"metadata": {"resourceVersion": "1"}, "data": {"tls.crt": "a", "tls.key": "b"}}
     relabeled = secret | {"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}}
     assert operand.certificate_hash(secret) == operand.certificate_hash(relabeled) != ""
 
 
 def test_certificates_name_the_services_of_the_namespace() -> None:
-    """Every name follows the namespace, including the server name in the ServiceMonitor (R-OP-17, R-OP-23, R-OP-82)."""
+    """All names depend on the namespace, as in the ServiceMonitor (R-OP-17, R-OP-23, R-OP-82)."""
     objects = {(kind, meta.name(obj)): obj for kind, obj in build(cluster())}
     serving = objects[CERTIFICATES, "lws-serving-cert"]["spec"]
     assert serving["dnsNames"] == [
@@ -126,7 +126,7 @@ def test_certificates_name_the_services_of_the_namespace() -> None:
 
 
 def test_webhooks_call_the_namespace_and_get_an_authority() -> None:
-    """Webhooks call the namespace and get an authority (R-OP-18)."""
+    """Webhooks refer to the namespace, and a CA bundle is injected (R-OP-18)."""
     for kind, obj in build(cluster()):
         if kind.plural.endswith("webhookconfigurations"):
             assert meta.annotations(obj)["cert-manager.io/inject-ca-from"] == "operators/lws-serving-cert"
@@ -134,7 +134,7 @@ def test_webhooks_call_the_namespace_and_get_an_authority() -> None:
 
 
 def test_certificates_are_mounted() -> None:
-    """Certificates are mounted (R-OP-20)."""
+    """The certificates are mounted into the pods (R-OP-20)."""
     pod = template(cluster())["spec"]
     secrets = {one["secret"]["secretName"] for one in pod["volumes"] if "secret" in one}
     assert secrets == {"webhook-server-cert", "metrics-server-cert"}
@@ -143,7 +143,7 @@ def test_certificates_are_mounted() -> None:
 
 
 def test_roles_are_bound_to_the_account_of_the_namespace() -> None:
-    """The permission to read metrics is for the scraper, not for the manager itself (R-OP-15)."""
+    """The permission to read metrics is assigned to the scraper, not to the manager (R-OP-15)."""
     bindings = {meta.name(obj): obj["subjects"] for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS}
     (reader,) = bindings.pop("lws-metrics-reader-rolebinding")
     assert (reader["name"], reader["namespace"]) == ("prometheus-k8s", "openshift-monitoring")
@@ -153,7 +153,7 @@ def test_roles_are_bound_to_the_account_of_the_namespace() -> None:
 
 
 def test_prometheus_role_is_bound_to_accounts_of_openshift() -> None:
-    """The Prometheus role is bound to accounts of OpenShift (R-OP-15)."""
+    """The Prometheus role is bound to OpenShift ServiceAccounts (R-OP-15)."""
     objects = {meta.name(obj): obj for kind, obj in build(cluster()) if kind == ROLE_BINDINGS}
     bound = {name: [(one["name"], one["namespace"]) for one in obj["subjects"]] for name, obj in objects.items()}
     assert bound == {
@@ -166,7 +166,7 @@ def test_prometheus_role_is_bound_to_accounts_of_openshift() -> None:
 
 
 def test_namespaced_objects_are_in_the_operator_namespace() -> None:
-    """Namespaced objects are in the operator namespace (R-OP-10)."""
+    """Namespaced objects are created in the operator's namespace (R-OP-10)."""
     for kind, obj in build(cluster()):
         assert meta.namespace(obj) == (PLACE.namespace if kind.namespaced else "")
 
@@ -177,7 +177,7 @@ OF_DISAGGREGATED = "disaggregatedset-x-k8s-io-v1-disaggregatedset"
 
 
 def test_webhooks_equal_those_of_the_go_operator() -> None:
-    """Webhooks equal those of the Go operator (R-OP-19)."""
+    """Webhooks equal the webhooks of the Go operator (R-OP-19)."""
     found = {
         one["name"]: (
             one["clientConfig"]["service"]["path"],
@@ -208,7 +208,7 @@ def test_webhooks_equal_those_of_the_go_operator() -> None:
 
 
 def test_pods_equal_those_of_the_go_operator() -> None:
-    """Pods equal those of the Go operator (R-OP-20)."""
+    """Pods equal the pods of the Go operator (R-OP-20)."""
     labels = {
         "app.kubernetes.io/name": "lws",
         "app.kubernetes.io/instance": "lws",
@@ -243,7 +243,7 @@ def test_pods_equal_those_of_the_go_operator() -> None:
 
 
 def test_pods_mount_configuration_and_certificates() -> None:
-    """Pods mount configuration and certificates (R-OP-20)."""
+    """Pods mount the configuration and the certificates (R-OP-20)."""
     pod = template(cluster())["spec"]
     volumes = {one["name"]: one for one in pod["volumes"]}
     (container,) = pod["containers"]
@@ -261,7 +261,7 @@ def test_pods_mount_configuration_and_certificates() -> None:
 
 
 def test_manager_configuration_names_the_certificate_issuer() -> None:
-    """The manager configuration names the certificate issuer (R-OP-20)."""
+    """The manager configuration contains the certificate issuer (R-OP-20)."""
     (config,) = [obj for kind, obj in build(cluster()) if kind == CONFIG_MAPS]
     assert yaml.safe_load(config["data"]["controller_manager_config.yaml"]) == {
         "apiVersion": "config.lws.x-k8s.io/v1",
@@ -272,7 +272,7 @@ def test_manager_configuration_names_the_certificate_issuer() -> None:
 
 
 def test_services_have_ports_of_webhooks_and_metrics() -> None:
-    """The ports of both services (R-OP-15)."""
+    """Both Services have their ports (R-OP-15)."""
     ports = {meta.name(obj): obj["spec"]["ports"] for kind, obj in build(cluster()) if kind == SERVICES}
     assert ports == {
         "lws-webhook-service": [{"port": 443, "targetPort": 9443, "protocol": "TCP"}],
@@ -283,7 +283,7 @@ def test_services_have_ports_of_webhooks_and_metrics() -> None:
 
 
 def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
-    """Two managers are spread and evicted one by one (R-OP-73, R-OP-82)."""
+    """Two managers run on different nodes, and are evicted one at a time (R-OP-73, R-OP-82)."""
     constraints = template(cluster())["spec"]["topologySpreadConstraints"]
     keys = [(one["topologyKey"], one["whenUnsatisfiable"]) for one in constraints]
     assert keys == [
@@ -296,7 +296,7 @@ def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
 
 
 def test_metrics_are_scraped_with_tls() -> None:
-    """The URL has one slash, and the request the scraper's token and the certificate's authority (R-OP-23, R-OP-82)."""
+    """The URL has one slash. The request uses the scraper's token and the certificate's CA (R-OP-23, R-OP-82)."""
     (monitor,) = [obj for kind, obj in build(cluster()) if kind == SERVICE_MONITORS]
     (endpoint,) = monitor["spec"]["endpoints"]
     assert monitor["spec"]["selector"]["matchLabels"]["control-plane"] == "controller-manager"

@@ -1,4 +1,4 @@
-"""The configuration of the operand: profile, overrides, and the rejections of the manager."""
+"""Tests the TLS profile, the overrides, and rejections by the manager in the operand configuration."""
 
 import re
 from typing import Any
@@ -14,13 +14,13 @@ from leaderworkerset.operator.operatorspec import OperatorSettings
 
 
 def test_configuration_equals_an_installation_by_default() -> None:
-    """The configurations are equal byte for byte, so that no pod is replaced (R-OP-56)."""
+    """The configurations are equal byte for byte, so that no pod is recreated (R-OP-56)."""
     assert operandconfig.text(OperatorSettings(certificates="internal"), {}) == CONFIGURATION
     assert operandconfig.text(OperatorSettings(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
 
 
 def test_overrides_are_merged_and_take_precedence() -> None:
-    """A field can be added, replaced and removed (R-OP-41)."""
+    """Fields can be added, replaced and removed (R-OP-41)."""
     tls = {"minVersion": "VersionTLS12", "cipherSuites": ["TLS_AES_128_GCM_SHA256"]}
     overrides = {
         "clientConnection": {"qps": 20},

@@ -1,4 +1,4 @@
-"""The watches and permissions of the operator's controllers."""
+"""Tests the watches and permissions of the operator's controllers."""
 
 import asyncio
 
@@ -48,12 +48,15 @@ def definition(*, established: bool = True, served: bool = True) -> JSONObject:
     ],
 )
 def test_kind_is_served_when_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
-    """A kind is served when its definition is established (R-OP-22)."""
+    """A kind is served if its CRD is established (R-OP-22)."""
     assert establishes(obj) == expected
 
 
 def test_new_or_deleted_kind_enqueues_the_object() -> None:
-    """An installation follows cert-manager within seconds, and the kind is requested while it is served (R-OP-22)."""
+    """cert-manager is detected within seconds after its installation.
+
+    Its kind is requested while served (R-OP-22).
+    """
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     opened = Caches(Client(SmallServer()), spec.caches)
     watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
@@ -71,7 +74,7 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
 
 
 def test_loss_of_an_optional_kind_is_an_event() -> None:
-    """Every optional kind waits for its definition, and no other kind does."""
+    """Each optional kind waits for its CRD. Other kinds do not wait."""
     spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
     assert {cache.what for cache in spec.caches if cache.optional} == {
         cache.what for cache in spec.caches if cache.served is not None
@@ -79,14 +82,14 @@ def test_loss_of_an_optional_kind_is_an_event() -> None:
 
 
 def test_optional_kinds_do_not_block_the_caches() -> None:
-    """A cache that waits for optional kinds would block everything (R-OP-23c)."""
+    """A cache that waits for optional kinds would block all others (R-OP-23c)."""
     assert owned(SERVICE_MONITORS, "operators").optional
     assert owned(ISSUERS, "operators").optional
     assert not owned(SECRETS, "operators").optional
 
 
 def test_operator_has_two_loops_that_watch_owned_objects() -> None:
-    """A change of anything that the operator applies concerns the object, and its drift is reverted at once (R-OP-13)."""
+    """A change to any applied object enqueues `cluster`, and its drift is reverted immediately (R-OP-13)."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
     client = Client(SmallServer())
@@ -99,7 +102,7 @@ def test_operator_has_two_loops_that_watch_owned_objects() -> None:
 
 
 def test_operator_cannot_delete_definitions() -> None:
-    """The operator has no permission to delete definitions (R-OP-83 (D1))."""
+    """The operator does not have permission to delete CRDs (R-OP-83 (D1))."""
     allowed = [
         one.verbs
         for one in registry(MANAGED, PLACE, Verbosity()).permissions
@@ -109,7 +112,7 @@ def test_operator_cannot_delete_definitions() -> None:
 
 
 async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
-    """The level at the start is not reported. A level that the schema rejects means Normal (R-OP-27)."""
+    """The initial level is not reported. A level that the schema rejects is treated as `Normal` (R-OP-27)."""
     server = SmallServer()
     opened = Caches(Client(server), (operatorcontroller.CLUSTERS,))
     verbosity = Verbosity()
@@ -133,7 +136,7 @@ async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
 
 
 async def test_objects_of_other_names_are_ignored() -> None:
-    """An older definition may have accepted them (R-OP-2)."""
+    """An older CRD may have accepted these values (R-OP-2)."""
     specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
     client = Client(SmallServer())
     opened = Caches(client, (cache for spec in specs for cache in spec.caches))

@@ -1,4 +1,4 @@
-"""The definition of LeaderWorkerSetOperators: its names, and the objects of an API server with it."""
+"""Tests the names in the LeaderWorkerSetOperator CRD, and the objects that an API server stores with it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,13 +15,13 @@ KIND: Final = "/apis/operator.openshift.io/v1/leaderworkersetoperators"
 
 
 def cluster(spec: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the object `cluster` as a client sends it."""
+    """Return the `cluster` object as a client sends it."""
     head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
     return {**head, "metadata": {"name": "cluster"}} | ({} if spec is None else {"spec": dict(spec)})
 
 
 def test_definition_has_names_of_the_go_operator() -> None:
-    """The definition has names of the Go operator (R-OP-1)."""
+    """The CRD has the names of the Go operator (R-OP-1)."""
     assert operator_crd()["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
     names = {name: SPEC["names"][name] for name in ("kind", "listKind", "plural", "singular")}
     assert names == {
@@ -37,7 +37,7 @@ def test_definition_has_names_of_the_go_operator() -> None:
 
 
 def test_definition_has_columns_and_a_short_name() -> None:
-    """The definition has columns and a short name (R-OP-8)."""
+    """The CRD has columns and a short name (R-OP-8)."""
     columns = [(one["name"], one["jsonPath"]) for one in VERSION["additionalPrinterColumns"]]
     assert columns == [
         ("State", ".spec.managementState"),
@@ -50,7 +50,7 @@ def test_definition_has_columns_and_a_short_name() -> None:
 
 
 def test_definition_permits_one_object() -> None:
-    """The definition permits one object (R-OP-2)."""
+    """The CRD permits a single object (R-OP-2)."""
     (rule,) = ROOT["x-kubernetes-validations"]
     assert rule["rule"] == "self.metadata.name == 'cluster'"
     assert "singleton" in rule["message"]
@@ -81,7 +81,10 @@ def test_spec_is_required_and_has_the_agreed_fields() -> None:
 
 
 def test_empty_spec_gets_default_levels() -> None:
-    """Unknown fields are pruned on an API server; free fields are kept whole, or null (R-OP-3, R-OP-4)."""
+    """Unknown fields are pruned by an API server.
+
+    Free-form fields are stored unchanged, or as null (R-OP-3, R-OP-4).
+    """
 
     async def scenario(api: Api) -> None:
         assert (await api.create(CRDS, operator_crd())).code == 201
@@ -112,7 +115,7 @@ def test_empty_spec_gets_default_levels() -> None:
     ],
 )
 def test_spec_fields_accept_valid_values_only(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
-    """Spec fields accept valid values only (R-OP-4)."""
+    """Spec fields accept only valid values (R-OP-4)."""
 
     async def scenario(api: Api) -> None:
         await api.create(CRDS, operator_crd())
@@ -147,7 +150,7 @@ GENERATION: Final = {"group": "apps", "resource": "deployments", "namespace": "n
     ],
 )
 def test_status_fields_accept_valid_values_only(status: dict[str, Any], words: str) -> None:
-    """Status fields accept valid values only (R-OP-5)."""
+    """Status fields accept only valid values (R-OP-5)."""
 
     async def scenario(api: Api) -> None:
         await api.create(CRDS, operator_crd())
@@ -163,7 +166,7 @@ def test_status_fields_accept_valid_values_only(status: dict[str, Any], words: s
 
 
 def test_conditions_and_revisions_have_schema_rules() -> None:
-    """Rules of the schema that the embedded API server does not evaluate (R-OP-5)."""
+    """The schema contains rules that the embedded API server does not evaluate (R-OP-5)."""
     fields = ROOT["properties"]["status"]["properties"]
     assert set(fields["conditions"]["items"]["properties"]) == {
         "type",

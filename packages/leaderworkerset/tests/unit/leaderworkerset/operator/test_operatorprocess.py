@@ -1,4 +1,4 @@
-"""The parts of the operator's process that need no cluster."""
+"""Tests the parts of the operator process that do not need a cluster."""
 
 import asyncio
 import json
@@ -32,12 +32,12 @@ from leaderworkerset.operator.verbosity import Verbosity
 def test_single_control_plane_node_gets_longer_leases(
     status: dict[str, str], expected: tuple[float, float, float]
 ) -> None:
-    """A single control plane node gets longer leases (R-OP-12)."""
+    """A cluster with a single control plane node has longer leases (R-OP-12)."""
     assert election_times({"status": status}) == expected
 
 
 def process_of(directory: Path, server: str) -> OperatorProcess:
-    """Return an operator with this API server."""
+    """Return an operator that uses this API server."""
     config = {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
@@ -51,7 +51,7 @@ def process_of(directory: Path, server: str) -> OperatorProcess:
 
 
 async def election_of(directory: Path, server: str) -> ElectionSettings:
-    """Return the settings of the election with this API server."""
+    """Return the leader election settings for this API server."""
     process = process_of(directory, server)
     try:
         return await process._election_settings()
@@ -60,7 +60,7 @@ async def election_of(directory: Path, server: str) -> ElectionSettings:
 
 
 def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[ElectionSettings, list[str]]:
-    """Return the settings of the election for this answer of the API server, and the requested paths."""
+    """Return the leader election settings for this response of the API server, and the requested paths."""
     asked: list[str] = []
 
     async def serve(request: web.Request) -> web.Response:
@@ -77,7 +77,7 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
 
 
 def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
-    """If the topology is unreadable, the usual times apply (R-OP-12)."""
+    """If the topology cannot be read, the default times apply (R-OP-12)."""
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
         found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
@@ -86,7 +86,9 @@ def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Meanwhile the operator answers neither probes nor a stop, so the delay must be shorter than the grace period.
+    """During the delay, the operator does not respond to probes or signals.
+
+    Therefore, the delay must be shorter than the grace period.
 
     Rule R-OP-13.
     """
@@ -104,7 +106,7 @@ def test_unresponsive_api_server_delays_the_start_by_seconds(tmp_path: Path, mon
 
 
 def test_failed_sync_is_retried_within_five_minutes(tmp_path: Path) -> None:
-    """The manager does not watch a foreign quota or webhook, so no event reports its change (R-OP-13)."""
+    """The manager does not watch foreign quotas or webhooks, so no event reports their changes (R-OP-13)."""
     delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
     assert delays == sorted(delays)
     assert (delays[0], delays[-1]) == (0.005, 300.0)
@@ -129,7 +131,7 @@ REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message":
 def test_lease_times_follow_the_topology_when_readable(
     tmp_path: Path, code: int, body: dict[str, Any], times: tuple[float, float, float]
 ) -> None:
-    """Only one object is read, which may be missing or forbidden (R-OP-12)."""
+    """Only one object is read. It may be missing or forbidden (R-OP-12)."""
     found, asked = settings_of(tmp_path, code, body)
     assert asked == ["/apis/config.openshift.io/v1/infrastructures/cluster"]
     assert found.lease == ObjectKey("operators", "openshift-lws-operator-lock")
@@ -138,7 +140,7 @@ def test_lease_times_follow_the_topology_when_readable(
 
 @pytest.mark.virtual_time
 async def test_operator_ends_when_a_file_changes(tmp_path: Path) -> None:
-    """The option `--terminate-on-files` also applies to a file that is created later (R-OP-9)."""
+    """The option `--terminate-on-files` also applies to files that are created later (R-OP-9)."""
     file = tmp_path / "config"
 
     stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The server of the operator: probes for everyone, metrics for authorized users, including the build."""
+"""Tests the operator server, with public probes, and metrics and build information for authorized users."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ DENIED = answer(201, {"status": {"allowed": False}})
 
 
 class Leading:
-    """A part that becomes ready on request."""
+    """A component that becomes ready on request."""
 
     def __init__(self, *, is_ready: bool) -> None:
         self.is_ready = is_ready
@@ -40,7 +40,7 @@ class Leading:
         yield
 
     async def drain(self) -> None:
-        """Complete immediately."""
+        """Return immediately."""
 
 
 def free_port() -> int:
@@ -52,7 +52,7 @@ def free_port() -> int:
 def ask(
     path: str, *script: Response, is_ready: bool = True, headers: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Return an operator's response over HTTPS, if its API server gives these answers to reviews."""
+    """Return an operator's HTTPS response if its API server returns these responses to reviews."""
     transport, clock, metrics = ScriptedTransport(*script), SystemClock(), Metrics()
     kinds = registry(MANAGED, OperatorPlace(namespace="operators", image="", version="1.2.3"), Verbosity())
     kinds.instruments(metrics)
@@ -77,12 +77,12 @@ def ask(
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
 def test_probes_need_no_authentication(path: str) -> None:
-    """Probes cause no review, and the certificate is self-signed if none is mounted (R-OP-11)."""
+    """Probes do not cause a review. The certificate is self-signed if none is mounted (R-OP-11)."""
     assert ask(path) == (200, "ok")
 
 
 def test_server_is_alive_before_it_is_ready() -> None:
-    """The server is alive before it is ready (R-OP-11)."""
+    """The server is live before it is ready (R-OP-11)."""
     assert ask("/livez", is_ready=False)[0] == 200
     assert ask("/readyz", is_ready=False)[0] == 503
 
@@ -97,12 +97,12 @@ def test_server_is_alive_before_it_is_ready() -> None:
     ids=["nobody", "may not", "may"],
 )
 def test_metrics_require_permission(headers: Mapping[str, str], script: tuple[Response, ...], status: int) -> None:
-    """The Go operator admits OpenShift's Prometheus without a review (R-OP-11)."""
+    """The Go operator permits access by OpenShift's Prometheus without a review (R-OP-11)."""
     assert ask("/metrics", *script, headers=headers)[0] == status
 
 
 def test_build_information_is_a_metric() -> None:
-    """Build information is a metric (R-OP-11)."""
+    """A metric contains the build information (R-OP-11)."""
     _, text = ask("/metrics", KNOWN, ALLOWED, headers={"authorization": "Bearer t"})
     (line,) = re.findall(r"^openshift_lws_operator_build_info\{(.*)\} 1\.0$", text, re.MULTILINE)
     found = dict(re.findall(r'(\w+)="([^"]*)"', line))
@@ -112,7 +112,7 @@ def test_build_information_is_a_metric() -> None:
 
 
 def test_server_rejects_older_tls_and_http_2() -> None:
-    """The server rejects older TLS and HTTP/2 (R-OP-11)."""
+    """The server rejects older TLS versions and HTTP/2 (R-OP-11)."""
 
     async def scenario() -> tuple[str | None, str | None]:
         port = free_port()
@@ -133,6 +133,6 @@ def test_server_rejects_older_tls_and_http_2() -> None:
 
 
 def test_server_has_a_default_address_and_certificate_folder() -> None:
-    """The server has a default address and certificate folder (R-OP-11)."""
+    """The server has a default address and a default certificate directory (R-OP-11)."""
     assert OperatorProcessSettings(namespace="n", image="i").listen == "0.0.0.0:8443"
     assert Path("/var/run/secrets/serving-cert") == operatorprocess.CERTIFICATES

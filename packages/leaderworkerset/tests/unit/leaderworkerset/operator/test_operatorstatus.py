@@ -1,4 +1,4 @@
-"""The status of the object `cluster`."""
+"""Tests the status of the `cluster` object."""
 
 import pytest
 from tests.unit.leaderworkerset.operator.clusters import LATER, NOW, PLACE, cluster, conditions, running
@@ -37,12 +37,12 @@ def refresh(
     ],
 )
 def test_available_requires_all_replicas(deployment: JSONObject | None, expected: tuple[str, str]) -> None:
-    """Available requires all replicas (R-OP-6)."""
+    """`Available` requires that all replicas are available (R-OP-6)."""
     assert conditions(refresh(cluster(), deployment))["Available"] == expected
 
 
 def test_differs_from_upstream_available_needs_webhooks() -> None:
-    """The first write after that is accepted, as the network leads to the managers (R-OP-6, ADR 32)."""
+    """The first write afterwards is accepted, because the managers are reachable (R-OP-6, ADR 32)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreachable="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 
@@ -53,13 +53,16 @@ def test_differs_from_upstream_available_needs_webhooks() -> None:
     ids=["managers run", "one is missing", "it is known already"],
 )
 def test_webhooks_are_tried_before_available_becomes_true(available: int, said: str, *, expected: bool) -> None:
-    """Later, a Deployment with all managers is sufficient, so that a slow API server changes no condition."""
+    """Afterwards, a Deployment with all managers is sufficient.
+
+    Therefore, a slow API server does not change conditions.
+    """
     observed = cluster() | {"status": {"conditions": [{"type": "Available", "status": said}]}}
     assert may_become_available(observed, running(DEPLOYMENT, available=available)) is expected
 
 
 def test_status_has_counts_version_and_generations() -> None:
-    """The status has counts version and generations (R-OP-5, R-OP-8)."""
+    """The status contains counts, the version and generations (R-OP-5, R-OP-8)."""
     status = refresh(cluster(), running(DEPLOYMENT))
     assert (status["readyReplicas"], status["version"], status["observedGeneration"]) == (2, "1.2.3", 3)
     assert status["generations"] == [
@@ -78,7 +81,7 @@ def test_version_is_reported_when_it_runs() -> None:
 
 
 def test_rollout_sets_progressing() -> None:
-    """A rollout sets Progressing (R-OP-6)."""
+    """A rollout sets the `Progressing` condition (R-OP-6)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT, available=1)))
     assert found["Progressing"] == ("True", "RollingOut")
 
@@ -90,7 +93,7 @@ def test_unsupported_overrides_block_upgrades() -> None:
 
 
 def test_transition_times_change_with_the_status_only() -> None:
-    """Another message does not change the times (R-OP-7)."""
+    """A different message does not change the transition times (R-OP-7)."""
     first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
         cluster(status=first),
@@ -116,14 +119,14 @@ def test_transition_times_change_with_the_status_only() -> None:
 
 
 def test_conditions_of_others_are_kept() -> None:
-    """Conditions of others are kept (R-OP-7)."""
+    """Conditions of other writers are retained (R-OP-7)."""
     theirs = {"type": "example.com/Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     status = refresh(cluster(status={"conditions": [theirs]}), None)
     assert status["conditions"][0] == theirs
 
 
 def test_degraded_ends_with_a_complete_reconciliation() -> None:
-    """A missing dependency is not reported once it exists (R-OP-6)."""
+    """A missing dependency is no longer reported after it is installed (R-OP-6)."""
     missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
     waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
     assert conditions(waiting)["Degraded"] == ("True", "SyncError")
@@ -132,7 +135,7 @@ def test_degraded_ends_with_a_complete_reconciliation() -> None:
 
 
 def test_missing_deployment_clears_the_version() -> None:
-    """The status of a removed operand has neither a version nor a generation (R-OP-8)."""
+    """The status of a removed operand contains neither a version nor a generation (R-OP-8)."""
     found = cluster()
     there = refresh(found, running(DEPLOYMENT))
     assert there["version"] == PLACE.version
@@ -151,7 +154,7 @@ def test_missing_deployment_clears_the_version() -> None:
     ],
 )
 def test_condition_names_definitions_that_would_be_deleted(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
-    """The message also names the objects that disagree (R-OP-30)."""
+    """The message also contains the objects whose fields conflict (R-OP-30)."""
     status = refresh(cluster(), None, outcome)
     assert conditions(status)["DeletesDefinitions"] == expected
     (text,) = [one["message"] for one in status["conditions"] if one["type"] == "DeletesDefinitions"]

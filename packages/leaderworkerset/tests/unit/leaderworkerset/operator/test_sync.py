@@ -1,4 +1,4 @@
-"""The reconciliation of the object `cluster`: plans by the existing objects."""
+"""Tests the plans for the `cluster` object, depending on the existing objects."""
 
 from copy import deepcopy
 from typing import Any
@@ -72,7 +72,7 @@ def without_definitions(names: list[str]) -> list[str]:
 
 
 def test_sync_does_nothing_without_the_object() -> None:
-    """Nothing is created for a deleted object (R-OP-31)."""
+    """No objects are created if the object is being deleted (R-OP-31)."""
     assert plan(observed(None)) == Plan()
 
 
@@ -93,7 +93,7 @@ def test_objects_are_applied_in_order() -> None:
 
 
 def test_sync_writes_nothing_at_rest() -> None:
-    """An unchanged status is not written. Everything is compared again after five minutes (R-OP-7, R-OP-13)."""
+    """An unchanged status is not written. All objects are compared every five minutes (R-OP-7, R-OP-13)."""
     found = cluster()
     live = installed(found)
     settled = cluster(status=status_of(plan(observed(found, live))))
@@ -123,7 +123,7 @@ DRIFT: dict[str, tuple[Resource, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "name", "change"), DRIFT.values(), ids=DRIFT)
 def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) -> None:
-    """The port of a service is an example, whose drift the Go operator ignores (R-OP-14, R-OP-25, R-OP-82)."""
+    """An example is the port of a Service, whose drift the Go operator ignores (R-OP-14, R-OP-25, R-OP-82)."""
     found = cluster()
     live = dict(installed(found))
     key = next(key for one, key in live if one == kind and key.name == name)
@@ -139,7 +139,10 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
 
 
 def test_drift_that_another_writer_repeats_is_slowed_down() -> None:
-    """The replacement counts as the same whatever the version of the object, and names the other writer (LWS-E120)."""
+    """Replacements are counted together, regardless of the object's version.
+
+    The other writer is reported (LWS-E120).
+    """
     found = cluster()
     live = dict(installed(found))
     key = next(key for one, key in live if one == DEPLOYMENTS)
@@ -164,7 +167,7 @@ def test_drift_that_another_writer_repeats_is_slowed_down() -> None:
 
 
 def test_recreated_object_owns_everything_by_its_new_uid() -> None:
-    """The owner reference has the new UID (R-OP-31)."""
+    """The owner reference contains the new UID (R-OP-31)."""
     before, after = cluster(), cluster()
     after["metadata"]["uid"] = "u-new"
     found = [one.object for one in actions(plan(observed(after, installed(before)))) if isinstance(one, Apply | Put)]
@@ -173,7 +176,7 @@ def test_recreated_object_owns_everything_by_its_new_uid() -> None:
 
 
 def test_additions_of_others_are_kept() -> None:
-    """An injected authority, labels and annotations stay, and nothing is written (R-OP-18, R-OP-25)."""
+    """An injected CA bundle, labels and annotations are unchanged, and there are no writes (R-OP-18, R-OP-25)."""
     found = cluster()
     live = {
         key: obj | {"metadata": obj["metadata"] | {"annotations": {**meta.annotations(obj), "theirs": "kept"}}}
@@ -187,7 +190,7 @@ def test_additions_of_others_are_kept() -> None:
 
 
 def test_missing_cert_manager_prevents_the_installation() -> None:
-    """A missing cert-manager prevents the installation (R-OP-22)."""
+    """If cert-manager is not installed, the operand is not installed (R-OP-22)."""
     again = plan(observed(cluster(), served=()))
     assert applied(again) == []
     found = conditions(status_of(again))
@@ -199,7 +202,7 @@ def test_missing_cert_manager_prevents_the_installation() -> None:
 
 
 def test_removed_cert_manager_leaves_the_operand_running() -> None:
-    """A running operand continues; Degraded reports what is missing (R-OP-22)."""
+    """A running operand continues. `Degraded` reports the missing dependency (R-OP-22)."""
     found = cluster()
     again = plan(observed(found, installed(found), served=()))
     assert (applied(again), deleted(again)) == ([], [])
@@ -228,7 +231,7 @@ def test_internal_certificates_need_no_cert_manager() -> None:
     ],
 )
 def test_pending_certificate_delays_later_objects(secrets: Any, last: str) -> None:
-    """A pending certificate delays later objects (R-OP-15, R-OP-17)."""
+    """A pending certificate delays the subsequent objects (R-OP-15, R-OP-17)."""
     again = plan(observed(cluster(), secrets=secrets))
     assert applied(again)[-1] == last
     found = conditions(status_of(again))
@@ -237,7 +240,7 @@ def test_pending_certificate_delays_later_objects(secrets: Any, last: str) -> No
 
 
 def test_missing_service_monitor_kind_is_not_an_error() -> None:
-    """A missing ServiceMonitor kind is not an error (R-OP-23c, R-OP-82)."""
+    """If the ServiceMonitor kind is not installed, there is no error (R-OP-23c, R-OP-82)."""
     served = ALL - {SERVICE_MONITORS.group_resource}
     again = plan(observed(cluster(), served=served))
     assert without_definitions(applied(again)) == [name for name in ORDER if not name.startswith("ServiceMonitor")]
@@ -249,7 +252,7 @@ def test_missing_service_monitor_kind_is_not_an_error() -> None:
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed", "Force"])
 def test_unmanaged_operand_is_only_reported(state: str) -> None:
-    """The conditions are current, unlike the Go operator's (R-OP-6, R-OP-24, R-OP-82)."""
+    """The conditions are current, unlike in the Go operator (R-OP-6, R-OP-24, R-OP-82)."""
     found = cluster(managementState=state)
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])
@@ -258,7 +261,7 @@ def test_unmanaged_operand_is_only_reported(state: str) -> None:
 
 
 def test_removed_state_deletes_the_operand_when_requested() -> None:
-    """Webhooks are deleted first, definitions never (R-OP-24, R-OP-31, R-OP-83 (D5))."""
+    """Webhooks are deleted first. CRDs are never deleted (R-OP-24, R-OP-31, R-OP-83 (D5))."""
     found = cluster({REMOVE_OPERAND: "true"}, managementState="Removed")
     live = installed(found)
     names = deleted(plan(observed(found, live)))
@@ -271,7 +274,7 @@ def test_removed_state_deletes_the_operand_when_requested() -> None:
 
 
 def test_certificate_choice_removes_unused_objects() -> None:
-    """No issuer remains. Every deletion is an event, unlike in the Go operator (R-OP-14, R-OP-75)."""
+    """No issuer remains. Unlike in the Go operator, each deletion causes an event (R-OP-14, R-OP-75)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
     reasons = [event.reason for one in actions(again) if isinstance(one, Delete) for event in one.on_success]
@@ -284,7 +287,7 @@ def test_certificate_choice_removes_unused_objects() -> None:
 
 
 def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
-    """Return the objects of `lws install` in the operator's namespace, as an API server would have them."""
+    """Return the objects of `lws install` in the operator's namespace, as an API server stores them."""
     objects = build_all(MANAGED, InstallSettings(namespace=PLACE.namespace))
     return {
         (kind, meta.key(obj)): obj | {"metadata": obj["metadata"] | {"uid": f"u-{meta.name(obj)}"}}
@@ -294,7 +297,7 @@ def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
 
 
 def test_installation_by_the_command_is_adopted() -> None:
-    """Cert-manager issues certificates from now on, so role and secret of the manager's own are deleted (R-OP-75)."""
+    """cert-manager now issues certificates, so the manager's own role and Secret are deleted (R-OP-75)."""
     again = plan(observed(cluster(), left_by_an_installer()))
     assert sorted(deleted(again)) == [
         "Role/lws-certificates-role",
@@ -309,7 +312,7 @@ def test_installation_by_the_command_is_adopted() -> None:
 @pytest.mark.parametrize("owned", [{}, {OWNED_LABEL: OWNED_BY}])
 @pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
 def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[str, str]) -> None:
-    """Only objects of an installation may be deleted, because a rejected deletion would end every sync."""
+    """Only objects of an installation may be deleted, because a rejected deletion would abort each sync."""
     name = ObjectKey(PLACE.namespace, "theirs")
     labels = {**metadata.LABELS, **owned}
     theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": labels, "uid": "u"}}
@@ -318,7 +321,7 @@ def test_labeled_objects_of_others_are_kept(found: dict[str, Any], owned: dict[s
 
 
 def test_older_definitions_are_never_deleted() -> None:
-    """Every object of the kind would be deleted with its definition (R-OP-83 (D1))."""
+    """The deletion of the CRD would delete all objects of the kind (R-OP-83 (D1))."""
     found = cluster()
     live = dict(installed(found))
     old = {"metadata": {"name": "widgets.example.com", "uid": "u-9"}}
@@ -329,7 +332,7 @@ def test_older_definitions_are_never_deleted() -> None:
 @pytest.mark.parametrize("agrees", [False, True])
 @pytest.mark.parametrize("asked", [False, True])
 def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: bool) -> None:
-    """A user who may edit the object alone cannot cause their deletion (R-OP-16, R-OP-30, R-OP-83 (D1))."""
+    """A user who may only edit the `cluster` object cannot delete them (R-OP-16, R-OP-30, R-OP-83 (D1))."""
     live = dict(installed(cluster()))
     annotated = {"annotations": {DELETE_CRDS: "true"}} if agrees else {}
     for kind, key in [place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS]:
@@ -351,7 +354,7 @@ def test_definitions_are_owned_only_when_both_sides_agree(asked: bool, agrees: b
 
 
 def test_all_objects_except_definitions_are_owned() -> None:
-    """The reference neither controls nor blocks (R-OP-16)."""
+    """The owner reference neither controls the object nor blocks its owner's deletion (R-OP-16)."""
     found = [one.object for one in actions(plan(observed(cluster()))) if isinstance(one, Apply)]
     owned = {obj["kind"]: len(meta.metadata(obj).get("ownerReferences") or []) for obj in found}
     assert owned.pop("CustomResourceDefinition") == 0
@@ -359,7 +362,7 @@ def test_all_objects_except_definitions_are_owned() -> None:
 
 
 def test_removed_annotation_ends_the_ownership() -> None:
-    """The reference of the operator is removed, those of others stay (R-OP-30)."""
+    """The operator's owner reference is removed, and the references to other owners are retained (R-OP-30)."""
     live = dict(installed(cluster()))
     place = next(place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS)
     theirs = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "u-3"}
@@ -375,7 +378,7 @@ def test_removed_annotation_ends_the_ownership() -> None:
 
 
 def test_rejected_write_is_reported_in_the_status() -> None:
-    """The status has SyncError with the text of the error (R-OP-6)."""
+    """The status contains `SyncError` with the error message (R-OP-6)."""
     report = failure_of(plan(observed(cluster())))
     assert report.subresource == "status"
     found = {one["type"]: one for one in report.patch["status"]["conditions"]}
@@ -385,7 +388,7 @@ def test_rejected_write_is_reported_in_the_status() -> None:
 
 
 def test_definition_of_another_owner_is_adopted() -> None:
-    """No field of the definition is read, and no conversion is set (R-OP-18, R-OP-82)."""
+    """No field of the existing CRD is read, and no conversion is set (R-OP-18, R-OP-82)."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]

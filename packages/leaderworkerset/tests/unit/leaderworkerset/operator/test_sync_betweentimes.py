@@ -1,4 +1,4 @@
-"""The reconciliation between two states: a version that is being applied, and a profile next to foreign fields."""
+"""Tests reconciles while a version is being applied, and a TLS profile next to foreign fields."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type
 
 
 def test_version_is_not_reported_while_it_is_applied() -> None:
-    """Before that, the observed rollout belongs to the previous version (R-OP-6, R-OP-8)."""
+    """Before that time, the observed rollout belongs to the previous version (R-OP-6, R-OP-8)."""
     found = cluster()
     live = installed(found)
     found["status"] = status_of(plan(observed(found, live)))
@@ -37,7 +37,7 @@ def test_version_is_not_reported_while_it_is_applied() -> None:
 
 @pytest.mark.parametrize("noted", [{"servingInfo": {"a": 1}}, {"tls": {"more": 1}}], ids=["beside", "within"])
 def test_foreign_observed_config_does_not_block_the_profile(noted: dict[str, Any]) -> None:
-    """observedConfig may contain other fields, which stay; only the profile is compared (R-OP-4, R-OP-28)."""
+    """Other fields in `observedConfig` are retained. Only the profile is compared (R-OP-4, R-OP-28)."""
     found = cluster(observedConfig=noted | {"tls": {"minVersion": "VersionTLS13", **noted.get("tls", {})}})
     again = plan(replace(observed(found), api_server=MODERN))
     (config,) = [one for one in actions(again) if isinstance(one, Apply) and one.resource == CONFIG_MAPS]

@@ -1,4 +1,4 @@
-"""The reconciliation of the object `cluster`: settings of the whole cluster, and overrides."""
+"""Tests the cluster-wide settings and overrides in the `cluster` object."""
 
 from msgspec.structs import replace
 from tests.unit.leaderworkerset.operator.clusters import (
@@ -30,7 +30,7 @@ def text_of(found: Plan) -> str:
 
 
 def test_tls_profile_is_recorded_and_then_applied() -> None:
-    """Each step is one write, and none if the profile is recorded already (R-OP-28)."""
+    """Each step is one write. If the profile is already recorded, there is no write (R-OP-28)."""
     state = replace(observed(cluster()), api_server=MODERN)
     (noted,) = actions(plan(state))
     assert isinstance(noted, Patch)
@@ -41,14 +41,14 @@ def test_tls_profile_is_recorded_and_then_applied() -> None:
 
 
 def test_overrides_reach_the_configuration_and_block_upgrades() -> None:
-    """Overrides reach the configuration and block upgrades (R-OP-41)."""
+    """Overrides are merged into the configuration, and block upgrades (R-OP-41)."""
     again = plan(observed(cluster(unsupportedConfigOverrides={"clientConnection": {"qps": 20}})))
     assert "qps: 20" in text_of(again)
     assert conditions(status_of(again))["Upgradeable"] == ("False", "UnsupportedConfigOverrides")
 
 
 def test_invalid_overrides_change_nothing() -> None:
-    """The status has the manager's error, and a running operand continues (R-OP-41, R-OP-6)."""
+    """The status contains the manager's error, and a running operand continues (R-OP-41, R-OP-6)."""
     found = cluster(unsupportedConfigOverrides={"replicas": 3})
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])
@@ -58,7 +58,7 @@ def test_invalid_overrides_change_nothing() -> None:
 
 
 def test_single_node_has_one_manager_and_no_budget() -> None:
-    """A budget of one would prevent the drain of the node (R-OP-73)."""
+    """A budget of one would prevent draining the node (R-OP-73)."""
     again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
     assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
     (deployment,) = [

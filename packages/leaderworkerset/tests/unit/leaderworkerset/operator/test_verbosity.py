@@ -1,4 +1,4 @@
-"""The verbosity of the operator's logs."""
+"""Tests the verbosity of the operator's logs."""
 
 import pytest
 import structlog

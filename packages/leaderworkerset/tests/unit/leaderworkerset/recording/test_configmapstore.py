@@ -1,4 +1,4 @@
-"""Episodes as ConfigMaps: limited in bytes and age, complete after a death at any request, next to foreign objects."""
+"""Tests that episodes in ConfigMaps are limited by size and age, and complete after a crash at any request."""
 
 import asyncio
 import gzip
@@ -33,30 +33,30 @@ RANDOM = Random(1)
 
 
 def noise(lines: int = 100) -> tuple[str, ...]:
-    """Return lines that cannot be compressed well."""
+    """Return lines that hardly compress."""
     return tuple(RANDOM.randbytes(40).hex() for _ in range(lines))
 
 
 async def opened(client: Client, of_a_set: int = 1 << 20, in_all: int = 8 << 20) -> ConfigMapStore:
-    """Return an open store."""
+    """Return an opened store."""
     store = ConfigMapStore(client, of_a_set=of_a_set, in_all=in_all, keeps=WEEK)
     await store.open()
     return store
 
 
 async def objects(client: Client) -> list[JSONObject]:
-    """Return the ConfigMaps of all episodes."""
+    """Return the ConfigMaps that contain episodes."""
     return [obj async for obj in stored(client)]
 
 
 async def read(client: Client) -> list[Episode]:
-    """Return all episodes, by number."""
+    """Return all episodes by number."""
     found = [unpacked(obj) for obj in await objects(client)]
     return sorted(filter(None, found), key=lambda one: (one.lws, one.number))
 
 
 def size(obj: JSONObject) -> int:
-    """Return the bytes of a ConfigMap's data as the store counts them."""
+    """Return the data size of a ConfigMap in bytes, as the store computes it."""
     return len(obj["binaryData"][KEY]) * 3 // 4
 
 
@@ -172,21 +172,21 @@ def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Dies:
-    """A transport that dies after the given number of requests."""
+    """A transport that fails permanently after the given number of requests."""
 
     def __init__(self, inner: Transport, sends: int) -> None:
         self._inner = inner
         self.sends = sends
 
     async def request(self, request: Request) -> Response:
-        """Send the request, or die."""
+        """Send the request, or fail."""
         if not self.sends:
             raise asyncio.CancelledError
         self.sends -= 1
         return await self._inner.request(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Pass the request on."""
+        """Forward the request."""
         return self._inner.stream(request)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""An episode from observations: the first failed rank, the outcome of the group, and the changes before."""
+"""Tests the first failed rank, the group's outcome, and the preceding changes in an episode."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,20 +17,20 @@ NOW = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
 
 
 def ended(code: int, second: int | None = 1, reason: str = "Error") -> JSONObject:
-    """Return the state of a container that ended."""
+    """Return the state of a terminated container."""
     finished = None if second is None else f"2026-11-25T08:59:{second:02}Z"
     return {"terminated": {"exitCode": code, "reason": reason, "finishedAt": finished}}
 
 
 def pod(rank: int, *, group: str = "0", key: str = "", **status: Any) -> JSONObject:
-    """Return a pod of a group of web."""
+    """Return a pod of a group in the LeaderWorkerSet `web`."""
     named = {"uid": f"uid-{rank}"}
     statuses = [{"name": "app", **status}]
     return builders.rank_pod(group, rank, key=key, node=f"node-{rank}", metadata=named, containerStatuses=statuses)
 
 
 def record(state: str | None = None, **more: str) -> JSONObject:
-    """Return the record of a recreation for pod web-0-1."""
+    """Return the recreation record for the pod web-0-1."""
     told = {labels.RECREATIONS: "3", labels.FAILED_POD: "web-0-1", labels.FAILURE: "app: exit code 3", **more}
     told |= {labels.RECREATE_AFTER: "2026-11-25T09:00:10+00:00"} | ({labels.RECREATION_STATE: state} if state else {})
     return {"metadata": {"annotations": told}}
@@ -74,7 +74,7 @@ def test_first_rank_is_unknown_after_many_restarts() -> None:
 
 
 def test_rank_that_ended_with_its_group_did_not_fail() -> None:
-    """The rank was deleted at second 4, and ended by SIGTERM in the same second."""
+    """The rank was deleted at second 4, and its container exited because of SIGTERM in the same second."""
     asked = pod(1, state=ended(143, 4))
     asked["metadata"] |= {"deletionTimestamp": "2026-11-25T08:59:34Z", "deletionGracePeriodSeconds": 30}
     found = build(traces(pod(0, restartCount=1, lastState=ended(9, 4)), asked), Mask())

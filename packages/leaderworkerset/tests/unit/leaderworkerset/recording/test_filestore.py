@@ -1,4 +1,4 @@
-"""The store of episodes: bounded in bytes, readable after a death at any write, with permanent numbers."""
+"""Tests that the episode store is limited, survives a crash at any write, and never reuses a number."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def episode(
 
 
 def size(directory: Path) -> int:
-    """Return the bytes of all files."""
+    """Return the total size of all files in bytes."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 

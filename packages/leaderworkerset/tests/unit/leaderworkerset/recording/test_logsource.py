@@ -1,4 +1,4 @@
-"""Logs through the API: read at once and within a deadline; after the deletion of a pod kept for that pod only."""
+"""Tests that logs are read concurrently and with a time limit, but after a deletion only for retained pods."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,7 +19,7 @@ from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, sh
 def pod(
     name: str = "web-0", *, now: str = "b", before: str = "a", namespace: str = "default", node: str = ""
 ) -> JSONObject:
-    """Return a pod whose container has a current and a previous run."""
+    """Return a pod whose container has a current run and a previous run."""
     ended = {"terminated": {"containerID": before, "exitCode": 1}} if before else {}
     status = {"name": "app", "containerID": now, "state": {"running": {}}, "lastState": ended}
     own = {"namespace": namespace, "uid": f"uid-{name}"}
@@ -28,19 +28,19 @@ def pod(
 
 @dataclass
 class Kubelet:
-    """Answers requests for logs, by `previous`: None means 404, and a number means that many seconds without an answer."""
+    """Responds to log requests, depending on `previous`. None means 404, and a number is a delay in seconds."""
 
     present: bytes | float | None = b"now\n"
     previous: bytes | float | None = b"before\n"
     asked: list[dict[str, str]] = field(default_factory=list)
     most: int = 0
-    """Requests that were answered at the same time."""
+    """The maximum number of concurrent log requests."""
     slow: str = ""
-    """The namespace whose logs are not answered."""
+    """The namespace whose log requests receive no response."""
     _open: int = 0
 
     async def request(self, request: Request) -> Response:
-        """Reject the request: only logs are read here."""
+        """Reject the request, because only logs are read in these tests."""
         raise AssertionError(request)
 
     @asynccontextmanager

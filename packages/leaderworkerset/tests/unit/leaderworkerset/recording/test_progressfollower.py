@@ -1,4 +1,4 @@
-"""Leaders are followed if their set requests it: annotations of pods, their rate, and hanging groups."""
+"""Tests which leaders are followed, their progress annotations and write rates, and hanging groups."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,7 +30,7 @@ WATCHED: Final = {labels.PROGRESS_TIMEOUT: "60s"}
 
 
 class Talking(FakeNode):
-    """A node whose containers have printed `said`, each line with its time; a pod of `mute` has no log.
+    """A node whose containers printed `said`, with a time for each line. A pod in `mute` has no log.
 
     The containers of a pod are `main`, and sidecars with the name `POD/CONTAINER`.
     """
@@ -43,11 +43,11 @@ class Talking(FakeNode):
         self.asked = 0
 
     def say(self, pod: str, text: str) -> None:
-        """Add a line with the current time."""
+        """Add a line with the current timestamp."""
         self.said.setdefault(pod, []).append(f"{self.cluster.clock.now().isoformat()} {text}\n")
 
     async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield all lines, or the last ones."""
+        """Yield all lines, or only the last lines."""
         self.asked += 1
         if meta.name(pod) in self.mute:
             raise NodeError("no log")
@@ -73,7 +73,7 @@ async def following(cluster: NodelessCluster, **options: Any) -> AsyncIterator[N
 
 
 async def start(cluster: NodelessCluster, annotations: dict[str, str], *sidecars: str) -> None:
-    """Create a group of two ranks whose containers run since now."""
+    """Create a group of two ranks whose containers start now."""
     template = builders.pod_template()
     before = [{"name": "prepare", "image": "i"}, *({"name": name, "image": "i", **ALWAYS} for name in sidecars)]
     template["spec"]["initContainers"] = before

@@ -1,4 +1,4 @@
-"""The recorder on an API server in memory: the failures that are episodes, and its errors."""
+"""Tests which failures the recorder stores as episodes on an in-memory API server, and its errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -31,38 +31,38 @@ SAID = b"out of luck\n"
 
 
 class RecordedCluster:
-    """An API server with the definition of LeaderWorkerSets, a set, and pods as a kubelet would report them."""
+    """An API server with the LeaderWorkerSet CRD, a set, and pods with statuses that a kubelet would report."""
 
     def __init__(self, client: Client, directory: Path) -> None:
         self.client = client
         self.directory = directory
         self.asked: list[tuple[str, int, int]] = []
         self.namespace = "default"
-        """Where objects are made."""
+        """The namespace in which objects are created."""
         self.answers = Event()
-        """Set unless the logs of namespace `noisy`, and of `slow` pods, have no answer."""
+        """Cleared while log requests for the namespace `noisy` and for `slow` pods receive no response."""
         self.answers.set()
         self.slow: set[str] = set()
-        """UIDs of pods."""
+        """The UIDs of additional pods whose log requests receive no response."""
 
     def read_logs(self, pod: JSONObject, container: str, lines: int, size: int) -> Sequence[bytes]:
-        """Return one run."""
+        """Return the log of one run."""
         if meta.namespace(pod) == "noisy" or meta.uid(pod) in self.slow:
             self.answers.wait()
         self.asked.append((f"{meta.name(pod)}/{container}", lines, size))
         return [SAID]
 
     def recording(self) -> Any:
-        """Return the context in which failures are recorded."""
+        """Return the context manager in which failures are recorded."""
         return recorder.recording(self.client, Store(self.directory), self.read_logs, SystemClock())
 
     async def make_set(self, policy: str = "RecreateGroupOnPodRestart") -> None:
-        """Make the LeaderWorkerSet web."""
+        """Create the LeaderWorkerSet `web`."""
         obj = builders.leaderworkerset_object(template={"restartPolicy": policy})
         await self.client.create(LEADERWORKERSETS, obj | {"metadata": {"name": "web", "namespace": self.namespace}})
 
     async def make_pod(self, rank: int, group: int = 0) -> JSONObject:
-        """Make a pod of a group; return it."""
+        """Create a pod of a group, and return it."""
         own = {labels.NAME: "web", labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)}
         name = f"web-{group}-{rank}" if rank else f"web-{group}"
         obj = {"metadata": {"name": name, "namespace": self.namespace, "labels": own}}
@@ -70,7 +70,7 @@ class RecordedCluster:
         return await self.client.create(PODS, {"apiVersion": "v1", "kind": "Pod"} | obj | {"spec": spec})
 
     async def fail(self, pod: JSONObject, code: int = 3, restarts: int = 1) -> None:
-        """Report a run that ended with an error."""
+        """Report a run that exited with an error."""
         end = {
             "exitCode": code,
             "reason": "Error",
@@ -82,7 +82,7 @@ class RecordedCluster:
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
 
     async def condemn(self, leader: JSONObject, state: RecreationState, count: int = 1) -> None:
-        """Write the record of a recreation."""
+        """Write a recreation record."""
         failure = Failure(pod="web-0-1", what="app: exit code 3")
         made = Recreation(
             leader=meta.uid(leader), revision="", count=count, due=builders.NOW, failure=failure, state=state
@@ -99,7 +99,7 @@ class RecordedCluster:
         )
 
     async def remove(self, *pods: JSONObject) -> None:
-        """Delete pods at once."""
+        """Delete pods immediately."""
         for pod in pods:
             await self.client.delete(PODS, meta.key(pod), grace_period=0)
 
@@ -108,7 +108,7 @@ class RecordedCluster:
         return [found for place in filestore.places(self.directory) if (found := filestore.read(place))]
 
     async def until(self, check: Callable[[list[Episode]], Any]) -> list[Episode]:
-        """Wait until the stored episodes satisfy the condition; the time of the test is limited."""
+        """Wait until the stored episodes satisfy the condition. The timeout of the test limits the wait."""
         while not check(self.episodes()):  # noqa: ASYNC110 - a file sends no notification
             await asyncio.sleep(0.02)
         return self.episodes()
@@ -116,7 +116,7 @@ class RecordedCluster:
 
 @asynccontextmanager
 async def furnished(directory: Path) -> AsyncIterator[RecordedCluster]:
-    """Run an API server with a set."""
+    """Run an API server that contains a LeaderWorkerSet."""
     async with api() as client:
         for definition in MANAGED.definitions():
             await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager="test")
@@ -218,7 +218,7 @@ async def test_recorded_episode_is_not_overwritten_without_its_logs(tmp_path: Pa
 
 
 class WithoutSecrets(Client):
-    """A client of a user who may not list Secrets."""
+    """The client of a user who may not list Secrets."""
 
     async def list(self, resource: Any, **options: Any) -> Any:
         """List objects."""
@@ -276,7 +276,7 @@ async def test_failures_are_recorded_while_other_logs_wait(tmp_path: Path) -> No
 
 
 class SlowStore(Store):
-    """A store that takes a moment for each episode, and notes whose they are."""
+    """A store that delays each write, and records the namespaces of the episodes."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -290,7 +290,7 @@ class SlowStore(Store):
 
 
 async def test_failure_waits_for_one_episode_of_a_noisy_tenant(tmp_path: Path) -> None:
-    """Counted are the episodes of the other tenant between the end of the reads and the own episode."""
+    """Counts the other tenant's episodes that are stored after the reads and before the tenant's own episode."""
     async with furnished(tmp_path) as house:
         slow = SlowStore(house.directory)
         await house.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noisy"}})

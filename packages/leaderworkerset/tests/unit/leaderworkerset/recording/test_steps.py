@@ -1,4 +1,4 @@
-"""The combined lines of a program: its newest step, its rate, and bounds for endless lines."""
+"""Tests the newest step and the rate from a container's output, and limits for endless lines."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Both forms of the rendezvous, as processes of this machine; `tests/e2e/test_rendezvous.py` tries them in pods."""
+"""Tests both rendezvous scripts as local processes. `tests/e2e/test_rendezvous.py` tests them in pods."""
 
 import os
 import re
@@ -22,11 +22,11 @@ SCRIPT: Final = Path(leaderworkerset.rendezvous.__file__).with_name("rendezvous.
 SOURCES: Final = SCRIPT.parents[2]
 GROUP: Final = {labels.ENV_LEADER_ADDRESS: "127.0.0.1", labels.ENV_GROUP_SIZE: "2", labels.ENV_WORKER_INDEX: "1"}
 BARE: Final = ("-S", "-m", "leaderworkerset.rendezvous")
-"""The options of Python without any installed package."""
+"""The Python options that disable all installed packages."""
 
 
 def ran(*words: str, path: str = os.environ["PATH"], **group: str) -> "subprocess.CompletedProcess[str]":
-    """Run one form until it exits."""
+    """Run one script until it exits."""
     environment = GROUP | {"PATH": path, "PYTHONPATH": str(SOURCES)} | group
     return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
 
@@ -40,7 +40,7 @@ def shell(*words: str, path: str = os.environ["PATH"], **group: str) -> "subproc
 
 
 def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
-    """A code without its own text in the reference is explained at its location."""
+    """An exit code that the reference does not describe is explained in the script."""
     text = SCRIPT.read_text()
     said = [
         dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
@@ -66,7 +66,7 @@ NETCATS: Final = (
     ("Options:\\n\\t-w SEC\\tTimeout\\n\\t-z\\tZero-I/O mode", '"$*" = "-v -z -w 2 127.0.0.1 80"'),
     ("\\t-w SEC\\tConnect timeout\\n\\t-e PROG\\tRun PROG", '"$*" = "-w 2 127.0.0.1 80 -e true"'),
 )
-"""The help of nc in Alpine's busybox and full netcats, and in Debian's busybox, each with the arguments that it accepts."""
+"""The help of nc in Alpine's busybox, full netcats, and Debian's busybox, with the accepted arguments."""
 
 
 @pytest.mark.parametrize(("usage", "accepted"), NETCATS, ids=["alpine", "debian"])
@@ -129,7 +129,7 @@ def test_invalid_dns_name_does_not_exist() -> None:
 
 
 def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
-    """`sitecustomize`, which Python reads at its start, makes look-ups hang as the C library does without an answer."""
+    """`sitecustomize`, which Python imports on start, makes lookups hang as if there were no response."""
     (tmp_path / "sitecustomize.py").write_text(
         "import socket, time\nsocket.getaddrinfo = lambda *_: time.sleep(1000)\n"
     )
@@ -170,11 +170,11 @@ NSLOOKUP: Final = (
     (";; connection timed out; no servers could be reached", 1, FailureReason.NO_DNS),
     ("** server can't find web-0.web.prod: SERVFAIL", 1, FailureReason.NO_DNS),
 )
-"""The output and exit code of nslookup, as in BIND and busybox, and their meaning; few developers have it installed."""
+"""The output and exit codes of nslookup in BIND and busybox, and their meaning. Few developers have it installed."""
 
 
 def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
-    """All cases run at once, because each one waits for a second."""
+    """All cases run concurrently, because each of them waits for one second."""
 
     def told(number: int) -> tuple[int, list[str]]:
         said, code, _ = NSLOOKUP[number]
@@ -203,7 +203,7 @@ fi
 printf "Server:\\t10.96.0.10\\nAddress:\\t10.96.0.10:53\\n\\n** server can't find %s: NXDOMAIN\\n" "$1"
 exit 1
 """
-"""The output of nslookup of busybox: it ignores the search list, and asks for addresses of both kinds."""
+"""The output of busybox nslookup, which ignores the search list and requests addresses of both families."""
 
 
 @pytest.mark.sandbox

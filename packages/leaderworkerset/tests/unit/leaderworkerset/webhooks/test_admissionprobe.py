@@ -1,4 +1,4 @@
-"""The API server's answer to a creation in a dry run shows whether it reaches the webhooks."""
+"""Tests that the response to a dry-run create request shows whether the API server can reach the webhooks."""
 
 import itertools
 

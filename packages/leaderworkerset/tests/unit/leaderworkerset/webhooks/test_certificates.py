@@ -1,4 +1,4 @@
-"""The authority and its certificates."""
+"""Tests the CA and its certificates."""
 
 import ipaddress
 import time
@@ -19,7 +19,7 @@ AUTHORITY = certificates.create_authority(NOW)
 
 
 def test_authority_can_only_sign() -> None:
-    """The authority has the expected names and a validity of ten years (R-CERT-1, R-OP-50)."""
+    """The CA has the expected names and is valid for ten years (R-CERT-1, R-OP-50)."""
     parsed = x509.load_pem_x509_certificate(AUTHORITY.certificate)
     assert parsed.subject.rfc4514_string() == "CN=lws-ca,O=lws"
     assert parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -106,7 +106,7 @@ def test_bundle_is_split_into_its_certificates() -> None:
 
 @cache
 def rsa_authority() -> certificates.Certificate:
-    """Return an authority with RSA keys, which take long to generate and to check."""
+    """Return a CA with RSA keys, which are slow to generate and to verify."""
     return certificates.create_authority(NOW, algorithm="rsa")
 
 
@@ -118,7 +118,7 @@ def numbers_of(pem: bytes) -> rsa.RSAPrivateNumbers:
 
 
 def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
-    """Return an RSA key with other numbers in it."""
+    """Return the RSA key with changed numbers, which make it invalid."""
     numbers = numbers_of(pem)
     fields = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
     fields |= {name: change(fields[name]) for name, change in changed.items()}

@@ -1,4 +1,4 @@
-"""The process for certificates: questions share it, it ends without questions, and its failure is an error."""
+"""Tests that requests share the certificate process, that it exits when idle, and its failures."""
 
 import asyncio
 import subprocess
@@ -32,7 +32,7 @@ def worker() -> AbstractAsyncContextManager[WorkerProcess]:
 
 @asynccontextmanager
 async def ended() -> AsyncIterator[WorkerProcess]:
-    """End the process after a test."""
+    """Terminate the certificate process after a test."""
     worker = WorkerProcess()
     try:
         yield worker
@@ -102,7 +102,7 @@ def authority() -> bytes:
 
 
 def test_process_exits_quietly_when_nobody_reads_its_answer() -> None:
-    """The manager was killed meanwhile."""
+    """The manager was killed in the meantime."""
     question = msgspec.json.encode(SelfSign(HOSTS, NOW)) + b"\n"
     process = subprocess.Popen([sys.executable, "-m", PROGRAM], stdin=PIPE, stdout=PIPE, stderr=PIPE)
     assert process.stdin is not None

@@ -1,4 +1,4 @@
-"""The webhook configurations as installed (contract 12.3, R-WHC-1)."""
+"""Tests the installed webhook configurations (contract 12.3, R-WHC-1)."""
 
 import base64
 
@@ -48,7 +48,7 @@ def test_mutating_configuration_equals_the_contract() -> None:
 
 
 def test_terminating_objects_are_exempt_from_webhooks() -> None:
-    """Else a foreground deletion waits for a manager that is unavailable (ADR 29)."""
+    """Otherwise, a foreground deletion waits for an unavailable manager (ADR 29)."""
     webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
     exempting = {one["name"] for one in webhooks if NOT_DELETING in one.get("matchConditions", ())}
     assert exempting == {one["name"] for one in webhooks if "UPDATE" in one["rules"][0]["operations"]}
@@ -56,7 +56,7 @@ def test_terminating_objects_are_exempt_from_webhooks() -> None:
 
 
 def test_differs_from_upstream_pod_validation_is_not_called() -> None:
-    """The webhook allows every pod (R-ADM-16), and each call takes time of a creation or an update (ADR 41)."""
+    """The webhook allows all pods (R-ADM-16), and each call delays a creation or an update (ADR 41)."""
     uncalled = {one.name: one.decide for one in MANAGED.webhooks if not one.is_called}
     webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
     assert {one["name"] for one in webhooks if NOTHING_TO_CHECK in one.get("matchConditions", ())} == uncalled.keys()

@@ -1,4 +1,4 @@
-"""Gang scheduling at the webhooks: each leader gets its own group, and sets that cannot start are rejected."""
+"""Tests gang scheduling in webhooks. Each leader has its own group. Sets that cannot start are rejected."""
 
 import base64
 from typing import Any
@@ -41,7 +41,7 @@ def group_in(response: JSONObject) -> Any:
 
 
 def test_each_admission_gives_a_leader_another_group() -> None:
-    """A pod that is created again never joins the terminating group (R-KQ-147)."""
+    """A recreated pod never joins the terminating group (R-KQ-147)."""
     answers = [ask(handlers.MUTATE_POD, LEADER, lambda: ["native"], uid) for uid in ("a", "a", "b")]
 
     first, again, other = map(group_in, answers)

@@ -1,4 +1,4 @@
-"""The decisions of each path (contract 12.3), end to end from review to answer."""
+"""Tests the decision for each path (contract 12.3), from the review to the response."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ def test_defaults_are_returned_as_a_minimal_patch() -> None:
 
 
 def test_defaulted_object_needs_no_patch() -> None:
-    """A defaulted object needs no patch (R-DEF-6)."""
+    """An object with defaults does not need a patch (R-DEF-6)."""
     once = patched(LWS, ask(handlers.MUTATE_LEADERWORKERSET, LWS))
     assert ask(handlers.MUTATE_LEADERWORKERSET, once) == {"uid": "u", "allowed": True}
 
@@ -83,7 +83,7 @@ def test_defaulted_object_needs_no_patch() -> None:
     ],
 )
 def test_wrong_types_are_a_bad_request(path: str, spec: dict[str, Any], field: str) -> None:
-    """Wrong types are a bad request (R-DEF-7)."""
+    """Incorrect types result in a bad request (R-DEF-7)."""
     status = ask(path, LWS | {"spec": spec})["status"]
     assert status["code"] == 400
     assert f"{field}: Invalid value" in status["message"]
@@ -95,7 +95,7 @@ def test_valid_object_is_allowed() -> None:
 
 
 def test_rejection_has_the_text_of_the_go_manager() -> None:
-    """The Go manager has the same text for this edit (R-VAL-15, contract 10.2)."""
+    """The message equals the Go manager's message for this change (R-VAL-15, contract 10.2)."""
     rolling = {"maxUnavailable": "50%", "maxSurge": 0, "partition": 0}
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
     bad = LWS | {"spec": LWS["spec"] | {"replicas": 1, "rolloutStrategy": strategy}}
@@ -112,7 +112,7 @@ DELETING = {"deletionTimestamp": "2026-11-27T10:00:00Z", "finalizers": []}
 
 @pytest.mark.parametrize("path", sorted(MANAGED.decisions))
 def test_terminating_object_can_always_be_updated(path: str) -> None:
-    """Finalizers must be removable, although other fields are invalid."""
+    """Finalizers can be removed even if other fields are invalid."""
     bad = LWS | {"metadata": LWS["metadata"] | DELETING, "spec": {"replicas": "many", "roles": "none"}}
     assert ask(path, bad, bad, "UPDATE") == {"uid": "u", "allowed": True}
 
@@ -134,7 +134,7 @@ DISAGGREGATED = {
     ],
 )
 def test_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], field: str) -> None:
-    """A definition without the schema of a field accepts anything while the webhook is missing (ADR 29)."""
+    """A CRD without the schema of a field accepts any value while the webhook is missing (ADR 29)."""
     wrong = stored | {"spec": stored["spec"] | {field: "many"}}
     worse = stored | {"spec": stored["spec"] | {field: "more"}}
     labeled = wrong | {"metadata": wrong["metadata"] | {"labels": {"team": "a"}}}
@@ -146,7 +146,7 @@ def test_stored_wrong_type_blocks_no_update(path: str, stored: dict[str, Any], f
 
 
 def test_ignored_labels_of_a_template_cause_a_warning() -> None:
-    """A template that was copied from a running pod is an example (ADR 29)."""
+    """An example is a template that was copied from a running pod (ADR 29)."""
     metadata = {
         "labels": {P + "group-index": "0", P + "worker-index": "0", "team": "a"},
         "annotations": {P + "size": "9"},
@@ -162,7 +162,7 @@ def test_ignored_labels_of_a_template_cause_a_warning() -> None:
 
 
 def test_template_fields_that_prevent_pods_cause_warnings() -> None:
-    """Upstream accepts the set as well, although its pods are never created."""
+    """Upstream also accepts the set, although its pods are never created."""
     spec = POD_TEMPLATE["spec"] | {"restartPolicy": "Never", "activeDeadlineSeconds": 60}
     template = {"size": 2, "workerTemplate": POD_TEMPLATE | {"spec": spec}}
     response = ask(handlers.VALIDATE_LEADERWORKERSET, LWS | {"spec": {"leaderWorkerTemplate": template}})
@@ -200,12 +200,12 @@ def test_pod_of_a_group_is_patched_before_its_own_variables() -> None:
 
 
 def test_pod_of_another_owner_is_allowed() -> None:
-    """Test environments send every pod (R-WHC-1)."""
+    """Test environments send all pods to the webhook (R-WHC-1)."""
     assert ask(handlers.MUTATE_POD, {"metadata": {"name": "web"}, "spec": {"containers": []}})["allowed"]
 
 
 def test_invalid_pod_of_a_group_is_denied() -> None:
-    """An invalid pod of a group is denied (R-ADM-1)."""
+    """An invalid pod in a group is denied (R-ADM-1)."""
     status = ask(handlers.MUTATE_POD, {"metadata": {"name": "a-0", "labels": {P + "name": "a"}}, "spec": {}})["status"]
     assert status == {
         "code": 403,
@@ -220,7 +220,7 @@ def test_malformed_pod_is_a_bad_request() -> None:
 
 
 def test_null_annotation_is_an_empty_text() -> None:
-    """A fuzzer found that a null size of subgroups caused the answer 500."""
+    """A fuzzer found that a null subgroup size caused the status 500."""
     marks = {f"{P}name": "one", f"{P}worker-index": "1", f"{P}group-index": "0"}
     notes = {f"{P}size": "2", f"{P}subgroup-size": None, f"{P}subgroup-policy-type": None}
     pod = {"metadata": {"name": "one-0-1", "labels": marks, "annotations": notes}, "spec": POD_TEMPLATE["spec"]}
@@ -229,7 +229,7 @@ def test_null_annotation_is_an_empty_text() -> None:
 
 
 def test_every_pod_is_valid() -> None:
-    """Every pod is valid (R-ADM-16)."""
+    """All pods are valid (R-ADM-16)."""
     assert ask(handlers.VALIDATE_POD, {"anything": 1})["allowed"]
 
 
@@ -272,7 +272,7 @@ def test_new_scheduling_requires_its_feature_gate() -> None:
 
 
 def test_new_scheduling_of_a_role_requires_its_feature_gate() -> None:
-    """A renamed role counts as new, because it creates other LeaderWorkerSets (N-SCH-VAL-2, N-DS-3)."""
+    """A renamed role is treated as new, because it creates other LeaderWorkerSets (N-SCH-VAL-2, N-DS-3)."""
     kind = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet"}
 
     def using(scheduling: dict[str, Any]) -> dict[str, Any]:

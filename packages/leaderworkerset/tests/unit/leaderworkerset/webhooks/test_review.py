@@ -1,4 +1,4 @@
-"""AdmissionReview v1 in and out."""
+"""Tests AdmissionReview v1 requests and responses."""
 
 import base64
 from typing import Any
@@ -126,7 +126,7 @@ def test_body_that_is_not_utf8_is_rejected() -> None:
 
 
 def test_warnings_reach_the_user_of_an_admitted_object() -> None:
-    """Warnings reach the user of an admitted object (R-KQ-62)."""
+    """Warnings are returned to the user of an admitted object (R-KQ-62)."""
     found = response(review.answer(body(), lambda asked: AdmissionResult(asked.object, ["rather not"])))
 
     assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

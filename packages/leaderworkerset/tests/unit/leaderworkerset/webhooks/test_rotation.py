@@ -1,4 +1,4 @@
-"""Certificates are renewed in time, while every trusted certificate stays trusted (R-CERT-1)."""
+"""Tests that certificates are renewed in time, and that certificates in use remain trusted (R-CERT-1)."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -67,7 +67,7 @@ def test_rotation_step_follows_from_the_material(material: CertificateSecret, st
 
 
 def test_certificate_of_the_future_is_renewed() -> None:
-    """The clock was wrong by decades at its creation; a clock that was a year ahead is tolerated."""
+    """At its creation, the clock was incorrect by decades. A clock that was a year ahead is tolerated."""
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is RotationStep.KEEP
     assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is RotationStep.RENEW_AUTHORITY
 
@@ -119,7 +119,7 @@ def test_secret_round_trips_and_invalid_data_is_ignored() -> None:
 @settings(max_examples=25, deadline=None)
 @given(days=st.lists(st.integers(0, 400), min_size=1, max_size=8))
 def test_served_certificate_is_trusted_at_any_time(days: list[int]) -> None:
-    """Any two successive bundles share the authority of the certificates that may still be served."""
+    """Any two successive bundles contain the CA of the certificates that may still be served."""
     now, material = NOW, GOOD
     for elapsed in days:
         now += timedelta(days=elapsed)
@@ -134,14 +134,14 @@ def test_served_certificate_is_trusted_at_any_time(days: list[int]) -> None:
 
 
 def _renew_fast(material: CertificateSecret, step: RotationStep, now: datetime) -> CertificateSecret:
-    """Renew, with keys that are generated quickly if the authority stays."""
+    """Renew certificates. If the CA is unchanged, generate fast keys."""
     if step is RotationStep.RENEW_CERTIFICATE:
         return CertificateSecret(material.authority, certificates.issue(material.authority, HOSTS, now))
     return rotation.renew(material, step, HOSTS, now)
 
 
 def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
-    """Return an authority of Go's cert-controller, with the serial number 0, which libraries no longer create."""
+    """Return a CA of Go's cert-controller with serial number 0, which libraries no longer create."""
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "lws-ca")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW + timedelta(days=3650))
@@ -159,7 +159,7 @@ def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
 
 @pytest.mark.filterwarnings("ignore:.*serial number")
 def test_differs_from_upstream_serial_zero_is_renewed() -> None:
-    """Libraries will reject such certificates; replicas of the Go manager stay trusted for a day."""
+    """Libraries will reject such certificates. Replicas of the Go manager remain trusted for a day."""
     old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
     served = certificates.issue(old, HOSTS, NOW)
     assert rotation.decide(CertificateSecret(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY

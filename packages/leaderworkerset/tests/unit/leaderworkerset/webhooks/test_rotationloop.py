@@ -1,4 +1,4 @@
-"""The loop that renews certificates, against an API server: several replicas without an election."""
+"""Tests certificate renewal by several replicas without leader election, against an API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.slow
 PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")
 LIMIT = 10.0
-"""The timeout of all conditions, in seconds."""
+"""The timeout for all conditions in seconds."""
 
 CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 
 
 class Replica:
-    """Records the certificates that it gets."""
+    """Records the certificates that it receives."""
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self.shown: list[bytes] = []
@@ -53,7 +53,7 @@ class Replica:
         self._changed.set()
 
     async def await_shown(self, count: int) -> bytes:
-        """Wait until the given number of certificates was received; return the last."""
+        """Wait until the given number of certificates is received. Return the last certificate."""
         while len(self.shown) < count:
             self._changed.clear()
             await self._changed.wait()
@@ -144,7 +144,7 @@ async def test_rotation_waits_for_missing_configurations() -> None:
 
 
 async def test_configurations_of_another_installation_are_left_alone() -> None:
-    """Two managers would exchange the authority of each other forever."""
+    """Two managers would repeatedly replace each other's CA."""
     elsewhere = configurations.at_service("another", "lws-webhook-service", b"theirs")
     async with api() as client:
         await install(client)
@@ -179,7 +179,7 @@ async def test_deleted_secret_is_created_again() -> None:
 
 
 async def test_missing_secret_is_an_error_without_the_permission() -> None:
-    """The manager exits, and reports what is missing (R-CERT-1)."""
+    """The manager exits and reports the missing object (R-CERT-1)."""
     transport = ScriptedTransport(failure(404, "NotFound"), failure(403, "Forbidden"))
     with pytest.raises(
         ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: create an empty secret"
@@ -188,7 +188,7 @@ async def test_missing_secret_is_an_error_without_the_permission() -> None:
 
 
 class LateSecrets:
-    """A transport whose watch of secrets delivers nothing more once it is late; all else is passed on."""
+    """A transport whose watch of Secrets stops delivering events when it is late. Other requests are forwarded."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -214,7 +214,7 @@ class LateSecrets:
 
 
 async def test_outdated_replica_does_not_revert_a_new_authority() -> None:
-    """The replica's watch may be late by minutes, and API servers would distrust the other replicas' certificates."""
+    """The replica's watch may be minutes late, and API servers would reject the other replicas' certificates."""
     async with api() as client:
         await install(client)
         late = LateSecrets(client._transport)
@@ -233,7 +233,7 @@ async def test_outdated_replica_does_not_revert_a_new_authority() -> None:
 
 
 async def until_renewed(client: Client) -> str:
-    """Wait until both configurations trust a new authority before the previous one; return the bundle."""
+    """Wait until both configurations trust a new CA in addition to the previous CA. Return the bundle."""
     while True:
         bundle = rotation.write(await material(client))["ca.crt"]
         if len(certificates.split((await material(client)).bundle)) == 2 and await trusted(client) == {bundle}:
@@ -248,7 +248,7 @@ async def until_renewed(client: Client) -> str:
 )
 @pytest.mark.virtual_time
 async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | Exception) -> None:
-    """After an exit, the restart of this pod would come minutes after the outage."""
+    """If the process exited, this pod would restart minutes after the outage."""
     missing = failure(404, "NotFound")
     transport = ScriptedTransport(*[outage] * 20, missing, failure(403, "Forbidden"))
     with pytest.raises(ConfigError, match="create an empty secret"):

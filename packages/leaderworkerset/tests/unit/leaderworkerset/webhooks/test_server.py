@@ -1,4 +1,4 @@
-"""The HTTPS server with a real client."""
+"""Tests the HTTPS server with a real client."""
 
 import asyncio
 import gzip
@@ -35,7 +35,7 @@ from leaderworkerset.webhooks.server import LARGE, LARGE_AT_ONCE, LARGEST_BODY, 
 DESCRIPTORS = 200
 
 LIMIT = 20.0
-"""The timeout of all conditions, in seconds."""
+"""The timeout for all conditions in seconds."""
 
 AUTHORITY = certificates.create_authority(datetime.now(UTC))
 SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
@@ -58,7 +58,7 @@ def server(*, body_seconds: float = SECONDS) -> WebhookServer:
 
 
 async def test_review_is_answered_over_https() -> None:
-    """The server is ready when it answers, over HTTP/1.1 (R-OP-50, R-MGR-5)."""
+    """The server is ready when it responds over HTTP/1.1 (R-OP-50, R-MGR-5)."""
     async with server() as running, aiohttp.ClientSession() as client:
         assert running.is_ready
         async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
@@ -67,7 +67,7 @@ async def test_review_is_answered_over_https() -> None:
 
 
 async def test_server_answers_while_the_controller_loop_is_busy() -> None:
-    """The loop that started the server is blocked until the answer arrives."""
+    """The event loop that started the server is blocked until the response arrives."""
 
     async def ask(url: str) -> int:
         async with aiohttp.ClientSession() as client, client.post(url, json=review(), ssl=trust()) as answer:
@@ -80,7 +80,7 @@ async def test_server_answers_while_the_controller_loop_is_busy() -> None:
 
 
 def test_large_review_does_not_block_small_ones() -> None:
-    """The decision on the large review ends only after the small one was answered."""
+    """The response to the large review is sent after the response to the small review."""
     answered = threading.Event()
 
     def decide(asked: Review) -> JSONObject:
@@ -107,7 +107,7 @@ def test_large_review_does_not_block_small_ones() -> None:
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", MUTATE_POD, 405), ("POST", "/convert", 404)])
 async def test_other_requests_are_not_served(method: str, path: str, status: int) -> None:
-    """Other requests are not served (R-WHC-2)."""
+    """Other requests are rejected (R-WHC-2)."""
     async with (
         server() as running,
         aiohttp.ClientSession() as client,
@@ -153,7 +153,7 @@ async def test_unreadable_body_is_answered_in_one_line(sent: bytes, headers: dic
 
 
 async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
-    """Large reviews, which anyone can send, block no other review and use bounded memory."""
+    """Large reviews, which any client can send, do not block other reviews and use limited memory."""
     held = threading.Event()
 
     def decide(asked: Review) -> JSONObject:
@@ -179,7 +179,7 @@ async def test_large_reviews_beyond_two_are_answered_with_503() -> None:
 
 
 async def test_internal_error_is_a_denial_with_its_text() -> None:
-    """A request that panics upstream, here with a null container, which no API server sends (contract 10.2)."""
+    """A request that panics upstream, with a null container that no API server sends (contract 10.2)."""
     prefix = "leaderworkerset.sigs.k8s.io/"
     metadata = {
         "name": "a-0",
@@ -235,7 +235,7 @@ async def test_every_request_is_observed_with_its_code() -> None:
 
 
 def test_failed_decision_is_observed_as_an_error() -> None:
-    """The answer has the code 200, so that users read its text, and an alert on errors would not see it (R-OP-76)."""
+    """The response has the status 200, so that users see its message. Error alerts would not detect it (R-OP-76)."""
     seen: list[int] = []
 
     def broken(_review: Review) -> JSONObject:
@@ -282,7 +282,7 @@ def test_ipv6_address_is_bracketed() -> None:
 
 @pytest.mark.slow
 async def test_half_open_connections_do_not_block_api_servers() -> None:
-    """There are three hundred such connections, and API servers do not wait for their timeout."""
+    """There are three hundred such connections, and API servers do not wait until they time out."""
     async with server() as running, aiohttp.ClientSession() as client:
         with ExitStack() as crowd:
             port = int(running.url.rsplit(":", 1)[1])
@@ -320,7 +320,10 @@ async def test_missing_large_bodies_do_not_block_small_ones() -> None:
 
 @contextmanager
 def few_descriptors() -> Iterator[None]:
-    """Start a server with half of so many connections: hundreds of TLS handshakes would show nothing more."""
+    """Limit the file descriptors of this process to `DESCRIPTORS`.
+
+    More connections would only cause more TLS handshakes.
+    """
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
     try:
@@ -331,7 +334,7 @@ def few_descriptors() -> Iterator[None]:
 
 @pytest.mark.slow
 async def test_slow_bodies_do_not_block_api_servers() -> None:
-    """There are too many connections, each with a request whose headers are read, and almost a minute left."""
+    """There are too many connections. The headers of their requests were read, and almost a minute remains."""
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
     async with AsyncExitStack() as stack:
         with few_descriptors():
@@ -354,7 +357,7 @@ async def test_slow_bodies_do_not_block_api_servers() -> None:
 
 
 async def test_rest_of_a_body_is_awaited_for_a_limited_time() -> None:
-    """The connection of a waiting client is closed. Nothing is kept of a client that disconnects."""
+    """A waiting client's connection is closed. After a client disconnects, no data of the client remains."""
     async with server() as running:
         loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
         at_rest = len(asyncio.all_tasks(loop))

@@ -1,1 +1,1 @@
-"""Admission of writes: webhooks, priorities, namespaces and the pod quota."""
+"""Admits writes, with webhooks, priorities, namespace checks and the pod quota."""

@@ -8,7 +8,7 @@ from kuberuntime.objects.field import FieldError, all_invalid, not_supported, re
 from kuberuntime.objects.meta import JSONObject
 
 Condition: TypeAlias = Callable[[JSONObject | None], bool]
-"""Returns whether the object of a request (None on DELETE) is sent to the webhook."""
+"""Returns whether the object of a request, which is None on DELETE, is sent to the webhook."""
 
 NOT_DELETING: Final = "object == null || !has(object.metadata.deletionTimestamp)"
 

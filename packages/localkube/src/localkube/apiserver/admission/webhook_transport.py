@@ -1,4 +1,4 @@
-"""The interface between the API server and admission webhooks.
+"""Defines the interface between the API server and admission webhooks.
 
 One implementation uses HTTPS (`webhook_https.py`). In simulations, the webhook's function is called directly, so that
 webhooks run in the thread and the virtual time of the API server. The caller applies timeouts and failure policies.
@@ -16,7 +16,7 @@ class WebhookConnectionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """An AdmissionReview to send to a webhook.
+    """An AdmissionReview that is sent to a webhook.
 
     `ca_bundle` (base64 of PEM) verifies the certificate of the server. If it is empty, the system's CAs are used.
     """
@@ -28,12 +28,12 @@ class WebhookRequest:
 
 
 class WebhookTransport(Protocol):
-    """Sends reviews to webhooks. Raises `WebhookConnectionError` if there is no response."""
+    """Sends reviews to webhooks. Raises `WebhookConnectionError` if a webhook does not respond."""
 
     async def request(self, request: WebhookRequest) -> Response:
         """Send one review and return the complete response, with any status."""
         ...
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         ...

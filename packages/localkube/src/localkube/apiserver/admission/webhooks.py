@@ -91,7 +91,7 @@ class Admission:
                 raise denial
 
     async def leave(self) -> None:
-        """Disconnect. Until `come_back` is called, all calls fail as if each webhook refused connections."""
+        """Disconnect from all webhooks. All calls fail like refused connections until `come_back` is called."""
         self._are_away = True
 
     async def come_back(self) -> None:

@@ -1,4 +1,4 @@
-"""The built-in kinds of Kubernetes that this API server serves."""
+"""Defines the built-in kinds of Kubernetes that this API server serves."""
 
 from localkube.apiserver.builtin.registry import kinds
 

@@ -1,4 +1,4 @@
-"""The kind HorizontalPodAutoscaler in autoscaling/v2."""
+"""Defines the HorizontalPodAutoscaler kind in autoscaling/v2."""
 
 from collections.abc import Iterator
 from copy import deepcopy

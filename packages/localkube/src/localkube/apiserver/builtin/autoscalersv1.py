@@ -1,4 +1,4 @@
-"""The kind HorizontalPodAutoscaler in autoscaling/v1, which has a field for only one metric.
+"""Defines the HorizontalPodAutoscaler kind in autoscaling/v1, which has a field for only one metric.
 
 Objects are stored as autoscaling/v2. Fields that v1 lacks become annotations of the v1 object, with the same names and
 form as in Kubernetes, so that a v1 client can read and write objects without loss.

@@ -1,4 +1,4 @@
-"""Nodes, Namespaces, Leases and PriorityClasses."""
+"""Defines Nodes, Namespaces, Leases and PriorityClasses."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""ConfigMaps, Secrets and ServiceAccounts."""
+"""Defines ConfigMaps, Secrets and ServiceAccounts."""
 
 import base64
 import re
@@ -28,7 +28,7 @@ KEYS_OF_TYPE = {
 
 
 def validate_config_map(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a ConfigMap, or of its change."""
+    """Yield the validation errors of a ConfigMap or of a change to it."""
     data, binary = new.get("data") or {}, new.get("binaryData") or {}
     yield from _validate_keys(data, "data")
     yield from _validate_keys(binary, "binaryData")
@@ -48,7 +48,7 @@ def default_secret(secret: JSONObject) -> None:
 
 
 def validate_secret(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a Secret, or of its change."""
+    """Yield the validation errors of a Secret or of a change to it."""
     data = new.get("data") or {}
     yield from _validate_keys(data, "data")
     yield from _validate_size(_decoded_size(data), "data")

@@ -1,4 +1,4 @@
-"""Events of the core group, and their representation in events.k8s.io.
+"""Defines Events of the core group, and their representation in events.k8s.io.
 
 Events are stored in the core form; `to_core` and `from_core` convert them field by field.
 """
@@ -21,7 +21,7 @@ CORE_NAMES = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-"""The fields of events.k8s.io with a different name in the core group, and that name."""
+"""The events.k8s.io fields whose names differ in the core group, and their names in the core group."""
 
 EVENT_NAMES = {core: name for name, core in CORE_NAMES.items()}
 ALWAYS_CORE: JSONObject = {
@@ -57,7 +57,7 @@ def validate_core(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldErr
 
 
 def validate_event(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of an event of events.k8s.io, or of its change. Only the series is mutable."""
+    """Yield the validation errors of an events.k8s.io event or of a change to it. Only the series is mutable."""
     yield from _validate_namespace(new, new["regarding"], "regarding")
     if old is None and new["eventTime"] is None and not new.get("deprecatedLastTimestamp"):
         yield required("eventTime")

@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets and PodDisruptionBudgets."""
+"""Defines Deployments, ReplicaSets and PodDisruptionBudgets."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -36,7 +36,7 @@ def default_deployment(deployment: JSONObject) -> None:
 
 
 def validate_replica_set(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a ReplicaSet, or of its change."""
+    """Yield the validation errors of a ReplicaSet or of a change to it."""
     spec = new["spec"]
     if old is not None:
         yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
@@ -45,7 +45,7 @@ def validate_replica_set(new: JSONObject, old: JSONObject | None) -> Iterator[Fi
 
 
 def validate_deployment(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a Deployment, or of its change."""
+    """Yield the validation errors of a Deployment or of a change to it."""
     spec = new["spec"]
     if old is not None:
         yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions and webhook configurations."""
+"""Defines CustomResourceDefinitions and webhook configurations."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
 
 
 def default_definition(definition: JSONObject) -> None:
-    """Set the default names of the kind. Reject schemas with values of the wrong type."""
+    """Set the default names of the kind. Reject schemas whose values have an incorrect type."""
     spec = definition["spec"]
     for version in spec["versions"] or ():
         schema = version.get("schema") or {}
@@ -52,7 +52,7 @@ def accepted(definition: JSONObject) -> JSONObject:
 
 
 def validate_definition(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a CRD, or of its change."""
+    """Yield the validation errors of a CRD or of a change to it."""
     yield from customresource.validate_crd(new)
     if old is not None:
         for field in ("group", "scope"):

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims, PersistentVolumes and StorageClasses."""
+"""Defines PersistentVolumeClaims, PersistentVolumes and StorageClasses."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def pending(_obj: JSONObject) -> JSONObject:
 
 
 def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a claim, or of its change."""
+    """Yield the validation errors of a claim or of a change to it."""
     if old is not None:
         yield from _validate_claim_change(new, old)
     yield from validate_claim_spec(new["spec"], "spec")
@@ -55,13 +55,13 @@ def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldEr
 
 
 def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
-    """Return the immutable part of a claim's spec, without the initial volume and class, and a larger request."""
+    """Return the immutable part of a claim spec, without the initial volume, the class, and a larger request."""
     free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
     return {name: value for name, value in spec.items() if name not in free}
 
 
 def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a volume, or of its change."""
+    """Yield the validation errors of a volume or of a change to it."""
     spec = new["spec"]
     if not spec.get("accessModes"):
         yield required("spec.accessModes")

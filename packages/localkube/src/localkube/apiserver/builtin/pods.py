@@ -34,7 +34,7 @@ def default_status(status: JSONObject, old: JSONObject) -> None:
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a pod, or of its change."""
+    """Yield the validation errors of a pod or of a change to it."""
     if old is not None:
         yield from pod_rules.validate_change(new, old)
         if new["spec"] == old["spec"]:

@@ -1,4 +1,4 @@
-"""The list of all built-in kinds."""
+"""Lists all built-in kinds."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Services, Endpoints and EndpointSlices.
+"""Defines Services, Endpoints and EndpointSlices.
 
 Without a virtual network, services do not get addresses, node ports or load balancers. The name of every service
 resolves to its pods, so a `targetPort` has no effect inside pods. Services are stored unchanged, and do not become

@@ -1,4 +1,4 @@
-"""StatefulSets and ControllerRevisions."""
+"""Defines StatefulSets and ControllerRevisions."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ def default(statefulset: JSONObject) -> None:
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a StatefulSet, or of its change."""
+    """Yield the validation errors of a StatefulSet or of a change to it."""
     spec = new["spec"]
     if old is not None and _fixed(spec) != _fixed(old["spec"]):
         yield forbidden("spec", IMMUTABLE_TEXT)

@@ -23,7 +23,7 @@ from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
 
 Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
-"""The fields whose changes increase the generation.
+"""The fields that increase the generation when they change.
 
 The options are None, `spec` (with or without annotations), all except metadata and status (with or without labels), or
 `constant` (always 1).

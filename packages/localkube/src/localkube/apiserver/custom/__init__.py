@@ -1,1 +1,1 @@
-"""Custom resources."""
+"""Implements custom resources."""

@@ -108,7 +108,7 @@ class CustomKind(Struct, frozen=True):
         return obj
 
     def _content(self, obj: JSONObject) -> JSONObject:
-        """Return the fields whose changes increase the generation. Metadata and a status subresource do not."""
+        """Return the fields that increase the generation when they change, without metadata and status."""
         apart = {"metadata", "status"} if self.has_status else {"metadata"}
         return {name: value for name, value in obj.items() if name not in apart}
 

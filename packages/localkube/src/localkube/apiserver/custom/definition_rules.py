@@ -1,4 +1,4 @@
-"""Rules for CustomResourceDefinitions, with the messages of kube-apiserver."""
+"""Implements rules for CustomResourceDefinitions, with the messages of kube-apiserver."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -59,7 +59,7 @@ Booleans come first, because a boolean in Python is also an integer.
 
 
 class Checker(Protocol):
-    """A schema node for combinations (`allOf` and others)."""
+    """A schema node for combinations such as `allOf`."""
 
     def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
         """Collect the errors of a value."""
@@ -75,7 +75,7 @@ def join(path: str, name: str) -> str:
 
 
 def type_error(path: str, value: JSON, expected: str) -> FieldError:
-    """Build the error for a value with the wrong type."""
+    """Build the error for a value with an incorrect type."""
     actual = type_name(value)
     expected = "integer,string" if expected == "x-kubernetes-int-or-string" else expected
     text = f"{path} in body must be of type {expected}: {render(actual)}"

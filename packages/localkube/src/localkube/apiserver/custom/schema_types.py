@@ -63,7 +63,7 @@ KEYWORDS: Final[dict[str, str]] = {
 
 
 def normalize(schema: JSON, path: str) -> JSON:
-    """Return a schema without nulls, which are treated as absent. Raise an error if a keyword has the wrong type."""
+    """Return a schema without nulls, which are treated as absent. Raise an error for keywords of an invalid type."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -93,7 +93,7 @@ def _normalized(value: JSON, go_type: str, path: str) -> JSON:
 
 
 def _without_nulls(value: JSON, go_type: str) -> JSON:
-    """Replace nulls in a list or map of schemas by empty schemas, as Go does."""
+    """Replace nulls in a list or map of schemas by empty schemas, as in Go."""
     if isinstance(value, list):
         return [{} if item is None else item for item in value]
     if isinstance(value, dict) and go_type.startswith("map"):

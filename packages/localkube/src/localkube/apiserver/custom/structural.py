@@ -64,7 +64,7 @@ class Structural:
 
     @cached_property
     def items(self) -> "Structural | None":
-        """Return the node for the items of a list."""
+        """Return the node for list items."""
         items = self.schema.get("items")
         return Structural(items) if isinstance(items, dict) else None
 

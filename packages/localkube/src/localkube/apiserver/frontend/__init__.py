@@ -1,1 +1,1 @@
-"""Access to the API server for clients on this machine: HTTP, WebSockets, credentials, and pod streams."""
+"""Provides access to the API server for local clients: HTTP, WebSockets, credentials, and pod streams."""

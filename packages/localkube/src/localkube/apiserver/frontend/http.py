@@ -66,7 +66,7 @@ class HttpServer:
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
-        """Listen on a port (any free port if it is 0), and return it."""
+        """Listen on the port, or on any free port if it is 0. Return the port."""
         loop = get_running_loop()
         self._web = web.Server(
             self._serve,
@@ -157,7 +157,7 @@ def _refuse(error: StatusError) -> web.Response:
 
 
 def _abort(request: web.BaseRequest) -> web.Response:
-    """Close the connection without sending the response, like an unavailable server."""
+    """Close the connection without sending the response, as an unavailable server does."""
     if isinstance(request.transport, Transport):
         abort(request.transport)
     return web.Response()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from localkube.apiserver.frontend.portforward.portconnection import Dial
 
 LINGER: Final = 1.0
-"""The number of seconds to read after a command has exited, if a child process still has its output open."""
+"""The time in seconds to read after a command has exited, if a child process still has its output open."""
 
 NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
 
@@ -117,7 +117,7 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
 
 
 async def _greet(socket: web.WebSocketResponse, call: Call) -> None:
-    """Notify the client that the stream is open. Like a kubelet, send a frame without data on the lowest channel."""
+    """Notify the client that the stream is open with an empty frame on the lowest channel, like a kubelet."""
     channel = channels.STDOUT if call.flag("stdout") else channels.STDERR if call.flag("stderr") else channels.ERROR
     await sockets.send(socket, channels.frame(channel, b""))
 

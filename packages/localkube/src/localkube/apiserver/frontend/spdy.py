@@ -1,4 +1,4 @@
-"""The server side of SPDY/3.1 without I/O. Converts the client's bytes to frames, and calls to bytes.
+"""Implements the server side of SPDY/3.1 without I/O. Converts client bytes to frames, and calls to bytes.
 
 kubectl uses SPDY inside a WebSocket to forward ports. It needs five frame types: SYN_STREAM, SYN_REPLY, DATA,
 RST_STREAM and PING. SPDY without a WebSocket is not supported.
@@ -245,7 +245,7 @@ def _stream(word: int) -> int:
 
 
 class Stream(Struct):
-    """The state of a stream: its open directions."""
+    """The state of a stream, which consists of its open directions."""
 
     inward: bool = True
     outward: bool = True

@@ -1,1 +1,1 @@
-"""The model of the API server: kinds, their registry, errors and generated names."""
+"""Defines the model of the API server: kinds, their registry, errors and generated names."""

@@ -1,4 +1,4 @@
-"""Error responses, with the same Kubernetes `Status` as kube-apiserver.
+"""Builds error responses with the same Kubernetes `Status` as kube-apiserver.
 
 In: the cause. Out: a `StatusError` that any verb may raise. The server (`server.py`) converts the error to a response.
 Codes, reasons and messages are the same as in apimachinery, so that clients can compare them.

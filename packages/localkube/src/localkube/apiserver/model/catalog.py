@@ -1,4 +1,4 @@
-"""The registry of served kinds by group, version and plural: built-in kinds, and custom resources with a CRD."""
+"""Registers the served kinds by group, version and plural: built-in kinds, and custom resources with a CRD."""
 
 from collections.abc import Iterator, Sequence
 
@@ -41,7 +41,7 @@ class ServedKind(Struct, frozen=True):
 
 
 class Registry:
-    """The currently served kinds."""
+    """The kinds that are currently served."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._served = {_address(kind): ServedKind(kind) for kind in kinds}

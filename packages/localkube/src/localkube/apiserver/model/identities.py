@@ -1,4 +1,4 @@
-"""UIDs and the generated parts of names."""
+"""Generates UIDs and the random parts of names."""
 
 from random import Random
 from typing import Final

@@ -46,7 +46,7 @@ class Schema(Struct, frozen=True):
 
 
 class UndecodableError(Exception):
-    """The object has a value of the wrong JSON type (400 BadRequest). The message is complete."""
+    """The object has a value with an incorrect JSON type (400 BadRequest). The message is complete."""
 
 
 class Column(Struct, frozen=True):
@@ -71,7 +71,7 @@ class ScalePaths(Struct, frozen=True):
 
 
 class Alias(Struct, frozen=True):
-    """A second representation of the objects of another kind. For example, `events.k8s.io` contains the core events.
+    """An alternative representation of the objects of a kind. For example, `events.k8s.io` contains core events.
 
     The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` convert them.
     """

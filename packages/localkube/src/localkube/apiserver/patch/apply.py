@@ -1,4 +1,4 @@
-"""Server-side apply: merges a manager's configuration into an object, and removes fields that it no longer owns.
+"""Implements server-side apply, which merges configurations and removes fields that are no longer owned.
 
 In: the kind, the live object (None to create it), the applied configuration, the writer. Out: the object to store with
 its `managedFields`, before defaulting and validation, or a 409 error that names the owner of every conflicting field.

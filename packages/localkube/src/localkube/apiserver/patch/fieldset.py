@@ -1,4 +1,4 @@
-"""Field sets in the API format (FieldsV1), with union, difference and intersection.
+"""Implements field sets in the API format (FieldsV1), with union, difference and intersection.
 
 A field set is a tree: `f:name` is a field or a map key, `k:{...}` is the list item with these keys, and `v:...` is the
 set item with this value. A node is a member of the set if it is empty or contains `.`. Otherwise only its children are

@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902). The operations of a patch either all succeed, or have no effect.
+"""Implements JSON patch (RFC 6902). The operations of a patch either all succeed, or have no effect.
 
 In: a document and operations. Out: a new, patched document. A patch that is not a list is rejected with 400. An
 operation that is malformed, or that does not match the document (a missing path, a failed test), is rejected with 422.
@@ -150,7 +150,7 @@ def _check_depth(path: Sequence[str], value: JSON) -> None:
 
 
 def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:
-    """Copy the objects and lists along `path`, and change the last one."""
+    """Copy the objects and lists along `path`. Modify the last object or list."""
     token, rest = path[0], path[1:]
     if not isinstance(document, dict | list):
         raise _unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")

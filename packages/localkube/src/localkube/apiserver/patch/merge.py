@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7386)."""
+"""Implements JSON merge patch (RFC 7386)."""
 
 from kuberuntime.objects.meta import JSON
 

@@ -43,7 +43,7 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One entry of `managedFields`."""
+    """One entry in `managedFields`."""
 
     writer: Writer
     fields: FieldSet
@@ -114,7 +114,7 @@ def _entries(obj: JSONObject) -> list[JSONObject]:
 
 
 def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
-    """Return the entries that a client sent, or none of them if one is invalid."""
+    """Return the entries that a client sent, or an empty list if an entry is invalid."""
     entries = _entries(new)
     if entries == _entries(before):
         return read(before)

@@ -1,4 +1,4 @@
-"""Strategic merge patch, which supports directives and merges lists by key.
+"""Implements strategic merge patch, which supports directives and merges lists by key.
 
 `$patch: replace|delete|merge` on an object or a list item, `$deleteFromPrimitiveList/<field>`,
 `$setElementOrder/<field>` and `$retainKeys` are supported. In: the object, the patch, the schema of the kind. Out: a

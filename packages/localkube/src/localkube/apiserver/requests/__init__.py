@@ -1,1 +1,1 @@
-"""The parts of a request (calls, selections, options, bodies, representations), and the watch broadcaster."""
+"""Implements the parts of a request, such as options, bodies and formats, and the watch broadcaster."""

@@ -74,7 +74,7 @@ def read_object(call: Call) -> JSONObject:
 
 
 def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObject:
-    """Parse the object of a subresource, which has its own Go type and versions. Reject other objects."""
+    """Parse the object of a subresource, which has a separate Go type and versions. Reject other objects."""
     sent = parse(call.body, media_type(call.headers))
     if not isinstance(sent, dict):
         raise apierrors.bad_request(f"the body must be an object of the kind {struct}")
@@ -94,7 +94,7 @@ def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> 
 
 
 def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
-    """Normalize an object to a Go type. Raise an error if a value has the wrong type."""
+    """Normalize an object to a Go type. Raise an error if a value has an incorrect type."""
     try:
         return typed.normalize(struct, sent)
     except UndecodableError as error:

@@ -1,4 +1,4 @@
-"""The watch broadcaster: converts committed changes to lines for watchers.
+"""Implements the watch broadcaster, which converts committed changes to lines for watchers.
 
 ```
 store ──changes of a commit──► broadcaster ──► feed (one per resource, selection and representation) ──► watchers
@@ -131,7 +131,7 @@ class Watcher:
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def nudge(self) -> None:
-        """Let `take` return even if there are no lines."""
+        """Return from `take` even if there are no lines."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 

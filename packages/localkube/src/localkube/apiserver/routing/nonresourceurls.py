@@ -64,7 +64,7 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
 
 
 def _is_information(parts: list[str]) -> bool:
-    """Return whether a path refers to the server and not to objects."""
+    """Return whether a path refers to the server instead of objects."""
     match parts:
         case ["version"] | ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _]:
             return True

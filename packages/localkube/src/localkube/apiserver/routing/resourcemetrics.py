@@ -1,4 +1,4 @@
-"""`metrics.k8s.io`: the current usage of pods and nodes, as metrics-server reports it.
+"""Serves `metrics.k8s.io` with the current usage of pods and nodes, in the same way as metrics-server.
 
 `kubectl top` and autoscalers read it.
 
@@ -72,7 +72,7 @@ def _metrics(
 
 
 def _measurable(pod: JSONObject) -> set[str]:
-    """Return the names of the running containers, which must all be measured."""
+    """Return the names of the running containers. All of them must be measured."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return {status["name"] for status in statuses if (status.get("state") or {}).get("running")}
 
@@ -107,7 +107,7 @@ def _usage(loads: Iterable[ContainerUsage]) -> JSONObject:
 
 
 def _device_usage(load: DeviceUsage | None) -> JSONObject:
-    """Return the number of busy GPUs, and their memory usage. metrics-server does not have such resources."""
+    """Return the number of busy GPUs and their memory usage, which metrics-server does not support."""
     if load is None:
         return {}
     usage: JSONObject = {GPU_MEMORY: str(Quantity(load.memory * NANOS, Notation.BINARY))}

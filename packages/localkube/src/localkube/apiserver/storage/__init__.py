@@ -1,1 +1,1 @@
-"""The store of objects at all retained revisions, with change notifications."""
+"""Stores objects at all retained revisions, and sends change notifications."""

@@ -1,4 +1,4 @@
-"""Returns free memory from the C library to the system.
+"""Returns free memory from the C library to the operating system.
 
 Large requests and responses are allocated between long-lived objects. glibc returns only free memory at the end of its
 heap, above a threshold that grows with the freed memory. So a cluster would never release its peak memory.
@@ -9,7 +9,7 @@ from functools import cache
 
 
 def trim() -> bool:
-    """Return free memory to the system, in about a millisecond.
+    """Return free memory to the operating system, which takes about a millisecond.
 
     Return whether this C library supports it. musl and macOS do not.
     """

@@ -1,4 +1,4 @@
-"""The retained history, which is limited by the number of revisions and by their size in bytes."""
+"""Limits the retained history by the number of revisions and by their size in bytes."""
 
 from array import array
 from itertools import islice

@@ -70,7 +70,7 @@ FITTING: Final = (
 
 
 def row_checksum(row: Sequence[Any]) -> int:
-    """Return the checksum of a history row, whose last column is the value in bytes."""
+    """Return the checksum of a history row. Its last column is the value as bytes."""
     *head, value = row
     return crc32(value, crc32("\0".join(map(str, head)).encode()))
 
@@ -112,7 +112,7 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _problem(database: sqlite3.Connection) -> str:
-    """Return the problem with the contents, or an empty string if there is none."""
+    """Return the problem with the content, or an empty string if there is none."""
     (structure,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if structure != "ok":
         return " ".join(line for line in str(structure).splitlines() if not line.startswith("***"))

@@ -1,4 +1,4 @@
-"""The disk reserve of a store, which is released when the disk is full, so that objects can still be deleted.
+"""Reserves disk space for a store. It is released when the disk is full, so that objects can be deleted.
 
 `Store` holds the reserve while it is open. If a write fails because the disk is full, the reserve is released. Then new
 objects are rejected until the disk has enough space for the reserve again. If the disk is too small at the start, there

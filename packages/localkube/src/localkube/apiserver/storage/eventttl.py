@@ -1,4 +1,4 @@
-"""Deletes events an hour after their last write, as in kube-apiserver, so that the store stays small.
+"""Deletes events one hour after their last write, as in kube-apiserver, so that the store remains small.
 
 The number of events is also limited. If there are more than `LIMIT`, the oldest events are deleted. Old events are
 deleted when a new event is committed, so an idle cluster does nothing. Ages are measured with the monotonic clock, so

@@ -1,4 +1,4 @@
-"""Permits one process per file, with an advisory lock that the kernel releases when its owner exits."""
+"""Allows one process per file, with an advisory lock that the kernel releases when its owner exits."""
 
 import fcntl
 import os
@@ -29,7 +29,7 @@ class FileLock:
         os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Release the lock if it is not released yet."""
+        """Release the lock unless it is already released."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

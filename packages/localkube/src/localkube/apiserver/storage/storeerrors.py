@@ -1,4 +1,4 @@
-"""Errors of the store: rejected reads and writes, and file errors for the user of the cluster.
+"""Defines errors of the store: rejected reads and writes, and file errors for the user of the cluster.
 
 ```
 CompactedError      a revision that is no longer retained

@@ -1,1 +1,1 @@
-"""WebSockets of clients, and their channels."""
+"""Implements WebSockets of clients, and their channels."""

@@ -54,7 +54,7 @@ async def receive(socket: web.WebSocketResponse) -> AsyncIterator[bytes]:
 
 
 async def send(socket: web.WebSocketResponse, data: bytes) -> None:
-    """Send a message, if the client is still connected."""
+    """Send a message if the client is still connected."""
     if not socket.closed:
         try:
             await socket.send_bytes(data)
@@ -63,7 +63,7 @@ async def send(socket: web.WebSocketResponse, data: bytes) -> None:
 
 
 async def copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.StreamReader) -> None:
-    """Send the data of a stream on a channel until its end."""
+    """Send the data of a stream on a channel until the stream is closed."""
     try:
         while data := await stream.read(PIECE):
             await send(socket, channels.frame(channel, data))

@@ -1,1 +1,1 @@
-"""Tables of objects, as `kubectl get` requests them."""
+"""Builds tables of objects that `kubectl get` requests."""

@@ -1,4 +1,4 @@
-"""The columns of `kubectl get` for the built-in kinds."""
+"""Defines the columns of `kubectl get` for the built-in kinds."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

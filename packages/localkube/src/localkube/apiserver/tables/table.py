@@ -58,7 +58,7 @@ def _carried(obj: JSONObject, include: str) -> JSONObject | None:
 
 
 def age(timestamp: str | None, now: datetime) -> str:
-    """Return the time since a timestamp, as kubectl shows it."""
+    """Return the time since a timestamp in the format of kubectl."""
     if not timestamp:
         return UNKNOWN
     try:

@@ -1,1 +1,1 @@
-"""The Go types and schemas of the built-in kinds as data. Decodes objects as these types."""
+"""Defines the Go types and schemas of the built-in kinds as data, and decodes objects as these types."""

@@ -1,1 +1,1 @@
-"""Defaults and validation of the built-in kinds, with the messages of kube-apiserver."""
+"""Sets defaults of the built-in kinds and validates them, with the messages of kube-apiserver."""

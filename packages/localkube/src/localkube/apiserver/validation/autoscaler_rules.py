@@ -1,4 +1,4 @@
-"""The rules of autoscaling/v2, with the messages of kube-apiserver."""
+"""Implements the rules of autoscaling/v2, with the messages of kube-apiserver."""
 
 from collections.abc import Iterator
 from typing import Final

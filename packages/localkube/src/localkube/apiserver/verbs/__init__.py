@@ -1,1 +1,1 @@
-"""The API verbs, one per file, in `reading/` and `writing/`, with their dependencies (`backend.py`)."""
+"""Implements the API verbs in `reading/` and `writing/`, one per file, with their backend (`backend.py`)."""

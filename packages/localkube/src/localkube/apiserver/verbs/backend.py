@@ -1,4 +1,4 @@
-"""The backend of the verbs: the components of an API server, created by `server.py`."""
+"""Defines the backend of the verbs, which consists of the API server components that `server.py` creates."""
 
 from msgspec import Struct, field
 
@@ -31,7 +31,7 @@ class NodeSlot:
 
 
 class Backend(Struct, frozen=True, kw_only=True):
-    """The components that verbs use, and the pod quota (None if there is no limit)."""
+    """The components that verbs use, and the pod quota, or None if there is no limit."""
 
     store: Store
     registry: Registry

@@ -1,4 +1,4 @@
-"""The HorizontalPodAutoscaler controller, which reads metrics, computes the number of replicas, and writes `/scale`.
+"""Implements the HorizontalPodAutoscaler controller, which reads metrics and writes replicas to `/scale`.
 
 Mirrors `podautoscaler` of kube-controller-manager for metrics of type Resource and ContainerResource.
 """

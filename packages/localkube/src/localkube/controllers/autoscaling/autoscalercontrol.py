@@ -35,7 +35,7 @@ Condition: TypeAlias = tuple[str, str, str, str]
 
 
 class ObservedAutoscaler(Struct, frozen=True, kw_only=True):
-    """An autoscaler, the scale of its target, the selected pods, and their metrics or why metrics are missing."""
+    """An autoscaler, its target's scale, the selected pods, and their metrics or the reason for their absence."""
 
     autoscaler: JSONObject
     target: Resource

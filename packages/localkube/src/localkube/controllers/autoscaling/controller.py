@@ -1,4 +1,4 @@
-"""The driver of the autoscalers, which reads scales and metrics, and decides every `PERIOD` seconds.
+"""Runs autoscalers: reads scales and metrics, and computes replicas every `PERIOD` seconds.
 
 Earlier recommendations and changes are in memory only, so an autoscaler starts without them after a restart, as in
 Kubernetes.

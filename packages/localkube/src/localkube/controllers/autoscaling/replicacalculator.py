@@ -64,7 +64,7 @@ class CurrentUsage(Struct, frozen=True, kw_only=True):
 
 
 class TargetUsage(NamedTuple):
-    """The measured resource, in one container or in all containers (if it is empty), and the target usage per pod.
+    """The measured resource in one container, or in all containers if empty, and the target usage per pod.
 
     With `utilization`, the usage is a percentage of requests. Otherwise it is in thousandths.
     """

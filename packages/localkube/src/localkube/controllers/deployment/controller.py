@@ -1,4 +1,4 @@
-"""The driver of the Deployment controller, which observes through caches and calls `deploymentcontrol.py`."""
+"""Runs the Deployment controller, which observes objects through caches and calls `deploymentcontrol.py`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain

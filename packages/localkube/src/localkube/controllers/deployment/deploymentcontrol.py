@@ -75,7 +75,7 @@ def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[
 
 
 def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
-    """Stop all old pods first. When no old pod is running, create or scale up the new ReplicaSet."""
+    """Stop all old pods. When no old pod is running, create or scale up the new ReplicaSet."""
     deployment = observed.deployment
     leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.size(replicaset)}
     if leaving or _do_old_pods_run(observed, old):

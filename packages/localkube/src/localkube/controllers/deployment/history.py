@@ -1,4 +1,4 @@
-"""The history of a Deployment.
+"""Manages the revision history of a Deployment.
 
 It consists of ReplicaSets with revision numbers, one of which has the current template.
 
@@ -98,7 +98,7 @@ def _is_empty(replicaset: JSONObject) -> bool:
 
 
 def _former(annotations: dict[str, str]) -> dict[str, str]:
-    """Add the current number to the annotation with previous numbers. If it is too long, drop the earliest ones."""
+    """Add the current number to the annotation with previous numbers. If it is too long, drop the oldest numbers."""
     if REVISION not in annotations:
         return {}
     numbers = [number for number in annotations.get(FORMER, "").split(",") if number] + [annotations[REVISION]]

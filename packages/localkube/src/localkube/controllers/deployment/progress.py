@@ -1,4 +1,6 @@
-"""Builds the status of a Deployment: pod counts, and the conditions Available, Progressing and ReplicaFailure.
+"""Builds the status of a Deployment with its pod counts and its `Available` and `Progressing` conditions.
+
+The `ReplicaFailure` condition is also set.
 
 Mirrors `calculateStatus`, `syncRolloutStatus` and `checkPausedConditions` of kube-controller-manager.
 """
@@ -102,7 +104,7 @@ def _counts(situation: RolloutState) -> JSONObject:
 
 
 def _announced(situation: RolloutState) -> Conditions:
-    """Return the conditions with the change that this plan starts: a pause, a resumption, or a new ReplicaSet."""
+    """Return the conditions with the change that this plan starts, such as a pause, a resumption, or a rollout."""
     deployment, conditions = situation.deployment, _conditions(situation.deployment)
     if not has_deadline(deployment) or meta.is_deleting(deployment):
         return conditions

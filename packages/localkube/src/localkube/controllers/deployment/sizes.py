@@ -89,7 +89,7 @@ def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) 
 
 
 def _spread(count: int, limits: Sequence[int]) -> list[int]:
-    """Distribute a count over slots with limits, starting with the first one.
+    """Distribute a count over slots with limits, starting with the first slot.
 
     >>> _spread(5, [2, 2, 4])
     [2, 2, 1]

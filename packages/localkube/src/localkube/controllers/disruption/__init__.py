@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget controller, which counts the healthy pods and the remaining evictions of each budget.
+"""Implements the PodDisruptionBudget controller, which counts healthy pods and remaining evictions.
 
 Mirrors `disruption.go` of kube-controller-manager, without its events.
 """

@@ -1,4 +1,4 @@
-"""The driver of the PodDisruptionBudget controller, which observes through caches and calls `budgetstatus.py`."""
+"""Runs the PodDisruptionBudget controller, which observes caches and calls `budgetstatus.py`."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The driver of the garbage collector, which watches the metadata of all kinds and executes the verdicts.
+"""Runs the garbage collector, which watches the metadata of all kinds and executes the decisions.
 
 Kinds come from discovery, which is repeated whenever a CustomResourceDefinition changes. An owner that is missing in
 the graph does not suffice for a deletion. If the owner's deletion was not observed, the owner is read from the API
@@ -32,7 +32,7 @@ IGNORED: Final = {"events", "events.events.k8s.io"}
 WORKERS: Final = 16
 
 RETRY: Final = 1.0
-"""The number of seconds until discovery is retried after a failure."""
+"""The time in seconds until discovery is retried after a failure."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

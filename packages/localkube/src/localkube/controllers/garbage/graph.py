@@ -18,7 +18,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 MOST_GONE: Final = 2_000
-"""The maximum number of remembered UIDs of deleted owners, which save one request per dependent."""
+"""The maximum number of stored UIDs of deleted owners. Each saves one request per dependent."""
 
 
 class Owner(Struct, frozen=True):

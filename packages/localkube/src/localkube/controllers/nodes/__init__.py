@@ -1,1 +1,1 @@
-"""The simulated nodes, their taints, and the eviction of pods."""
+"""Implements the simulated nodes, their taints, and the eviction of pods."""

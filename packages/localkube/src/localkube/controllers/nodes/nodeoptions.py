@@ -1,4 +1,4 @@
-"""Parses the options for simulated nodes: labels, taints and capacity.
+"""Parses the labels, taints and capacity of simulated nodes.
 
 In: the values of `--node-label`, `--node-taint` and `--node-capacity`. Labels and taint values may contain the number
 of the node, as in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser parses the expression,

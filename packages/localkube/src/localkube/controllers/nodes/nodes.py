@@ -1,4 +1,4 @@
-"""The simulated nodes: their number, capacity and labels. All nodes run on this machine.
+"""Maintains the simulated nodes, with their number, capacity and labels. All nodes run on this machine.
 
 In: `NodeSettings`, from user options (`nodeoptions.py`). Out: Node objects, and at the start the writes that make the
 nodes match the settings. Capacity affects only scheduling: on a node with 8 GPUs, pods can request 8. The defaults
@@ -59,7 +59,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
         return self
 
     def with_gpus(self, number: int) -> "NodeSettings":
-        """Return the settings with this many GPUs on each node."""
+        """Return the settings with this number of GPUs on each node."""
         return replace(self, capacity=dict(self.capacity) | {GPU: str(number)})
 
     def check(self) -> None:

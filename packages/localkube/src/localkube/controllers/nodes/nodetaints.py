@@ -1,4 +1,4 @@
-"""The node taint controller, which derives taints from node conditions for the scheduler and evictions.
+"""Implements the node taint controller, which derives taints from node conditions.
 
 Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Upstream, the status of an unresponsive
 node becomes Unknown, and pods on a node that is not ready become unready. This is not mirrored, because nodes run in

@@ -79,7 +79,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
 
 
 def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
-    """Return how long the pod can remain on a node with these NoExecute taints, or None if it is unlimited."""
+    """Return the time that the pod can remain on a node with these taints, or None if it is unlimited."""
     tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
     for taint in taints:

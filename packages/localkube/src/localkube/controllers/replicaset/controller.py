@@ -1,4 +1,4 @@
-"""The driver of the ReplicaSet controller, which observes through caches and calls `replicacontrol.py`.
+"""Runs the ReplicaSet controller, which observes objects through caches and calls `replicacontrol.py`.
 
 Pod names are random, so a plan based on a cache without the last created pods would create more pods. Therefore,
 assigned names whose pods were not observed yet are used first, so that an existing pod is not created again.
@@ -67,7 +67,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         )
 
     def _names(self, replicaset: JSONObject, number: int) -> Sequence[str]:
-        """Return names for new pods, first assigned names whose pods are not observed yet, and then new names."""
+        """Return names for new pods. Start with assigned names whose pods are not yet observed."""
         if number <= 0:
             return ()
         unseen = self._unobserved[meta.uid(replicaset)]

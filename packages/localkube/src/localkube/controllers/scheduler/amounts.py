@@ -1,4 +1,4 @@
-"""Resource amounts as integers, for pod requests and node capacity.
+"""Represents resource amounts as integers, for pod requests and node capacity.
 
 CPU is in thousandths, and other resources are in units, rounded up. A pod's request is the sum of its containers and
 sidecars, or its largest init container with earlier sidecars, plus the overhead and `pods: 1`.

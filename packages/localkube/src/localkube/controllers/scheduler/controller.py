@@ -1,4 +1,4 @@
-"""The driver of the scheduler, which watches the cluster, processes one pod at a time, and binds pods concurrently.
+"""Runs the scheduler, which processes one pod at a time, and binds pods concurrently.
 
 A decision takes effect immediately (the pod is assumed on its node), so that the next pod does not wait for the
 binding. A failed binding is reverted. Pods of other schedulers are ignored.
@@ -29,10 +29,10 @@ BINDINGS: Final = 32
 """The maximum number of bindings and reports that are written concurrently."""
 
 RETRY: Final = 1.0
-"""The number of seconds until a pod is retried after a failed write, as in the first backoff of kube-scheduler."""
+"""The time in seconds until a pod is retried after a failed write, as in kube-scheduler's first backoff."""
 
 CATCH_UP: Final = 0.05
-"""The number of seconds until a pod that changed during a write is retried, after the watch delivered the change."""
+"""The time in seconds until a pod that changed during a write is retried. The watch delivers the change first."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -135,7 +135,7 @@ class Scheduler:
             self._take(obj)
 
     def _forget(self, uid: UID) -> None:
-        """Remove a pod from the queue and the cluster, and retry pods that can use its resources."""
+        """Remove a pod from the queue and the cluster. Retry pods that can use its resources."""
         self._assumed.discard(uid)
         self._queue.remove(uid)
         if self._cluster.remove(uid) is not None:

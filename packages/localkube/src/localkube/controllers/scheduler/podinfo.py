@@ -1,4 +1,4 @@
-"""The scheduling requirements of a pod, parsed once from the object.
+"""Parses the scheduling requirements of a pod once per object.
 
 Affinity terms are hashable, so that the cluster can keep one count per term, regardless of how many pods have it.
 """

@@ -13,7 +13,7 @@ from localkube.controllers.scheduler.podinfo import ANY_ADDRESS, PodInfo, Port
 
 
 class Cause(StrEnum):
-    """The causes of an infeasible node, classified by the changes that can remove them."""
+    """The causes of an infeasible node, which are classified by the changes that can remove them."""
 
     NODE = "node"
     RESOURCES = "resources"

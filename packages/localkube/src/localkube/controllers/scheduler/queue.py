@@ -1,4 +1,4 @@
-"""The scheduling queue, which selects the next pod, and retries unschedulable pods when a change can help.
+"""Implements the scheduling queue, which selects the next pod and retries unschedulable pods.
 
 Pods are sorted by priority, then by time in the queue. An unschedulable pod waits, with its causes, until a change may
 remove a cause, without polling.

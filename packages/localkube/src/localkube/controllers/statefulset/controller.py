@@ -1,4 +1,4 @@
-"""The driver of the StatefulSet controller, which observes through caches and calls `setcontrol.py`.
+"""Runs the StatefulSet controller, which observes objects through caches and calls `setcontrol.py`.
 
 Pods, claims and revisions are found by index, so that the cost of a plan depends on the StatefulSet, not on the
 cluster.

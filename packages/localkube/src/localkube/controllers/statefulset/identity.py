@@ -1,4 +1,4 @@
-"""The identity of a pod of a StatefulSet: its ordinal, name, labels, host name and template.
+"""Defines the identity of a StatefulSet pod: its ordinal, name, labels, host name and template.
 
 Mirrors `stateful_set_utils.go`. The ordinals of a set are `spec.ordinals.start` and the `spec.replicas - 1` that follow.
 """

@@ -1,4 +1,4 @@
-"""The history of a StatefulSet's template, with the current, the update and the obsolete ControllerRevisions.
+"""Manages the revisions of a StatefulSet template: the current, the update and obsolete revisions.
 
 Mirrors `getStatefulSetRevisions`, `truncateHistory` and `pkg/controller/history`. A revision is named `<set>-<hash>`.
 The hash includes the template and the collision count, so that a name collision leads to a new name.

@@ -242,7 +242,7 @@ def _condemned_needs(
 
 
 def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
-    """Return whether OrderedReady keeps an unavailable condemned pod because a lower pod is unhealthy."""
+    """Return whether OrderedReady retains an unavailable condemned pod because a lower pod is unhealthy."""
     waits = pod is not first_unhealthy and not _is_available(observed, pod)
     return waits and _is_ordered(observed.statefulset)
 

@@ -15,7 +15,7 @@ from localkube.controllers.statefulset import identity
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """The numbers of pods by state, and the names of the two revisions."""
+    """The number of pods in each state, and the names of both revisions."""
 
     replicas: int
     ready: int

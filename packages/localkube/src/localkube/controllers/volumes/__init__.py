@@ -1,1 +1,1 @@
-"""Volume claims on one machine."""
+"""Implements volume claims on one machine."""

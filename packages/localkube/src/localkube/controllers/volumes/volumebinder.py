@@ -1,4 +1,4 @@
-"""The driver of volume claims, which binds them (`claims.py`), and removes volumes whose claims were deleted."""
+"""Runs the volume binder, which binds claims (`claims.py`), and removes volumes whose claims were deleted."""
 
 import asyncio
 import shutil
@@ -98,7 +98,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
                 yield meta.key(claim)
 
     def _claims_of_lost_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Yield the claims that a pod no longer mounts, because their provisioned volumes might wait for this."""
+        """Yield claims that a pod no longer mounts, because their provisioned volumes might wait for it."""
         keys = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
         for key in keys:
             yield ObjectKey(*key.split("/"))

@@ -1,4 +1,4 @@
-"""The accelerators of this machine as values, and their distribution over the simulated nodes.
+"""Represents the accelerators of this machine as values, and distributes them over the simulated nodes.
 
 A device is the unit that a container can use: a whole GPU, a MIG instance, or with `host:N` one of N shares of a GPU.
 The identifier of a device is a UUID. Identifiers of shares have a suffix: `GPU-1234::0`.
@@ -66,7 +66,7 @@ def uuid_of(device: str) -> str:
 
 
 def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
-    """Return the devices of each node. All shares of a GPU are on one node, and nearby GPUs are on the same node."""
+    """Return the devices of each node. All shares of a GPU are on one node, as are nearby GPUs if possible."""
     gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"

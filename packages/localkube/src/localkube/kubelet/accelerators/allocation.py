@@ -54,7 +54,7 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
 
 
 def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
-    """Return whether a container terminates before the next one starts, as init containers except sidecars do."""
+    """Return whether a container terminates before the next container starts, as most init containers do."""
     return container in podspec.init_containers(pod) and not podspec.is_sidecar(container, pod)
 
 

@@ -1,4 +1,4 @@
-"""The device allocations of all nodes, which exist as long as the kubelet.
+"""Manages the device allocations of all nodes for the lifetime of the kubelet.
 
 The record of a pod is in its annotation `wellknown.DEVICES`, which is written before its first container starts. After
 a restart, the ledger is rebuilt from these records.

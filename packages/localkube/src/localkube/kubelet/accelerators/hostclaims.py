@@ -14,7 +14,7 @@ from localkube.kubelet.accelerators.nvml import AcceleratorError
 
 @contextmanager
 def claimed(uuids: Iterable[str]) -> Iterator[None]:
-    """Claim devices in the context. Raise an `AcceleratorError` if a different cluster has claimed one of them."""
+    """Claim devices until the context exits. Raise an `AcceleratorError` if another cluster uses a device."""
     with ExitStack() as stack:
         for uuid in dict.fromkeys(uuids):
             sock = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))

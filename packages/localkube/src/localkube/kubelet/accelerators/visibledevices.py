@@ -1,4 +1,4 @@
-"""The environment variables that limit a process to the devices of its container."""
+"""Defines the environment variables that limit a process to the devices of its container."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -29,7 +29,7 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
 
 
 def _selected(text: str, own: Sequence[str]) -> list[str]:
-    """Return the devices of the container in a value. As in CUDA, an invalid item terminates the list."""
+    """Return the devices of the container in a value. As in CUDA, items after an invalid item are ignored."""
     devices: list[str] = []
     for word in map(str.strip, text.split(",")):
         number = int(word) if word.isascii() and word.isdecimal() else -1

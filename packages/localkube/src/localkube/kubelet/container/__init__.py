@@ -1,1 +1,1 @@
-"""Runs containers: their executables, start, probes and stop, and commands in them."""
+"""Runs containers: finds executables, starts and stops processes, and runs probes and commands."""

@@ -8,7 +8,7 @@ from typing import Final
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
 LONGEST_OUTPUT: Final = 10 * 1024
-"""The number of retained output bytes. Further output is read and dropped."""
+"""The number of retained output bytes. Additional output is discarded."""
 
 
 async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -> tuple[int, bytes]:

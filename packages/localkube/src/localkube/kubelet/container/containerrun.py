@@ -1,4 +1,4 @@
-"""One run of a container, with its process, its log, and the related tasks (start, hooks, probes)."""
+"""Manages one run of a container, with its process, its log, and its tasks for start, hooks and probes."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ FALLBACK_BYTES: Final = 2048
 
 QUOTED_LINES: Final = 10
 JUDGED_BYTES: Final = 64 * 1024
-"""The number of lines that `quote_failures` quotes of other containers, and the bytes to search for their error."""
+"""The number of lines that `quote_failures` quotes from other containers, and its search limit in bytes."""
 
 
 class ContainerRun:

@@ -44,7 +44,7 @@ OUT_OF_MEMORY: Final = "OOMKilled"
 MEBIBYTE: Final = 2**20
 
 SPARE: Final = 64
-"""The number of file descriptors that are reserved for clients of the API server if container logs need many."""
+"""The number of file descriptors that are reserved for API clients if container logs use many descriptors."""
 
 
 class Containers:
@@ -67,7 +67,7 @@ class Containers:
         self._cell.runs.clear()
 
     async def terminate_all(self, patience: timedelta) -> None:
-        """Terminate all processes because the cluster stops, and wait for them for at most the given time.
+        """Terminate all processes because the cluster stops. Wait for them for at most this time.
 
         This is not recorded: the pod is not stopped, but continues when the cluster starts again.
         """
@@ -283,7 +283,7 @@ class Containers:
             raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
-        """Return a declared port that is in use at the pod address on a shared network, or an empty value."""
+        """Return an error about a declared port that is in use at the pod address, or an empty string."""
         cell, settings = self._cell, self._cell.node.settings
         if settings.capabilities.network == "isolated" and not podspec.uses_host_network(cell.pod, stub=settings.stub):
             return ""

@@ -41,12 +41,12 @@ class ContainerExec:
         self._pid = await self._runner.exec(container_id, argv, descriptors, self._end)
 
     def attach(self, writer: asyncio.StreamWriter | None, terminal: int | None) -> None:
-        """Own the writer of the command's input, and the terminal, which is closed at the end."""
+        """Own the input writer of the command, and the terminal, which is closed afterwards."""
         self._input = writer
         self._terminal = terminal
 
     async def write(self, data: bytes) -> None:
-        """Write to the standard input of the command. If the command no longer reads, drop the data."""
+        """Write to the standard input of the command. If the command no longer reads input, drop the data."""
         if self._input is None or self._input.is_closing():
             return
         self._input.write(data)

@@ -32,7 +32,7 @@ from kuberuntime.objects.podrules import imagenames
 from localkube.kubelet.spec import podspec, scripts
 
 PATIENCE: Final = 5.0
-"""The timeout in seconds for Python to report whether a package exists, which usually takes 0.05 seconds."""
+"""The timeout in seconds for Python to report whether a package exists. The report usually takes 0.05 s."""
 
 NO_PACKAGE: Final = 7
 

@@ -1,4 +1,4 @@
-"""The runtime of one pod, with its latest object, its state and the runs of its containers.
+"""Manages the runtime of one pod, with its latest object, its state and the runs of its containers.
 
 The kubelet stores newer objects in it. The pod's worker and its containers change the rest, on the same event loop.
 """
@@ -24,7 +24,7 @@ from localkube.kubelet.spec import restarts
 from localkube.kubelet.spec.environment import Context
 
 RETRY: Final = timedelta(seconds=10)
-"""The number of seconds until a failed step is retried, if its dependencies do not change earlier."""
+"""The time in seconds until a failed step is retried, unless its dependencies change earlier."""
 
 
 class PodRuntime:
@@ -101,7 +101,7 @@ class PodRuntime:
             self.refresh()
 
     def refresh(self) -> None:
-        """Wake the worker to reread the objects that the pod refers to, which might have changed."""
+        """Wake the worker to reread objects to which the pod refers, because they might have changed."""
         self.are_sources_stale = True
         self.set(self.state.retrying())
 

@@ -1,4 +1,4 @@
-"""Reads container logs for `/log` and `/attach`: the last lines, since a time, up to a size, and following.
+"""Reads container logs for `/log` and `/attach`, with limits on lines, time and size, and with following.
 
 Writers and followers share one thread. Each follower pauses as long as it works, so that a rank whose log is followed
 writes at least at half speed. A follower that is far behind does not pause, as old segments are removed.
@@ -22,13 +22,13 @@ from localkube.podaccess import LogOptions, Stream
 BLOCK: Final = 64 * 1024
 
 LONGEST_REST: Final = 0.05
-"""The maximum pause in seconds after one block. The block of a slow reader includes the time of other tasks."""
+"""The maximum pause in seconds after a block. The time for a block includes other tasks if a reader is slow."""
 
 BEHIND: Final = 3
 """The number of segments behind the writer at which a follower stops pausing."""
 
 _free: "WeakKeyDictionary[asyncio.AbstractEventLoop, float]" = WeakKeyDictionary()
-"""The time until which the followers of an event loop have paused for all previous blocks."""
+"""The time until which followers in an event loop have paused for all previous blocks."""
 
 
 async def read(
@@ -137,7 +137,7 @@ async def _rest(worked: float) -> None:
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
-    """Yield blocks of complete lines, and set the position to the end of the last one."""
+    """Yield blocks of complete lines, and set the position to the end of the last block."""
     while lines := file.readlines(BLOCK):
         if not lines[-1].endswith(b"\n"):
             file.seek(-len(lines.pop()), os.SEEK_CUR)

@@ -19,7 +19,7 @@ SPAN: Final = 20.0
 """The maximum interval of the mean, in seconds."""
 
 SHORTEST: Final = 1.0
-"""The seconds between the first two measurements. The kernel counts in hundredths of a second."""
+"""The seconds between the first two measurements. The kernel reports hundredths of a second."""
 
 Running: TypeAlias = Callable[[], Mapping[int, tuple[UID, str]]]
 """Returns the running containers (pod, name) by the PID of their process."""

@@ -20,7 +20,7 @@ from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
 
 PAUSE: Final = 5.0
-"""The number of seconds between two checks of the devices."""
+"""The interval between two device checks, in seconds."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""Records on pods since when their devices have been idle, so that users can detect a hanging process."""
+"""Records how long the devices of pods have been idle, so that users can detect a hanging process."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -19,13 +19,13 @@ from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.wellknown import DEVICES_IDLE
 
 IDLE_AFTER: Final = timedelta(minutes=1)
-"""The time after which a device counts as idle. It limits the writes for a process that computes occasionally."""
+"""The time after which a device is considered idle. It limits writes for a process with occasional load."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class DeviceIdleness:
-    """Records since when each device of a pod has been idle. `pod_of` returns the pod with a UID."""
+    """Records the time since which each device of a pod is idle. `pod_of` returns the pod with a UID."""
 
     def __init__(
         self, client: Client, ledger: DeviceAllocations, clock: Clock, pod_of: Callable[[UID], JSONObject | None]

@@ -25,7 +25,7 @@ class DirectoryRemoval:
         self._queue: asyncio.Queue[str] = asyncio.Queue()
 
     def add(self, path: Path) -> None:
-        """Rename a directory that will be deleted. Ignore a missing directory."""
+        """Rename a directory that is to be deleted. Ignore a missing directory."""
         if not path.exists():
             return
         os.makedirs(self._directory, exist_ok=True)
@@ -48,7 +48,7 @@ class DirectoryRemoval:
 
 
 def _remove(path: str) -> None:
-    """Delete a tree, even if a container removed permissions of directories, or nested thousands of them.
+    """Delete a tree, even if a container removed directory permissions, or created deeply nested directories.
 
     Entries that cannot be removed are left for the next start.
     """
@@ -64,7 +64,7 @@ MOST_LOGS: Final = 200
 
 
 class PreviousLogs:
-    """Retains the logs of deleted pods for later pods with the same name, as in a recreated group.
+    """Retains logs of deleted pods for later pods with the same name, as in a recreated group.
 
     Kubernetes deletes these logs. On one machine, the last lines of a failed program are more useful.
     """

@@ -28,7 +28,7 @@ from kuberuntime.objects.selectors import selects
 from localkube.kubelet.spec import podspec
 
 RETRY: Final = 10.0
-"""The number of seconds until files are rewritten after an error (a full disk)."""
+"""The time in seconds until files are rewritten after an error such as a full disk."""
 
 REST: Final = 4
 """The pause after writing the files, as a multiple of the duration of the write."""
@@ -113,7 +113,7 @@ class _Namespace(Struct):
                 del self.by_label[label]
 
     def services_of(self, pod: JSONObject) -> list[JSONObject]:
-        """Return the Services that can select the pod according to the index, without checking all of them."""
+        """Return the Services that can select the pod according to the index. This does not check all Services."""
         return [service for label in meta.labels(pod).items() for service in self.by_label.get(label, {}).values()]
 
 
@@ -144,7 +144,7 @@ class Hosts:
         return self._private(pod)
 
     def set_pod(self, pod: JSONObject, ip: str) -> None:
-        """Record a pod and its address (an empty string if it has none yet)."""
+        """Record a pod and its address, which is an empty string if the pod has no address yet."""
         namespace = self._namespace(meta.namespace(pod))
         namespace.pods[meta.uid(pod)] = (pod, ip)
         self._set_lines(meta.namespace(pod), pod, ip)
@@ -172,7 +172,10 @@ class Hosts:
         self._forget_empty(meta.namespace(service))
 
     def flush(self) -> None:
-        """Write the files whose content changed. After an `OSError`, the others are written the next time."""
+        """Write the files whose content changed.
+
+        After an `OSError`, the remaining files are written the next time.
+        """
         self._changed.clear()
         while self._stale:
             name = next(iter(self._stale))

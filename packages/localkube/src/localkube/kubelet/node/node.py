@@ -1,4 +1,4 @@
-"""The context that all pods of a node share: client, runner, clock, hosts files, and referenced objects."""
+"""Defines the context that all pods of a node share: client, runner, clock, hosts files, and objects."""
 
 from collections.abc import Callable
 

@@ -13,17 +13,17 @@ from kuberuntime.timeouts import within
 from localkube.kubelet.processes.runner import ProcessRunner
 
 SHORTEST: Final = 1.0
-"""The number of seconds between two measurements."""
+"""The interval between two measurements, in seconds."""
 
 UNLIMITED: Final = 10.0
-"""The number of seconds between two checks for a limit that a resize has added, if no container has a limit."""
+"""The interval in seconds between two checks for limits that a resize added, if no container has a limit."""
 
 SHARE: Final = 0.02
 """The maximum fraction of time for measurements, which take longer on a machine with many processes."""
 
 
 class MemoryLimit(NamedTuple):
-    """A container: the PID of its main process, its limit in bytes (0: unlimited), and the callback for an excess."""
+    """The PID of a container's main process, its limit in bytes (0: unlimited), and the callback for an excess."""
 
     pid: int
     limit: Callable[[], int]

@@ -1,1 +1,1 @@
-"""The state of one pod, its next steps, and its status in the API."""
+"""Implements the state of one pod, its next steps, and its status in the API."""

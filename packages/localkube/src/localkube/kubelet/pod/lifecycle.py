@@ -32,7 +32,7 @@ class PrepareVolumes(Struct, frozen=True):
 
 
 class CreateSandbox(Struct, frozen=True):
-    """Create the pod's namespaces and network."""
+    """Create the namespaces and the network of the pod."""
 
 
 class Start(Struct, frozen=True):
@@ -75,7 +75,7 @@ class Kill(Struct, frozen=True):
 
 
 class RestartAll(Struct, frozen=True):
-    """Stop all containers because one of them exited."""
+    """Stop all containers because one container exited."""
 
     name: str
 
@@ -165,7 +165,7 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
 
 
 def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
-    """Stop all containers, or continue to do so, if the exit of a container requires it. Otherwise return None."""
+    """Stop all containers if the exit of a container requires it. Otherwise, return None."""
     if state.restarted_by:
         return _end_all(state)
     for container in podspec.all_containers(pod):

@@ -17,7 +17,7 @@ STUB_IMAGE: Final = "stub://"
 """The imageID prefix of containers that the built-in stub server replaces."""
 
 OVER_LIMIT: Final = "MemoryLimitExceeded"
-"""The condition of pods with a container that exceeds its memory limit, if this cluster does not enforce limits."""
+"""The condition of pods with a container that exceeds its memory limit, if the cluster enforces no limits."""
 
 STUB_CONDITION: Final = "Stub"
 """The condition of pods with stub containers. Its message lists them."""
@@ -186,7 +186,7 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
 
 
 def _restarting_all(state: PodState, phase: str) -> JSONObject:
-    """Return the condition that is True while all containers are being stopped for a restart."""
+    """Return the condition that is True while all containers are stopped for a restart."""
     condition: JSONObject = {"type": restarts.ALL_RESTARTING, "status": "False"}
     if phase in podstate.ENDED:
         return condition | {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
@@ -209,7 +209,7 @@ def _verdict(kind: str, reason: str, message: str, offenders: list[str]) -> JSON
 
 
 def _ready(pod: JSONObject, containers: JSONObject, old: dict[str, JSONObject]) -> JSONObject:
-    """Return the condition Ready, based on the containers and the conditions of the readiness gates."""
+    """Return the `Ready` condition, based on the containers and the conditions of the readiness gates."""
     if containers["status"] != "True":
         return containers | {"type": "Ready"}
     gates = [gate["conditionType"] for gate in meta.spec(pod).get("readinessGates") or []]

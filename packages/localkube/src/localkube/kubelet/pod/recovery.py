@@ -31,7 +31,7 @@ NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node
 
 
 def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
-    """Return the restored state, or the initial state for a new pod."""
+    """Return the restored state, or the initial state if the pod is new."""
     status = meta.status(pod)
     started = _moment(status.get("startTime")) or now
     ahead = max(started - now, timedelta())  # the clock was ahead, so the pod counts as started now
@@ -77,7 +77,7 @@ def _status_of(status: JSONObject, name: str) -> JSONObject | None:
 
 
 def _ending(status: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
-    """Return how the container terminated (by itself or because of the interruption), or None if it did not run."""
+    """Return how the container terminated (by itself or by the interruption), or None if it did not run."""
     state: JSONObject = status.get("state") or {}
     if state.get("running") is not None:
         return _cut_off(status, state["running"], now, interruption)

@@ -1,4 +1,4 @@
-"""Handles resizes of running pods: the resources of containers, and the reason for an incomplete resize. No I/O.
+"""Handles resizes of running pods: container resources, and the reason for an incomplete resize. No I/O.
 
 A resize that fits the node as a whole takes effect at once, and is never deferred: the limits of running containers follow the
 spec, and requests only affect the placement of pods.
@@ -16,7 +16,7 @@ PENDING: Final = "PodResizePending"
 
 
 def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
-    """Return the condition of a resized pod that requests more resources than its node has, or None otherwise."""
+    """Return the condition of a resized pod that requests more than its node has, or None if it fits."""
     reported = {status["name"]: status.get("resources") for status in meta.status(pod).get("containerStatuses") or []}
     changed = [
         regular_container["name"]

@@ -1,4 +1,4 @@
-"""The state of a pod in the kubelet, as values with transitions between them, without I/O.
+"""Defines the state of a pod in the kubelet as values with transitions between them, without I/O.
 
 The states of a container: waiting → starting → running → stopping → terminated → (waiting) → starting …
 `attempts` counts the starts since the sandbox was created; `restarts` is the count in the API, which is kept over a

@@ -1,1 +1,1 @@
-"""The interface between the kubelet and processes: the process runner, and connections to pods."""
+"""Defines the interface between the kubelet and processes: the process runner, and connections to pods."""

@@ -1,4 +1,4 @@
-"""The limit of open files, which is raised for the kubelet and the launcher, and unchanged for processes of pods.
+"""Raises the limit of open files for the kubelet and the launcher, but not for processes of pods.
 
 Programs that use select() fail above 1024, so they get the limit of the user.
 """

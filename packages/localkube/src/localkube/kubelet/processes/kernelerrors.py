@@ -1,4 +1,4 @@
-"""Errors of requests that the kernel or the machine rejects, and their messages."""
+"""Defines errors of requests that the kernel or the machine rejects, and their messages."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The settings of a kubelet."""
+"""Defines the settings of a kubelet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

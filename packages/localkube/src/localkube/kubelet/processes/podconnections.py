@@ -42,7 +42,7 @@ class Get(Struct, frozen=True, kw_only=True):
 async def connect(
     runner: ProcessRunner, sandbox_id: str | None, address: tuple[str, int], tls: ssl.SSLContext | None = None
 ) -> Streams:
-    """Connect from a pod's network, or from the network of all pods if it is None. Raise OSError on failure."""
+    """Connect from a pod's network, or from the shared network if it is None. Raise OSError on failure."""
     sock = await runner.open_socket(sandbox_id)
     try:
         await asyncio.get_running_loop().sock_connect(sock, address)
@@ -56,7 +56,7 @@ async def connect(
 
 
 def listening(pid: int) -> list[int]:
-    """Return the listening TCP ports in the network of a process, or none if the process has exited."""
+    """Return the listening TCP ports in the network of a process, or an empty list if it has exited."""
     ports = set()
     for name in ("tcp", "tcp6"):
         with suppress(OSError):

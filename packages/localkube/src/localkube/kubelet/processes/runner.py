@@ -1,4 +1,4 @@
-"""The interface between the kubelet and processes: the functions of the machine that pods require.
+"""Defines the interface between the kubelet and processes, with the functions that pods require.
 
 Implementations: `sandbox/` (Linux namespaces, or plain processes if those are refused) and, for simulation, a model
 of processes that start, become ready and fail.
@@ -111,7 +111,7 @@ class ExhaustedError(StartError):
 
 
 class ProcessRunner(Protocol):
-    """Starts and stops the processes of pods. If the process of the runner exits, all of them are killed."""
+    """Starts and stops the processes of pods. If the runner process exits, all these processes are killed."""
 
     async def start(self) -> Capabilities:
         """Prepare the machine (namespaces, bridge), and return the granted capabilities."""
@@ -152,11 +152,14 @@ class ProcessRunner(Protocol):
         ...
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
-        """Delay every packet to a sandbox, or stop the delay if 0. Raise `StartError` if not supported."""
+        """Delay each packet to a sandbox, or stop the delay if it is 0. Raise `StartError` if not supported."""
         ...
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
-        """Resize the in-memory file system at `path` in a container, to its content if 0. Return the old size."""
+        """Resize the in-memory file system at `path` in a container, or shrink it to its content if 0.
+
+        Return the old size.
+        """
         ...
 
     async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:

@@ -17,11 +17,11 @@ _MOST_LINKS = 40
 
 
 class PathEscapeError(Exception):
-    """A path points outside of its directory."""
+    """A path refers to a file outside its directory."""
 
 
 class OpenOptions(NamedTuple):
-    """The options of an open call: what to create if it is missing, its permissions, and the permitted link targets.
+    """The options of an open call: what is created if it is missing, its permissions, and allowed link targets.
 
     `is_root`: the directory is the root of a container, so absolute links and `..` end there, as after chroot; else they
     raise `PathEscapeError`.
@@ -44,7 +44,7 @@ def opened(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Ite
 
 
 def open_inside(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> int:  # noqa: B008 - immutable
-    """Return a descriptor of `path` in the directory `root`. If `root` is a link, it is followed."""
+    """Return a descriptor of `path` in the directory `root`. Follow `root` if it is a link."""
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
     walk = _Walk(os.dup(root) if isinstance(root, int) else os.open(root, flags), wish, path)
     try:

@@ -1,4 +1,4 @@
-"""A process runner without processes, which runs scripts in the time of the event loop.
+"""Implements a process runner without processes, which runs scripts in the time of the event loop.
 
 It replaces the sandbox in simulations and fast tests, where thousands of pods run for simulated hours in one thread.
 A `Program` describes a process: when it listens on which ports, when it ends by itself, how it reacts to SIGTERM, what
@@ -34,7 +34,7 @@ ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close
 NOT_MODELLED: Final = "modelled processes have neither packets nor file systems"
 
 SIGNALS: Final = 1000
-"""The maximum number of recorded signals. The latest are retained."""
+"""The maximum number of recorded signals. The latest signals are retained."""
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def idle(_spec: ContainerSpec) -> float:
 
 
 def run_forever(spec: ContainerSpec) -> Program:
-    """Simulate a process that runs until it is asked to exit. A stub also listens."""
+    """Simulate a process that runs until its termination is requested. A stub also listens."""
     return Program(listens=dict.fromkeys(spec.stub_ports, 0.0))
 
 
@@ -245,7 +245,7 @@ class SimulatedRunner:
         return None
 
     def is_taken(self, port: int) -> bool:
-        """Return whether any process listens on the port, as in a shared network."""
+        """Return whether a process listens on the port, as in a shared network."""
         now = asyncio.get_running_loop().time()
         opens = [(process.started, process.program.listens.get(port)) for process in self.processes.values()]
         return any(delay is not None and now >= started + delay for started, delay in opens)

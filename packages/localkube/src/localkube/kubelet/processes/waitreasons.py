@@ -20,7 +20,7 @@ from msgspec import Struct
 from localkube.kubelet.processes import processtree
 
 LOOK: Final = 0.1
-"""The number of seconds between two measurements of the CPU time of a process."""
+"""The interval in seconds between two measurements of the CPU time of a process."""
 
 BUSY_TICKS: Final = 2
 """The minimum CPU time between the measurements, in hundredths of a second, of a busy process."""

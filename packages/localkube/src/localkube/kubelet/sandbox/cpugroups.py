@@ -24,7 +24,7 @@ LEAST: Final = 1_000
 """The minimum share that the kernel accepts, in microseconds."""
 
 ROUNDS: Final = 10
-"""The number of searches for processes of a container, whose children might not be in the cgroup yet."""
+"""The number of searches for container processes, because new children might not be in the cgroup yet."""
 
 
 class Parent(NamedTuple):
@@ -45,7 +45,7 @@ class Parent(NamedTuple):
 
 
 class CpuGroups:
-    """The cgroups of one cluster. You can call its methods in any thread."""
+    """The cgroups of one cluster. Methods can be called in any thread."""
 
     def __init__(self, parent: Parent) -> None:
         """Create the cgroup of this process. Raise OSError if the kernel rejects it."""
@@ -72,7 +72,7 @@ class CpuGroups:
             self._join(leaf, pid)
 
     def close(self) -> None:
-        """Remove all cgroups, whose processes have exited."""
+        """Remove all cgroups after their processes have exited."""
         with self._lock:
             _remove_all(self._top)
 
@@ -104,7 +104,7 @@ class CpuGroups:
 
 
 def find(proc: str = "/proc") -> CpuGroups | None:
-    """Return cgroups in the nearest place where this process can create them, or None if there is none."""
+    """Return cgroups in the nearest location where this process can create them, or None if there is none."""
     try:
         mounts, own = (Path(proc, "self", name).read_text() for name in ("mountinfo", "cgroup"))
     except OSError:

@@ -1,4 +1,4 @@
-"""Connects the network of the pods to other networks with an installed proxy: pasta or slirp4netns.
+"""Connects the pod network to other networks with an installed proxy, which is pasta or slirp4netns.
 
 Either creates a tap interface in the pods' network and forwards its traffic through sockets of the user. Nothing is
 changed on the host (no forwarding, no firewall rule, no root), and other machines cannot reach pods. Pods cannot reach
@@ -34,7 +34,7 @@ NO_WAY_OUT = "a way out of the pods' network: pods reach each other and nothing 
 
 @dataclass(frozen=True, slots=True)
 class EgressProgram:
-    """A proxy that forwards the traffic of pods, with its options, and the addresses for pods."""
+    """A proxy that forwards the traffic of pods, with its options and the addresses for pods."""
 
     kind: Literal["pasta", "slirp4netns"]
     options: tuple[str, ...]
@@ -63,14 +63,14 @@ CARRIERS = (
 
 
 class Egress:
-    """The proxy that forwards the traffic of pods, if there is one."""
+    """The proxy that forwards the traffic of pods, if a proxy is available."""
 
     def __init__(self, state_directory: Path) -> None:
         self._log = state_directory / "way-out.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     async def open(self, launcher: Launcher, carriers: Sequence[EgressProgram] = CARRIERS) -> list[str]:
-        """Start the first proxy that works. If none works, return the effect for pods."""
+        """Start the first proxy that works. If no proxy works, return the effect on pods."""
         failures = []
         for carrier in carriers:
             program = shutil.which(carrier.kind)

@@ -20,11 +20,11 @@ _BLOCKS = range(88, 248)
 
 
 class AddressesExhaustedError(Exception):
-    """Every address of the block is in use."""
+    """All addresses in the block are in use."""
 
 
 class AddressPool:
-    """Assigns the addresses of a block in turn."""
+    """Assigns the addresses in a block in turn."""
 
     def __init__(self, block: ipaddress.IPv4Network) -> None:
         self._block = block

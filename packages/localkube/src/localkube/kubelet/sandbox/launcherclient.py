@@ -1,4 +1,4 @@
-"""The cluster process's end of the launcher connection, with requests and responses on the event loop.
+"""Implements the cluster process's end of the launcher connection, with requests on the event loop.
 
 In: requests with descriptors. Out: the response to each, and events (ends of processes) to a callback, both in the
 order in which the launcher sent them: the callback for an end runs after the task that awaited the start has continued.
@@ -26,7 +26,7 @@ AT_ONCE: Final = 64
 
 
 class LauncherEndedError(StartError):
-    """The launcher has exited, and with it all processes of all pods."""
+    """The launcher and all processes of all pods have exited."""
 
 
 class LauncherClient:
@@ -132,7 +132,7 @@ class LauncherClient:
 
 
 def _duplicate(fds: tuple[int, ...]) -> list[int]:
-    """Duplicate all descriptors, because their owner might close them earlier. If one fails, close all."""
+    """Duplicate all descriptors, because their owner might close them earlier. On failure, close all of them."""
     copies: list[int] = []
     try:
         for fd in fds:

@@ -13,7 +13,7 @@ from typing import Final
 from localkube.kubelet.sandbox.resolver.sitecustomize import HOSTNAME, HOSTS
 
 WRAPPERS: Final = ("libnss_wrapper.so", "libnss_wrapper.so.0")
-"""The names of the library. Distributions install either or both."""
+"""The names of the library. Distributions install one or both of them."""
 
 LONGEST: Final = 10.0
 """The maximum number of seconds until a process without work exits."""
@@ -23,11 +23,11 @@ RESOLVER: Final = Path(__file__).parent / "resolver"
 ONLY_PYTHON: Final = (
     "host names and names of pods in programs other than Python: libnss_wrapper, which resolves them, is not installed"
 )
-"""The limitations without the library."""
+"""The limitations if the library is not installed."""
 
 
 def find_wrapper(candidates: Sequence[str] = WRAPPERS) -> str | None:
-    """Return the name of the library nss_wrapper, or None. Each candidate is tested in a process."""
+    """Return the name of the nss_wrapper library, or None if none works. Each candidate is tested in a process."""
     return next((name for name in candidates if _can_be_preloaded(name)), None)
 
 
@@ -64,5 +64,5 @@ def with_names(env: Mapping[str, str], hosts: Path, hostname: str, wrapper: str 
 
 
 def _joined(first: str, rest: str | None) -> str:
-    """Join a list of paths. An empty rest is omitted, because an empty entry would be the working directory."""
+    """Join a list of paths. Omit an empty rest, because an empty entry would be the working directory."""
     return f"{first}:{rest}" if rest else first

@@ -62,7 +62,7 @@ AT_ONCE = 4
 """The number of sandboxes and containers created or removed concurrently, because probes use the same launcher."""
 
 LONGEST_TURN = 2.0
-"""The number of seconds after which the next start begins, even if the previous one is not complete."""
+"""The time in seconds after which the next start begins even if the previous start is not complete."""
 
 NO_LIMITS = "CPU limits: they are not enforced here, as this user may not create a cgroup"
 
@@ -214,7 +214,10 @@ class SandboxRunner:
         await self._require().channel.request("delay", {"pod": sandbox_id, "seconds": seconds})
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
-        """Resize an in-memory file system of a container, to its content if 0. Return the previous size in bytes."""
+        """Resize an in-memory file system of a container, or shrink it to its content if 0.
+
+        Return the previous size in bytes.
+        """
         request = {"container": container_id, "path": path, "size": size}
         return int((await self._require().channel.request("bound", request)).message["size"])
 
@@ -322,7 +325,7 @@ class SandboxRunner:
         return self._launcher
 
     async def _request_if_running(self, op: str, fields: Message) -> None:
-        """Send a request that is already fulfilled if the launcher has exited."""
+        """Send a request. If the launcher has exited, the request is already fulfilled."""
         try:
             await self._require().channel.request(op, fields)
         except LauncherEndedError:

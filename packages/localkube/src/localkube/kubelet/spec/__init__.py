@@ -1,1 +1,1 @@
-"""The parts of a pod spec that the kubelet uses, without I/O."""
+"""Reads the parts of a pod spec that the kubelet uses, without I/O."""

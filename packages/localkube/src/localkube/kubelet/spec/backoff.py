@@ -1,4 +1,4 @@
-"""The restart backoff of a container: 10 s, doubled each time, at most 300 s.
+"""Computes the restart backoff of a container, which starts at 10 s and doubles up to 300 s.
 
 The first restart is immediate. After a run of 10 minutes the back-off is reset.
 """
@@ -12,7 +12,7 @@ FORGIVEN: Final = 2 * LONGEST
 
 
 def is_early(moment: datetime, now: datetime) -> bool:
-    """Return whether to wait until the given time, or False if the clock was set back since."""
+    """Return whether to wait until this time, or False if the clock was set back in the meantime."""
     return now < moment <= now + LONGEST
 
 

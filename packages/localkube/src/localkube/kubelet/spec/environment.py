@@ -40,7 +40,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
     binary: Mapping[str, Mapping[str, bytes]] = msgspec.field(default_factory=dict)
 
     def files(self, config_map: str) -> Mapping[str, bytes] | None:
-        """Return the files for a ConfigMap in a volume, or None if it does not exist."""
+        """Return the files for a ConfigMap in a volume, or None if the ConfigMap does not exist."""
         texts = self.config_maps.get(config_map)
         return None if texts is None else {**texts, **self.binary.get(config_map, {})}
 
@@ -108,7 +108,7 @@ def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> tuple[str,
 
 
 def references(container: JSONObject) -> tuple[set[str], set[str]]:
-    """Return the names of the ConfigMaps and Secrets that the container's variables refer to."""
+    """Return the names of the ConfigMaps and Secrets to which the container's variables refer."""
     names_by_kind: tuple[set[str], set[str]] = (set(), set())
     entries: Sequence[JSONObject] = [
         *(container.get("envFrom") or []),

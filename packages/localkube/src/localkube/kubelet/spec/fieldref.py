@@ -22,7 +22,7 @@ RESOURCE: Final = re.compile(r"(?P<kind>limits|requests)\.(?P<resource>.+)")
 
 
 class NodeFacts(Struct, frozen=True):
-    """The fields of the node that a pod can refer to."""
+    """The fields of the node to which a pod can refer."""
 
     host_ip: str
     allocatable: Mapping[str, quantity.Quantity]

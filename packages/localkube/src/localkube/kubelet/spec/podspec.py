@@ -1,4 +1,4 @@
-"""Accessors for a pod spec (a plain dictionary), with the defaults of Kubernetes."""
+"""Provides accessors for a pod spec (a plain dictionary) with the defaults of Kubernetes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ def restart_policy(pod: JSONObject) -> str:
 
 
 def grace_period(pod: JSONObject) -> float:
-    """Return the number of seconds between the stop signal and SIGKILL, which a deletion can shorten."""
+    """Return the seconds between the stop signal and SIGKILL, which a deletion can shorten."""
     for value in (meta.metadata(pod).get("deletionGracePeriodSeconds"), meta.spec(pod).get(GRACE_FIELD)):
         if value is not None:
             return float(value)
@@ -72,7 +72,7 @@ def grace_period(pod: JSONObject) -> float:
 
 
 FQDN_LENGTH: Final = 64
-"""The maximum characters of a host name in Linux."""
+"""The maximum number of characters in a host name on Linux."""
 
 SHOWN: Final = 200
 """The maximum number of characters that an error quotes."""
@@ -105,7 +105,7 @@ def kernel_hostname(pod: JSONObject, domain: str) -> str:
 
 
 def uses_host_network(pod: JSONObject, *, stub: bool) -> bool:
-    """Return whether the pod shares the network of this machine, because it requests this and stubs are not used.
+    """Return whether the pod shares this machine's network because it requests this and stubs are not used.
 
     In a rehearsal with stubs, pods of several simulated nodes may use the same port.
     """

@@ -29,7 +29,7 @@ class ProbeSettings(Struct, frozen=True, kw_only=True):
 
 
 class ProbeResults(Struct, frozen=True):
-    """The number of consecutive equal results, and the current verdict."""
+    """The number of consecutive identical results, and the current verdict."""
 
     last: bool | None = None
     streak: int = 0

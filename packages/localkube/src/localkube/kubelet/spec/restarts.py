@@ -14,7 +14,7 @@ RESTART_ALL: Final = "RestartAllContainers"
 """The action of a rule that restarts all containers of the pod in place."""
 
 ALL_RESTARTING: Final = "AllContainersRestarting"
-"""The condition that is True while all containers of a pod are being stopped for a restart."""
+"""The condition that is True while all containers of a pod are stopped for a restart."""
 
 
 def policy(pod: JSONObject, container: JSONObject) -> str:
@@ -53,7 +53,7 @@ def hold_completed(pod: JSONObject) -> JSONObject:
 
 
 def restarts_all(container: JSONObject, exit_code: int) -> bool:
-    """Return whether all containers of the pod restart after this exit code of one of them."""
+    """Return whether all containers of the pod restart if one container exits with this code."""
     return _action(container, exit_code) == RESTART_ALL
 
 
@@ -64,7 +64,7 @@ def may_restart_all(pod: JSONObject) -> bool:
 
 
 def _action(container: JSONObject, exit_code: int) -> str:
-    """Return the action of the first rule that matches an exit code, or an empty string if none does."""
+    """Return the action of the first rule that matches an exit code, or an empty string if no rule matches."""
     rules: list[JSONObject] = container.get("restartPolicyRules") or []
     return next((str(rule.get("action")) for rule in rules if _matches(rule, exit_code)), "")
 

@@ -20,7 +20,7 @@ INTERPRETERS: Final = SHELLS | {"python", "python3", "perl"}
 
 
 class Wrapper(NamedTuple):
-    """A command that starts another one: its options with a value, and the number of arguments before the other."""
+    """A command that starts another command, with its options that have a value and its number of arguments."""
 
     short: str = ""
     long: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def _located(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Sequence[str],
 
 
 def _entered(directory: str | None, words: Sequence[str]) -> str | None:
-    """Return the working directory after `cd`, or None if it is known only at run time.
+    """Return the working directory after `cd`, or None if it is only known at run time.
 
     >>> _entered("", ["cd", "/opt"]), _entered("/opt", ["cd", "app"]), _entered("/opt", ["cd", "$HOME"])
     ('/opt', '/opt/app', None)
@@ -171,7 +171,7 @@ def _is_relative(path: str) -> bool:
 
 
 def _is_made(path: str, script: str) -> bool:
-    """Return whether a script mentions a file before it runs it, because it might download or compile the file."""
+    """Return whether a script mentions a file before running it, because the script might create the file."""
     return posixpath.basename(path) in script[: script.index(path)]
 
 
@@ -185,7 +185,7 @@ def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _layers(argv: Sequence[str]) -> list[Sequence[str]]:
-    """Return the words of a command, and of each command that the previous command starts.
+    """Return the words of a command, and of each command that it starts directly or indirectly.
 
     >>> _layers(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])[1:]
     [['timeout', '-k', '9', '30m', 'vllm', 'serve'], ['vllm', 'serve']]
@@ -226,7 +226,7 @@ def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
 
 
 def _script(argv: Sequence[str]) -> str | None:
-    """Return the script of `sh -c SCRIPT`, regardless of other shell options, or None for another command."""
+    """Return the script of `sh -c SCRIPT` with any other shell options, or None for a different command."""
     if not argv or posixpath.basename(argv[0]) not in SHELLS:
         return None
     is_script, words = False, iter(argv[1:])

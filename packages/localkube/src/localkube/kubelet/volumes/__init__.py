@@ -1,1 +1,1 @@
-"""The volumes of pods, which are host directories that are mounted in containers."""
+"""Manages the volumes of pods, which are host directories that are mounted in containers."""

@@ -30,7 +30,7 @@ SCRATCH: Final = ("emptyDir",)
 
 
 class Claims(Struct, frozen=True):
-    """The claims that a pod refers to, and their persistent volumes, by name.
+    """The claims to which a pod refers, and their persistent volumes, by name.
 
     `stand_ins` has a directory for each persistent volume without a path here; None outside a rehearsal.
     """
@@ -147,7 +147,7 @@ CHECKS: Final[dict[str, tuple[str, Callable[[Path], bool]]]] = {
 
 
 def prepare_host_path(path: Path, kind: str) -> Path:
-    """Return the path, created if its type permits. Raise `SpecError` if it has a different type."""
+    """Return the path, and create it if its type permits. Raise `SpecError` if it has a different type."""
     if kind == "DirectoryOrCreate" and not path.exists():
         path.mkdir(parents=True, mode=0o755)
     if kind == "FileOrCreate" and not path.exists():

@@ -8,5 +8,5 @@ from tests.unit.localkube.apiserver.harness import Api, serving
 
 @pytest.fixture(name="api")
 def _api() -> AbstractAsyncContextManager[Api]:
-    """Return a server that runs during the test."""
+    """Return a server that runs for the duration of the test."""
     return serving()

@@ -26,7 +26,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class StoppedClock:
-    """A clock whose monotonic time and wall time change only on request."""
+    """A clock whose monotonic time and wall time change only when a test advances them."""
 
     def __init__(self) -> None:
         self.time = START
@@ -48,7 +48,7 @@ class StoppedClock:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response of the server. `body` is decoded if it is JSON."""
+    """A server response. `body` is decoded if it is JSON."""
 
     code: int
     headers: dict[str, str]
@@ -108,7 +108,7 @@ class Api:
 
 
 class Watch:
-    """The events of a watch, which are read one by one."""
+    """The events of a watch, which are read one at a time."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -116,7 +116,7 @@ class Watch:
         self._rest = b""
 
     async def next(self) -> dict[str, Any] | None:
-        """Return the next event, or None at the end of the stream."""
+        """Return the next event, or None if the stream is closed."""
         while not self._events:
             chunk = await anext(self._chunks, None)
             if chunk is None:
@@ -140,7 +140,7 @@ def served() -> tuple[Kind, ...]:
 
 @asynccontextmanager
 async def serving(store: Store | None = None, *, max_pods: int | None = None) -> AsyncIterator[Api]:
-    """Start a new server for each test with the argument `api`."""
+    """Start a new server for each test that has an `api` argument."""
     clock = StoppedClock()
     server = ApiServer(store or Store(), served(), clock, ServerOptions(random=Random(1), max_pods=max_pods))
     try:
@@ -175,7 +175,7 @@ def config_map(name: str = "settings", /, *, labels: dict[str, str] | None = Non
 
 
 def definition(**schema: Any) -> dict[str, Any]:
-    """Build the CRD `widgets.example.org`, with a status and a scale subresource."""
+    """Build the CRD `widgets.example.org` with the status and scale subresources."""
     spec = {
         "type": "object",
         "properties": {"replicas": {"type": "integer", "default": 1}, "size": {"type": "integer", "minimum": 1}},
@@ -208,5 +208,5 @@ WIDGETS = "/apis/example.org/v1/namespaces/default/widgets"
 
 
 def widget(name: str = "a", **spec: Any) -> dict[str, Any]:
-    """Build an object of `definition`."""
+    """Build an object of the kind that `definition` describes."""
     return {"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}

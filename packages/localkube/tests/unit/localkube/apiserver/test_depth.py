@@ -1,4 +1,4 @@
-"""Tests that each verb serves objects of the maximum depth. Deeper objects are rejected with status 400."""
+"""Tests that each verb accepts objects of the maximum depth, and rejects deeper objects with status 400."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ YAML = {"content-type": "application/yaml"}
 TOO_DEEP = f"exceeded max depth: more than {MAX_DEPTH} nested objects and lists"
 REFUSED = (400, "BadRequest", f"couldn't get version/kind; json parse error: {TOO_DEEP}")
 MARGIN = 200
-"""The number of frames that must remain below Python's recursion limit."""
+"""The number of stack frames that must remain below the recursion limit of Python."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def less_stack() -> Iterator[None]:
 
 
 def nested(depth: int, end: Any = "end") -> Any:
-    """Return alternately nested objects and lists."""
+    """Return objects and lists that are nested alternately."""
     for level in range(depth):
         end = [end] if level % 4 == 3 else {"a": end}
     return end
@@ -39,7 +39,7 @@ def deep_widget(depth: int, name: str = "a") -> dict[str, Any]:
 
 
 def deep_definition(depth: int) -> dict[str, Any]:
-    """Build a CRD whose schema is as deep as an object may be, with two levels for each property."""
+    """Build a CRD with a schema of the maximum object depth. Each property uses two levels."""
     schema: dict[str, Any] = {"type": "string", "default": "x"}
     for _ in range((depth - 6) // 2 - 3):
         schema = {"type": "object", "properties": {"a": schema}}

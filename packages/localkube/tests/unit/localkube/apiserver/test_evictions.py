@@ -1,4 +1,4 @@
-"""Tests evictions, and disruption budgets that reject them."""
+"""Tests evictions, and PodDisruptionBudgets that reject evictions."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ async def test_granted_eviction_is_recorded_before_the_deletion(api: Api) -> Non
 
 
 async def test_evicted_pod_has_the_condition_of_a_disruption(api: Api) -> None:
-    """Controllers use it to distinguish evictions from failures."""
+    """Controllers use the condition to distinguish evictions from failures."""
     held = pod() | {"metadata": {"name": "web", "finalizers": ["example.com/hold"]}}
     assert (await api.create(PODS, held)).code == 201
     assert (await evict(api, preconditions={"resourceVersion": "1"})).code == 409

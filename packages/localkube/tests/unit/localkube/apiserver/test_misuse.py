@@ -1,4 +1,4 @@
-"""Tests that each malformed request is either rejected as a client error, or stored as in kube-apiserver."""
+"""Tests that malformed requests are rejected as client errors, or stored as in kube-apiserver."""
 
 import json
 from typing import Any

@@ -16,7 +16,7 @@ from localkube.apiserver.storage.storeerrors import StoreError
 
 
 class Unclosable:
-    """A webhook transport that cannot be closed."""
+    """A webhook transport whose `close` method fails."""
 
     async def request(self, request: WebhookRequest) -> Response:
         raise AssertionError(request)

@@ -1,4 +1,4 @@
-"""Tests the scale, binding and eviction subresources, and unsupported subresources."""
+"""Tests the scale, binding and eviction subresources, and requests for unsupported subresources."""
 
 import pytest
 from tests.unit.localkube.apiserver.harness import PODS, Api, pod
@@ -23,7 +23,7 @@ from tests.unit.localkube.apiserver.harness import PODS, Api, pod
 async def test_unsupported_resize_is_refused_with_its_field(
     api: Api, spec: dict[str, object], field: str, why: str
 ) -> None:
-    """Other errors are compared with kube-apiserver in packages/localkube/tests/conformance/test_resizes.py."""
+    """packages/localkube/tests/conformance/test_resizes.py compares other errors with kube-apiserver."""
     obj = pod()
     (main,) = obj["spec"]["containers"]
     main["resources"] = {"requests": {"cpu": "1"}}

@@ -16,7 +16,7 @@ def seconds_ago(seconds: float) -> str:
 
 
 def build_statefulset(change: JSONObject | None = None, /, **spec: object) -> JSONObject:
-    """Build a StatefulSet `web` with 3 ordered replicas. Keywords replace spec fields."""
+    """Build a StatefulSet `web` with three ordered replicas. Keyword arguments replace spec fields."""
     base: JSONObject = {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -34,7 +34,7 @@ def build_statefulset(change: JSONObject | None = None, /, **spec: object) -> JS
 
 
 def build_template(image: str) -> JSONObject:
-    """Build a pod template with one container of this image."""
+    """Build a pod template with one container that uses this image."""
     return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": image}]}}
 
 
@@ -51,7 +51,7 @@ def build_pod(name: str, change: JSONObject | None = None) -> JSONObject:
 
 
 def build_node(name: str, labels: Mapping[str, str] | None = None, **allocatable: str) -> JSONObject:
-    """Build a ready node. Keywords replace its allocatable resources."""
+    """Build a ready node. Keyword arguments replace its allocatable resources."""
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110"} | allocatable
     return {
         "apiVersion": "v1",

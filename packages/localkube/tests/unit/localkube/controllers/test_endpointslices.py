@@ -30,7 +30,7 @@ def build_service(**spec: Any) -> JSONObject:
 
 
 def build_endpoint_pod(name: str, status: JSONObject | None = None, **metadata: Any) -> JSONObject:
-    """Build a pod of the Service with an address."""
+    """Build a pod of the Service that has an address."""
     base = build_pod(name, {"metadata": {"labels": {"app": "web"}} | metadata, "status": {"podIP": "10.0.0.1"}})
     return merge(base, {"status": status or {}})
 
@@ -97,14 +97,14 @@ def test_service_without_selector_selects_nothing() -> None:
 
 
 def live(service: JSONObject, pods: list[JSONObject]) -> list[JSONObject]:
-    """Return the slices of a Service as the API server stores them."""
+    """Return the endpoint slices of a Service as the API server stores them."""
     return [
         merge(one, {"metadata": {"uid": "u", "resourceVersion": "3"}}) for one in endpointslices.build(service, pods)
     ]
 
 
 def names(endpoint_slice: JSONObject) -> list[str]:
-    """Return the pods of a slice."""
+    """Return the pods in an endpoint slice."""
     return [endpoint["targetRef"]["name"] for endpoint in endpoint_slice["endpoints"]]
 
 
@@ -133,7 +133,7 @@ def test_slice_without_pods_is_deleted() -> None:
 
 
 class BusyClock(VirtualClock):
-    """A clock with which a plan seems to take a fifth of a second."""
+    """A clock that makes a plan appear to take 0.2 seconds."""
 
     time = 0.0
 
@@ -148,7 +148,7 @@ def with_driver(
     check: Callable[[endpointslices.EndpointSlices], None],
     clock: type[VirtualClock] = VirtualClock,
 ) -> None:
-    """Call `check` with the driver for a Service and its pods, whose slices are correct."""
+    """Call `check` with the driver for a Service and its pods, whose endpoint slices are up to date."""
 
     async def scenario() -> None:
         servers = {resource: SmallServer() for resource in (SERVICES, PODS, ENDPOINT_SLICES)}
@@ -178,7 +178,7 @@ def with_driver(
 
 
 def plan(driver: endpointslices.EndpointSlices) -> Plan:
-    """Return the plan of the Service, which must not wait."""
+    """Return the plan of the Service, which must not contain a delay."""
     with pytest.raises(StopIteration) as caught:
         driver.plan(ObjectKey("default", "web")).send(None)
     found: Plan = caught.value.value

@@ -1,4 +1,4 @@
-"""Tests faults on a cluster with simulated pods: their targets, and the state after them."""
+"""Tests the targets of faults on a cluster with simulated pods, and the state after the faults."""
 # ruff: noqa: ASYNC110 - controllers and kubelet take their time
 
 import asyncio
@@ -23,7 +23,7 @@ NODE = ObjectKey("", "node-0")
 
 
 def pod(name: str, **spec: object) -> JSONObject:
-    """Return a pod on the first node."""
+    """Return a pod that runs on the first node."""
     containers = [{"name": "main", "image": "a"}]
     return {
         "apiVersion": "v1",
@@ -161,7 +161,7 @@ async def test_manager_fault_restarts_the_manager() -> None:
 
 
 async def test_manager_that_cannot_restart_blocks_no_other_fault() -> None:
-    """The other manager starts while the API server is unavailable."""
+    """A different manager starts while the API server is unavailable."""
     free = asyncio.Event()
 
     @asynccontextmanager

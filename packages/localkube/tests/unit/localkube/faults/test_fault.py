@@ -1,4 +1,4 @@
-"""Tests the request for a fault: parsed fields, and rejected fields."""
+"""Tests parsed and rejected fields of fault requests."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests the controller of faults: deadlines, undo actions and errors. Effects are only recorded."""
+"""Tests the deadlines, undo actions and errors of the fault controller. Effects are only recorded."""
 
 import asyncio
 import json
@@ -18,14 +18,14 @@ KILL = Fault(kind=FaultKind.KILL, seconds=0.0, targets=("default/web-0",))
 
 
 class Noting:
-    """Records the start of each fault, and its end with a minus sign. `problem` is raised at the end."""
+    """Records the start of each fault, and its end with a minus sign. Raises `problem` when a fault ends."""
 
     def __init__(self) -> None:
         self.noted: list[str] = []
         self.problem: Exception | None = None
 
     async def begin(self, fault: Fault) -> Undo:
-        """Record the start."""
+        """Record the start of a fault."""
         if fault.targets == ("default/nobody",):
             raise FaultError("pod default/nobody is not there")
         self.noted.append(fault.targets[0])
@@ -39,7 +39,7 @@ class Noting:
 
 
 def keeping(scenario: Callable[[FaultManager, Noting], Awaitable[None]]) -> Noting:
-    """Run a scenario with a controller of faults in virtual time. Return the records."""
+    """Run a scenario with a fault controller in virtual time. Return the records."""
     effect = Noting()
 
     async def main() -> None:
@@ -55,12 +55,12 @@ def keeping(scenario: Callable[[FaultManager, Noting], Awaitable[None]]) -> Noti
 
 
 def stop(name: str, seconds: float) -> Fault:
-    """Return a fault of a pod."""
+    """Return a fault that affects a pod."""
     return Fault(kind=FaultKind.STOP, seconds=seconds, targets=(f"default/{name}",))
 
 
 async def ask(keeper: FaultManager, method: str, path: str = "", body: object = None) -> tuple[int, dict[str, object]]:
-    """Send a request. Return the status code and the document."""
+    """Send a request. Return the status code and the decoded body."""
     response = await keeper.answer(Request(method, f"/faults{path}", body=json.dumps(body).encode()), path)
     return response.status, json.loads(response.body)
 

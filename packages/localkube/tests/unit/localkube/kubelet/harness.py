@@ -29,7 +29,7 @@ NODE = "node-0"
 
 
 def pod(name: str = "web-0", *containers: JSONObject, **spec: object) -> JSONObject:
-    """Build a pod that is bound to the node."""
+    """Build a pod that is assigned to the node."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -48,7 +48,7 @@ LONGEST = 6 * 3600.0
 
 
 class LosingRunner(SimulatedRunner):
-    """A runner on a machine that may fail."""
+    """A runner on a machine on which operations can fail."""
 
     def __init__(self, script: Script, *, network: Network) -> None:
         super().__init__(script, network=network)
@@ -67,7 +67,7 @@ class LosingRunner(SimulatedRunner):
 
 @dataclass
 class Events:
-    """Stores the recorded events."""
+    """Stores recorded events."""
 
     recorded: list[Event] = field(default_factory=list)
 
@@ -108,7 +108,7 @@ class ModeledKubelet:
         await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
 
     async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod satisfies the condition, for at most `LONGEST` of virtual time. Return it."""
+        """Wait until the pod satisfies the condition, for at most `LONGEST` of virtual time. Return the pod."""
         found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
         def look(change: Change) -> None:
@@ -137,7 +137,7 @@ class ModeledKubelet:
 
 
 def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container. Before the first write, it is empty."""
+    """Return the status of one container. It is empty before the first status write."""
     status = meta.status(found)
     entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
@@ -146,7 +146,7 @@ def status_of(found: JSONObject, name: str = "main") -> JSONObject:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The settings of a cluster for a test."""
+    """The cluster settings of a test."""
 
     directory: Path
     script: Script = run_forever
@@ -162,7 +162,7 @@ class Machine:
 
 @asynccontextmanager
 async def cluster(machine: Machine) -> AsyncIterator[ModeledKubelet]:
-    """Run a cluster around the body of a test."""
+    """Run a cluster for the duration of the `with` block."""
     runner, events = LosingRunner(machine.script, network=machine.network), Events()
     settings = KubeletSettings(
         node_names=frozenset({NODE}),

@@ -35,7 +35,7 @@ def after(seconds: float) -> datetime:
 
 
 def set_up(found: JSONObject, *containers: ContainerState, **fields: Any) -> PodState:
-    """Return the state of a pod with volumes and a sandbox, and with these containers."""
+    """Return the state of a pod with volumes, a sandbox, and these containers."""
     pod_state = replace(state.initial(found, NOW), has_volumes=True, has_sandbox=True, ip="10.0.0.1", **fields)
     for current in containers:
         pod_state = pod_state.with_container(current)

@@ -21,7 +21,7 @@ async def logs(it: ModeledKubelet, found: JSONObject, name: str = "main", **opti
 
 
 def counting(*programs: Program) -> Any:
-    """Run the commands one after the other. The last one runs forever."""
+    """Run the commands one after the other. The last command runs until it is stopped."""
     left = list(programs)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
@@ -190,7 +190,7 @@ async def test_missing_pod_is_unreachable(tmp_path: Path) -> None:
 
 
 async def test_broken_pod_worker_refuses_requests(tmp_path: Path) -> None:
-    """The pod is retried after ten seconds. Until then, none of its containers runs."""
+    """The pod is retried after ten seconds. None of its containers runs before."""
     starts = iter(range(3))
 
     def script(spec: ContainerSpec) -> Program:

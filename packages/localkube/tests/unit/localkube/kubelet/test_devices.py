@@ -1,4 +1,4 @@
-"""Tests the kubelet with real devices. A container owns its devices until no process of its pod exists."""
+"""Tests the kubelet with real devices. A container owns its devices until all processes of its pod have exited."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def machine(directory: Path, number: int = 2, **fields: Any) -> Machine:
 
 
 def seen(it: ModeledKubelet) -> dict[str, str]:
-    """Return the devices of the running containers, by name."""
+    """Return the devices of running containers by container name."""
     return {
         process.spec.id.rsplit("-", 2)[1]: process.spec.env["CUDA_VISIBLE_DEVICES"]
         for process in it.runner.processes.values()

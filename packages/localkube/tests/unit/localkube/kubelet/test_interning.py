@@ -1,4 +1,4 @@
-"""Names that change with pods must not be stored in the interpreter's table of interned strings.
+"""Names that differ between pods must not be added to the table of interned strings.
 
 `pathlib` interns each part of a path. Python 3.12 never frees an interned text; in other versions the table grows.
 """

@@ -389,7 +389,7 @@ NUL = "a\0b"
 
 
 def stored(found: JSONObject) -> Store:
-    """Return a store with an unvalidated pod. A current API server would reject it."""
+    """Return a store that contains an invalid pod, which a current API server would reject."""
     store = Store()
     metadata = meta.metadata(found) | {"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"}
     store.create(StoreKey(PODS.group_resource, "default", meta.name(found)), found | {"metadata": metadata})

@@ -1,4 +1,4 @@
-"""Tests what pods need before they start: variables, volumes, claims, and resources.
+"""Tests the variables, volumes, claims and resources that pods require before they start.
 
 Also tests the status of waiting pods.
 """

@@ -1,4 +1,4 @@
-"""Applies documents server-side after validating all of them. Can also validate documents without a server."""
+"""Applies documents server-side after validating all of them. It can also validate documents without a server."""
 
 import asyncio
 import re
@@ -38,19 +38,19 @@ DEFAULT_NAMESPACE = "default"
 
 
 WHOLE_PATCH: Final = re.compile(r'^\s*"" is invalid: patch: Invalid value: "\{(?:[^"\\]|\\.)*\}": ')
-"""The prefix of an API server error that quotes the whole object, but does not contain its name."""
+"""The prefix of an API server error that quotes the whole object but does not contain the object name."""
 
 MOST_CLAIMS: Final = 10
 """The maximum number of PersistentVolumeClaims to read from the cluster."""
 
 ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
-"""The manager's schedulers are unknown, so `spec.scheduling` is validated independently."""
+"""The assumed scheduler support. It is unknown, so `spec.scheduling` is validated regardless of schedulers."""
 
 
 def check_here(
     documents: Sequence[Document], namespace: str, find: Callable[[JSONObject], JSONObject | None] = lambda _: None
 ) -> None:
-    """Run the checks that do not require an API server, such as the admission checks for LeaderWorkerSets.
+    """Run the checks that do not require an API server, such as the admission checks of LeaderWorkerSets.
 
     `find` returns the stored object in the cluster, or None if there is none.
     """
@@ -82,7 +82,10 @@ class Applier:
     """Applies documents in one session."""
 
     def __init__(self, session: Session, *, force: bool = False, previous_lines: Sequence[str] = ()) -> None:
-        """Apply documents, and print `previous_lines` first, which report the objects that were created for them."""
+        """Apply documents.
+
+        Print `previous_lines` first, which report the objects that were created for the documents.
+        """
         self._previous_lines = tuple(previous_lines)
         self._client: Client = session.client
         self._kubectl = session.kubectl
@@ -92,7 +95,7 @@ class Applier:
         self.stored: list[JSONObject] = []
 
     async def check(self, documents: Sequence[Document]) -> None:
-        """Validate every document on the API server before applying any. Raise all errors together.
+        """Validate all documents on the API server before any is applied. Raise all errors together.
 
         An object that requires a different document of the same batch (its namespace or CRD) is validated when it is
         applied.
@@ -106,7 +109,10 @@ class Applier:
             raise CommandError("\n".join([*failures, self._summary([])]))
 
     async def _shared_claims(self, documents: Sequence[Document]) -> list[str]:
-        """Return warnings about claims that ranks cannot share. Claims that cannot be read cause no warnings."""
+        """Return warnings about claims that ranks cannot share.
+
+        There are no warnings about claims that cannot be read.
+        """
         keys = sorted(sharedclaims.unknown(documents, self._namespace))[:MOST_CLAIMS]
         answers = await asyncio.gather(
             *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
@@ -115,7 +121,10 @@ class Applier:
         return [*sharedclaims.shared(documents, stored, self._namespace)]
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply in order, several concurrently. Return warnings and a line per object. Errors list applied objects."""
+        """Apply documents in order, and some documents concurrently.
+
+        Return the warnings and a line for each object. Errors list the applied objects.
+        """
         for warning in (*unselected(documents), *await self._shared_claims(documents)):
             print_text(warning, err=True)
         lines: list[str] = []
@@ -131,7 +140,7 @@ class Applier:
         return lines
 
     def _summary(self, lines: Sequence[str]) -> str:
-        """Return what remains in the cluster after an error."""
+        """Return the list of objects that were applied before an error."""
         results = [*self._previous_lines, *lines]
         return f"applied before: {', '.join(results)}" if results else "nothing was applied"
 
@@ -188,7 +197,7 @@ def _takeover_note(result: ApplyResult) -> str:
 
 
 def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
-    """Build the message for a rejected document from its place and the server's message.
+    """Build the message for a rejected document from its location and the server's message.
 
     `creator` is the command that creates a missing namespace. It is empty for the current command.
     """
@@ -233,7 +242,7 @@ PATIENCE: Final = 30.0
 
 
 async def until_established(client: Client, key: ObjectKey) -> None:
-    """Wait until the kind that a CRD defines is served."""
+    """Wait until the API server serves the kind that a CRD defines."""
     # Few manifests contain CRDs. Skip these imports for all others.
     from kuberuntime.cache.informer import Informer
     from lwsctl.cli.watchwarnings import following
@@ -258,7 +267,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
 
 
 class DryRunResult(Struct, frozen=True):
-    """A document, the current object (None if it does not exist), and the object that the API server would store."""
+    """A document, the current object or None, and the object that the API server would store."""
 
     document: Document
     before: JSONObject | None

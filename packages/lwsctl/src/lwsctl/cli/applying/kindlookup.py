@@ -28,7 +28,7 @@ OWN_GROUPS: Final = frozenset(
 
 
 class UnknownKindError(CommandError):
-    """The API server does not serve this kind."""
+    """Raised if the API server does not serve a kind."""
 
 
 class Discovery:
@@ -39,7 +39,10 @@ class Discovery:
         self._served: dict[str, dict[str, Resource]] = {}
 
     async def resource_of(self, obj: JSONObject) -> Resource:
-        """Return the resource of an object. Raise `UnknownKindError` with the served alternatives."""
+        """Return the resource of an object.
+
+        Raise `UnknownKindError`, which lists the served alternatives, if its kind is not served.
+        """
         api_version, kind = obj["apiVersion"], obj["kind"]
         if api_version not in self._served:
             self._served[api_version] = await self._fetch(api_version)
@@ -50,7 +53,7 @@ class Discovery:
         return resource
 
     async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
-        """Return the message for an unserved kind, with a similar kind or the served version."""
+        """Return the message for an unserved kind, which suggests a similar kind or the served version."""
         text = f"the API server does not serve kind {kind} in {api_version}"
         if near := hint(kind, served):
             return f"{text}{near}"

@@ -13,7 +13,7 @@ from lwsctl.rollout import ownfields
 
 
 class ApplyResult(Struct, frozen=True):
-    """The result of an apply: a word for users, the previous and new object, and fields whose ownership changed."""
+    """The result of an apply: the word to print, the previous and the new object, and fields with a new owner."""
 
     word: str
     before: JSONObject | None
@@ -44,7 +44,7 @@ async def apply(
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
-    """Return the previous and the new value, or an empty string if the path contains a list."""
+    """Return the previous and the new value of a field, or an empty string if its path contains a list."""
     return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
 
 

@@ -1,4 +1,4 @@
-"""API groups whose kinds have no effect in a local cluster. Pure.
+"""Lists API groups whose kinds have no effect in a local cluster. Pure.
 
 The table does not contain kinds that pods depend on, for example to create Secrets. An unserved kind of this sort is an
 error.
@@ -32,7 +32,7 @@ IDLE: Final = {
 
 
 def reason(api_version: str) -> str:
-    """Return the reason why the kinds in a group version have no effect, or an empty string if they may have one.
+    """Return the reason why kinds of a group version have no effect, or an empty string if they may have one.
 
     >>> reason("keda.sh/v1alpha1"), reason("apps/v1")
     ('this cluster does not autoscale workloads', '')

@@ -15,7 +15,7 @@ from lwsctl.cli.views.terminal import print_text
 
 
 async def without_unserved(client: Client, documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
-    """Return the documents without unserved kinds that have no effect, and a line for each removed document."""
+    """Return the documents without unserved kinds that have no effect, and a line for each skipped document."""
     discovery = Discovery(client)
     kept: list[Document] = []
     skipped: list[str] = []
@@ -29,7 +29,7 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
 
 
 async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[DryRunResult]:
-    """Return the results of a dry run. If `skip` is set, print and skip unserved kinds that have no effect."""
+    """Return the results of a dry run. If `skip` is set, skip unserved kinds that have no effect, and print them."""
     if skip:
         documents, skipped = await without_unserved(session.client, documents)
         print_text(*skipped, err=True)

@@ -28,7 +28,7 @@ DEEPEST: Final = 4
 
 
 async def advice(client: Client, obj: JSONObject, message: str) -> str:
-    """Return suggestions for the message of a rejected object, or an empty string if no field is unknown."""
+    """Return suggestions for the error message of an object, or an empty string if all fields are known."""
     unknown = unknown_fields(message)
     if not unknown:
         return ""
@@ -82,7 +82,10 @@ class Schema:
         return f": {name} belongs at {elsewhere}" if elsewhere else ""
 
     def _fields(self, node: JSON) -> JSONObject:
-        """Return the fields of a schema, through references and lists. All keys in a map have the same schema."""
+        """Return the fields of a schema.
+
+        References and lists are resolved, and all keys in a map have the same schema.
+        """
         node = self._resolved(node)
         if "items" in node:
             node = self._resolved(node["items"])

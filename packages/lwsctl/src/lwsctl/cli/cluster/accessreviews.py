@@ -13,7 +13,7 @@ ACCESS_REVIEWS: Final = Resource(
 
 
 class Permission(NamedTuple):
-    """A verb for a resource or subresource, which is identified by its API group and plural name."""
+    """A verb and a resource or subresource, which is identified by its API group and plural name."""
 
     verb: str
     group: str
@@ -22,7 +22,7 @@ class Permission(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the resource name for users.
+        """Return the resource name to display.
 
         >>> Permission("get", "", "pods", "log").title
         'pods/log'

@@ -35,7 +35,7 @@ EPHEMERAL: Final = "run-"
 SET_HOME: Final = "set LWS_STATE_HOME to a writable directory"
 
 KEPT_RUNS: Final = 5
-"""The maximum number of failed runs whose records are kept. The latest are kept."""
+"""The maximum number of failed runs whose records are kept. Older records are deleted."""
 
 LONGEST_PID: Final = 20
 LARGEST_PID: Final = 2**31
@@ -80,22 +80,22 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def history(self) -> Path:
-        """Return the directory in which the recorder stores failures of groups."""
+        """Return the directory in which the recorder stores group failures."""
         return self.directory / "history"
 
     @property
     def mark(self) -> Path:
-        """Return the marker file for directories that `lws run` created, and may remove."""
+        """Return the marker file for directories that `lws run` created and is allowed to delete."""
         return self.directory / "ephemeral"
 
     @property
     def lock(self) -> Path:
-        """Return the file that the running cluster locks. It contains the process ID."""
+        """Return the lock file of the running cluster, which contains the process ID."""
         return self.directory / "lock"
 
     @property
     def until_done(self) -> Path:
-        """Return the file that exists while `lws run` waits until all ranks complete."""
+        """Return the file that exists while `lws run` waits for all ranks to complete."""
         return self.directory / "until-done"
 
     def mapped_images(self) -> tuple[str, ...] | None:
@@ -139,7 +139,7 @@ class ClusterDirectory(Struct, frozen=True):
             raise unusable(error) from error
 
     def is_held_by(self, pid: int) -> bool:
-        """Return whether a process has opened the lock file. This is only visible for processes of this user."""
+        """Return whether a process has opened the lock file. Only processes of this user are visible."""
         with contextlib.suppress(OSError):
             lock = self.lock.stat()
             for file in Path(f"/proc/{pid}/fd").iterdir():
@@ -209,7 +209,7 @@ class ClusterDirectory(Struct, frozen=True):
         return bool(files) and files <= {self.log, self.older_log}
 
     def remove_unstarted(self) -> None:
-        """Delete the files of a cluster that never ran, except its log, which explains the failed start."""
+        """Delete the files of a cluster that never ran. The log remains, because it explains the failed start."""
         for path in self.directory.iterdir():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -220,7 +220,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @property
     def records(self) -> Path | None:
-        """Return the directory of recorded failures, or None if there is no cluster and no record."""
+        """Return the directory of recorded failures, or None if neither a cluster nor a record exists."""
         return self.history if self.is_cluster or self.has_record else None
 
     @property
@@ -229,7 +229,7 @@ class ClusterDirectory(Struct, frozen=True):
         return any(self.history.glob("*/*/*/*.json"))
 
     def keep_record(self) -> None:
-        """Delete the directory of a run, except its recorded failures, which `lws history` reads."""
+        """Delete the directory of a run. The recorded failures remain, because `lws history` reads them."""
         if not self.has_record:
             return shutil.rmtree(self.directory, ignore_errors=True)
         for path in self.directory.iterdir():
@@ -241,7 +241,7 @@ class ClusterDirectory(Struct, frozen=True):
 
 
 def unusable(error: OSError) -> CommandError:
-    """Describe a state directory that cannot be used."""
+    """Return the error for a state directory that cannot be used."""
     return CommandError(f"{error.filename}: {error.strerror}; {SET_HOME}")
 
 
@@ -267,7 +267,7 @@ def home() -> Path:
 
 
 def place(name: str) -> ClusterDirectory:
-    """Return the directory of the cluster with this name. Raise an error if it is not private to this user."""
+    """Return the directory of the cluster with this name. Raise an error if other users can access it."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lowercase letters, digits and '-', starting and ending with a letter or digit"
@@ -290,7 +290,7 @@ def of_kubeconfig(path: Path) -> ClusterDirectory | None:
 
 
 def all_places() -> list[ClusterDirectory]:
-    """Return the directories of all local clusters of this user, running or not."""
+    """Return the directories of all local clusters of this user, including stopped clusters."""
     try:
         directories = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
@@ -301,7 +301,7 @@ def all_places() -> list[ClusterDirectory]:
 
 
 def ephemeral() -> ClusterDirectory:
-    """Create a directory for one `lws run`, after removing directories of killed runs and old records."""
+    """Create a directory for one `lws run`. Before, delete directories of killed runs and old records."""
     ended = [
         directory
         for directory in all_places()
@@ -320,7 +320,7 @@ def ephemeral() -> ClusterDirectory:
 
 
 def _create(name: str) -> ClusterDirectory | None:
-    """Create a directory for one run. Return None if a cluster of this user has the same name."""
+    """Create a directory for one run. Return None if this user already has a cluster with this name."""
     fresh = ClusterDirectory(name, home() / name, is_ephemeral=True)
     try:
         fresh.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # its imports are only needed for watches
 
 BETWEEN_CHECKS: Final = 0.25
-"""The interval in seconds between two checks whether the cluster process runs."""
+"""The interval in seconds between checks whether the cluster process is running."""
 
 
 class Keepalive:
-    """Runs concurrently with informers, and raises an error when the cluster in `place` stops.
+    """Runs concurrently with informers, and raises an error when the cluster in directory `place` stops.
 
     It does nothing if there is no place.
     """
@@ -30,7 +30,7 @@ class Keepalive:
 
     @property
     def log_level(self) -> str:
-        """Return the log level for watches. Their interruptions are not logged when the cluster stops."""
+        """Return the log level for watches, whose interruptions are not logged when the cluster stops."""
         return "error" if self._place else "warning"
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
@@ -49,7 +49,7 @@ class Keepalive:
 
 
 def ended(place: ClusterDirectory) -> CommandError:
-    """Return the error for a command whose cluster has stopped in the meantime."""
+    """Return the error for a command whose cluster stopped while the command was running."""
     return CommandError(f"cluster {place.name} has stopped; use `{up(place)}` to start it")
 
 

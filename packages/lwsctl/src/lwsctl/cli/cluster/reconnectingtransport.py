@@ -1,4 +1,6 @@
-"""A transport that reloads the kubeconfig after a rejection or failure, so that it works with a recreated cluster.
+"""Defines a transport that reloads the kubeconfig after a rejection or failure.
+
+It therefore works with a recreated cluster.
 
 A local cluster may have a different port after `lws up`, and a login writes a new token. The kubeconfig is read after a
 response with status 401 or a failed connection, and used only if its content changed. Read requests and rejected
@@ -34,7 +36,7 @@ class ReconnectingTransport(Transport):
         self._current = make()
         self._earlier: list[HTTPTransport] = []
         self.on_renewal: list[Callable[[], None]] = []
-        """Called after the transport is replaced, because the new cluster may have different resource versions."""
+        """Called after the transport is replaced. The new cluster may have different resource versions."""
 
     async def request(self, request: Request) -> Response:
         """Send a request and return the response."""

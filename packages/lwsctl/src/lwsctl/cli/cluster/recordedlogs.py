@@ -1,4 +1,4 @@
-"""Returns recorded last lines of ranks whose pods were replaced or deleted, for `lws logs`."""
+"""Returns the last log lines that were recorded for replaced or deleted pods. Used by `lws logs`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ from lwsctl.views.selection import Selection
 
 
 class RecordedLog(Struct, frozen=True):
-    """The last run of a container with log lines in a recorded failure."""
+    """The last run of a container whose log lines are in a recorded failure."""
 
     episode: Episode
     rank: RankEnd
@@ -25,11 +25,11 @@ class RecordedLog(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Return `group/rank`."""
+        """Return the rank as `group/rank`."""
         return f"{self.episode.group}/{self.rank.rank}"
 
     def note(self, lws: str) -> str:
-        """Return the source of the lines."""
+        """Return a description of the source of the lines."""
         shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
         if not self.lines:
             return (
@@ -39,7 +39,11 @@ class RecordedLog(Struct, frozen=True):
 
 
 class RankRequest(Struct, frozen=True):
-    """The ranks in a set (all if `ranks` is empty), and the container (the first one with lines if None)."""
+    """The requested ranks of a set and the container.
+
+    If `ranks` is empty, all ranks are requested. If the container is None, the first container with log lines is
+    used.
+    """
 
     selection: Selection
     groups: frozenset[GroupName] = frozenset()
@@ -47,7 +51,7 @@ class RankRequest(Struct, frozen=True):
     container: str | None = None
 
     def covers(self, group: str, rank: int) -> bool:
-        """Return whether a rank is requested."""
+        """Return whether the request includes a rank."""
         is_selected = self.selection.group is None or str(self.selection.group) == group
         is_named = not self.groups or group in map(str, self.groups)
         return (
@@ -56,7 +60,7 @@ class RankRequest(Struct, frozen=True):
 
 
 def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> bool:
-    """Return whether the selected groups or ranks are part of the spec. Missing pods will then be created."""
+    """Return whether the selected groups or ranks are part of the spec, so that missing pods will be created."""
     spec = meta.spec(obj)
     count = spec.get("replicas", 1) if resource == LEADERWORKERSETS else 0
     size = (spec.get("leaderWorkerTemplate") or {}).get("size", 1)
@@ -65,7 +69,7 @@ def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> b
 
 
 async def read(session: Session, request: RankRequest) -> list[RecordedLog]:
-    """Return the recorded logs of the requested ranks, or none if the records cannot be read."""
+    """Return the recorded logs of the requested ranks. If the records cannot be read, return no logs."""
     try:
         episodes = await recordings.of_session(session, session.namespace, request.selection)
     except APIError:
@@ -90,7 +94,10 @@ def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLo
 
 
 def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
-    """Yield the last lines of each container, failed containers first. Containers without output are omitted."""
+    """Yield the last lines of each container.
+
+    Failed containers are first, and containers without output are omitted.
+    """
     own = [container_end for container_end in rank.containers if container in (None, container_end.name)]
     for container_end in sorted(own, key=lambda container_end: not _failed(container_end)):
         yield from [run for run in container_end.logs if run][-1:]

@@ -1,4 +1,4 @@
-"""Reads recorded failures from files of a local cluster, or from ConfigMaps of other clusters."""
+"""Reads recorded failures from files for a local cluster, or from ConfigMaps for other clusters."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ NAMESPACE: Final = "default"
 """The namespace in the kubeconfig of local clusters."""
 
 Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
-"""An episode and its location. The episode is None if it cannot be parsed."""
+"""An episode and its location. If the episode cannot be parsed, it is None."""
 
 
 def directory(target: Target) -> Path | None:
@@ -52,7 +52,7 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
 
 
 async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
-    """Return the valid episodes in a namespace (all if empty), or of one set or group, in chronological order.
+    """Return the valid episodes in chronological order, for all or one namespace, or for one set or group.
 
     Raise `APIError` if the user does not have permission to read ConfigMaps.
     """
@@ -75,7 +75,7 @@ def of_sets(session: Session) -> ReadEpisodes:
 
 
 def once(read: ReadEpisodes) -> ReadEpisodes:
-    """Return a function that reads the episodes of each LeaderWorkerSet only once."""
+    """Return a function that reads the episodes of each LeaderWorkerSet at most once."""
     known: dict[ObjectKey, Sequence[Episode]] = {}
 
     async def read_once(key: ObjectKey) -> Sequence[Episode]:
@@ -92,7 +92,7 @@ def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection)
 
 
 def in_order(records: Sequence[Recorded]) -> list[Episode]:
-    """Return the valid episodes in records in chronological order."""
+    """Return the valid episodes of the records, in chronological order."""
     episodes = (episode for _, episode in records if episode is not None)
     return sorted(episodes, key=lambda episode: (episode.time, episode.number))
 

@@ -1,4 +1,4 @@
-"""The cluster that a command uses, selected by kubeconfig or by the name of a local cluster."""
+"""Connects to the cluster of a command, which is selected by kubeconfig or by the name of a local cluster."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ import msgspec
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 describe_warning: ContextVar[Callable[[str], str]] = ContextVar("describe_warning")
-"""Adds the place in the manifest to warnings about the object that is applied."""
+"""Adds the location in the manifest to warnings about the applied object."""
 
 WARNING: Final = re.compile(r'299 \S+ ("(?:[^"\\]|\\.)*")')
 
@@ -64,7 +64,7 @@ class WarningTransport:
         return self._inner.stream(request)
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections of the inner transport."""
         await self._inner.close()
 
 
@@ -92,7 +92,9 @@ def say_warning(text: str) -> None:
 
 
 class Session(msgspec.Struct, frozen=True):
-    """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
+    """An open client, the namespace of a command, and the function that opens channels.
+
+    The arguments of the function are a path, a query and a protocol.
 
     The keepalive reports to waiting commands that the cluster has stopped. `lws` and `kubectl` are the commands in
     hints, with the options that select this cluster. `kubectl` is empty for a local cluster. If `until_done` is set,
@@ -129,7 +131,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def session(self, *, outlives: bool = False) -> AsyncIterator[Session]:
-        """Connect. Configuration errors are raised immediately, network errors by the first request.
+        """Connect to the cluster.
+
+        Configuration errors are raised immediately, and network errors by the first request.
 
         If the session `outlives` its cluster, it rereads the kubeconfig when the server does not respond or rejects
         the user.
@@ -180,12 +184,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
 
     def options(self) -> list[str]:
-        """Return the `lws` options that select the same cluster."""
+        """Return the `lws` options that select this cluster."""
         values = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
         return [f"{option}={value}" for option, value in values.items() if value]
 
     def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
-        """Connect, and return the result of a function that receives the session."""
+        """Connect to the cluster, call a function with the session, and return its result."""
 
         async def connected() -> T:
             async with self.session() as session:
@@ -194,7 +198,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return asyncio.run(connected())
 
     def cluster_name(self, argument: str | None) -> str:
-        """Return the name of the local cluster from the command's argument or from --local."""
+        """Return the name of the local cluster from the command argument or from --local."""
         if self.kubeconfig or self.context_name or self.namespace:
             raise UsageError("this command supports only local clusters; remove -n, --kubeconfig and --context")
         if argument and self.local and argument != self.local:

@@ -1,4 +1,4 @@
-"""Checks the tokens of shared dashboard users, and runs commands with these tokens.
+"""Checks the tokens of the users of a shared dashboard, and runs commands with these tokens.
 
 The API server returns the user of the token (SelfSubjectReview), and whether this user may read the objects that the
 dashboard shows (SelfSubjectAccessReview). The dashboard itself does not need permissions for these requests.
@@ -39,7 +39,10 @@ NEEDED: Final = (
 
 
 class TokenAuthenticator(Struct, frozen=True):
-    """Checks tokens for one cluster. `namespace` is the namespace on the dashboard, or empty for all namespaces."""
+    """Checks tokens for one cluster.
+
+    `namespace` is the namespace that the dashboard shows, or empty for all namespaces.
+    """
 
     access: Access
     namespace: str

@@ -1,1 +1,1 @@
-"""The commands, with one module each. `commandtable.py` lists them."""
+"""Contains one module for each command. `commandtable.py` lists the commands."""

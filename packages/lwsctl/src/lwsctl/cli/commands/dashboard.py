@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # their imports are not needed for `--help`
     from lwsctl.dashboard.webserver import Dashboard
 
 EVERYTHING: Final = "."
-"""The value of --export without an argument."""
+"""The value of --export if it has no argument."""
 
 
 class DashboardRequest(Struct, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ async def _share(model: "LiveModel", target: Target, request: DashboardRequest, 
 
 
 async def _announce(served: "Dashboard", directory: Path, request: DashboardRequest) -> None:
-    """Print the link, and open it in a browser.
+    """Print the link to the dashboard, and open it in a browser.
 
     The browser opens a private file that redirects to the link, because all users of the machine can see command lines.
     """

@@ -86,7 +86,7 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
 
 
 def parts(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
-    """Return the batches to delete. CRDs are last, so that the deletion of their objects is visible."""
+    """Return the batches to delete. CRDs are in the last batch, so that the deletion of their objects is visible."""
     definitions = [pair for pair in objects if pair[0] == CUSTOM_RESOURCE_DEFINITIONS]
     return [[pair for pair in objects if pair not in definitions], definitions]
 
@@ -104,7 +104,7 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
 async def _of_documents(
     session: Session, documents: Sequence[manifests.Document]
 ) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
-    """Return the objects to delete, and a note for each object with an unserved kind."""
+    """Return the objects to delete, and a note for each object whose kind is not served."""
     discovery = Discovery(session.client)
     objects: list[tuple[Resource, ObjectKey]] = []
     unknown: list[str] = []
@@ -162,7 +162,10 @@ async def _delete(
 
 
 async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
-    """Wait until every object is deleted. After `timeout` seconds, raise an error with the remaining objects."""
+    """Wait until all objects are deleted.
+
+    After `timeout` seconds, raise an error that lists the remaining objects.
+    """
     progress = ProgressLine(between=BETWEEN_LINES)
     try:
         for resource, key in objects:

@@ -1,4 +1,4 @@
-"""`lws exec`: executes a command in a rank with its standard streams, and exits with the command's exit code."""
+"""`lws exec`: executes a command in a rank, connects its standard streams, and exits with its exit code."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from lwsctl.views.podcontainers import default_container
 PIECE = 32 * 1024
 
 KILLED = 128 + 9
-"""The exit code of a command that was killed, or whose pod or cluster was stopped."""
+"""The exit code if a command was killed, or if its pod or cluster was stopped."""
 
 
 @click.command("exec")
@@ -63,7 +63,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
 
 
 async def cause(session: Session, pod: JSONObject) -> str:
-    """Return the reason why a command was killed, if its pod or cluster has stopped."""
+    """Return the reason why a command was killed if its pod or cluster has stopped."""
     try:
         current = await session.client.get(PODS, meta.key(pod))
     except NotFoundError:
@@ -89,7 +89,7 @@ async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_inpu
 
 
 async def receive_output(streams: Channels) -> int:
-    """Print the output of the command. Return its exit code."""
+    """Print the output of the command, and return its exit code."""
     outputs = {channels.STDOUT: sys.stdout.buffer, channels.STDERR: sys.stderr.buffer}
     while piece := await streams.receive():
         channel, data = piece
@@ -102,7 +102,7 @@ async def receive_output(streams: Channels) -> int:
 
 
 async def send_input(streams: Channels) -> None:
-    """Send stdin until it is closed."""
+    """Send stdin to the command until stdin is closed."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:
@@ -131,14 +131,17 @@ def raw_terminal() -> Iterator[None]:
 
 
 async def send_terminal_size(streams: Channels) -> None:
-    """Send the command the size of the terminal on stdin, because COLUMNS may belong to a different terminal."""
+    """Send the terminal size to the command on stdin.
+
+    COLUMNS is not used, because it may belong to a different terminal.
+    """
     size = os.get_terminal_size(sys.stdin.fileno())
     await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
 
 
 @contextmanager
 def resize_with_window(streams: Channels) -> Iterator[None]:
-    """Send the command the new terminal size whenever it changes."""
+    """Send the new terminal size to the command whenever the size changes."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 

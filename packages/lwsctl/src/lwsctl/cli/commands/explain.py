@@ -43,7 +43,7 @@ EXIT_CODES: Final = {
     Verdict.UNKNOWN: 5,
     Verdict.UNREAD: 5,
 }
-"""The exit code for each verdict. As in every command, 1 and 2 are errors."""
+"""The exit code for each verdict. As in every command, the codes 1 and 2 are errors."""
 
 
 @click.command("explain")
@@ -96,7 +96,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
 
 async def episodes_of(selection: Selection, diagnosis: Diagnosis, read: ReadEpisodes) -> Sequence[Episode]:
-    """Return the recorded failures of unhealthy objects, unless a failed container shows the last failure.
+    """Return the recorded failures of unhealthy objects, except if a failed container shows the last failure.
 
     The result is empty if the cluster does not record failures.
     """
@@ -110,13 +110,16 @@ async def episodes_of(selection: Selection, diagnosis: Diagnosis, read: ReadEpis
 
 
 def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: bool) -> list[str]:
-    """Return lines about the last recorded failure. If its log is already quoted, return only the command."""
+    """Return lines about the last recorded failure.
+
+    If its log is already quoted, return only the command that shows it.
+    """
     lines = episodetable.brief(episodes[-1], SystemClock().now(), session.lws)
     return lines[-1:] if is_quoted else ["", *lines]
 
 
 async def service_notes(session: Session, namespace: str, name: str) -> list[str]:
-    """Return a note for each Service that does not select any pods of its set, or does not publish pod names.
+    """Return a note for each Service that selects no pods of its set, or does not publish pod names.
 
     A set that is scaled to zero has no pods to select. If a name is specified, only Services for this set are checked.
     The result is empty if the user may not read Services, pods or LeaderWorkerSets.
@@ -151,7 +154,10 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
 
 
 def is_meant(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether a Service is intended for a LeaderWorkerSet's pods, because its selector shares a label."""
+    """Return whether a Service is intended for the pods of a LeaderWorkerSet.
+
+    Its selector then shares a label with the pods.
+    """
     selector: dict[str, str] = meta.spec(service).get("selector") or {}
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
     pods = [template.get(name) or {} for name in ("leaderTemplate", "workerTemplate")]
@@ -160,7 +166,7 @@ def is_meant(service: JSONObject, lws: JSONObject) -> bool:
 
 
 def render(diagnoses: list[Diagnosis]) -> list[str]:
-    """Return the text, with the worst diagnosis in full and one line for each other diagnosis."""
+    """Return the output, with the worst diagnosis in full and one line for each other diagnosis."""
     first = worst(diagnoses)
     others = [f"  {headline(diagnosis)}" for diagnosis in diagnoses if diagnosis is not first]
     return [*lines(first), *(["", "Others:", *others] if others else [])]

@@ -111,7 +111,7 @@ async def show(target: Target, request: GetRequest) -> None:
 
 
 async def usage_of(lists: Lists, views: Sequence[View], namespace: str) -> RankColumns:
-    """Return the usage of ranks, or no columns if pod metrics are not served or the user has no permission."""
+    """Return the usage of ranks. Return no columns if pod metrics are not served or the user has no permission."""
     from lwsctl.diagnosis import rankusage
 
     try:
@@ -122,7 +122,7 @@ async def usage_of(lists: Lists, views: Sequence[View], namespace: str) -> RankC
 
 
 async def show_objects(target: Target, request: GetRequest, form: str) -> None:
-    """Print the result of a template, for one named object or for the list of objects."""
+    """Print the result of a template for one named object or for the list of objects."""
     async with target.session() as session:
         objects: list[JSONObject] = []
         for selection in request.selections:
@@ -159,12 +159,12 @@ async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cl
 
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
-    """Return the last lines of a failed rank in each set, if its pod does not show them."""
+    """Return the last lines of a failed rank in each set if its pod does not contain them."""
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
 async def watch(target: Target, request: GetRequest) -> None:
-    """Print the current state, and then the changes."""
+    """Print the current state, and then print changes."""
     from lwsctl.cli.watchwarnings import following
     from lwsctl.observation.conditionwatch import AllSets
 
@@ -181,7 +181,10 @@ async def watch(target: Target, request: GetRequest) -> None:
 
 
 def watcher(request: GetRequest) -> "Watcher":
-    """Return the watcher for the output format. On a terminal, the table is redrawn. Otherwise, lines are printed."""
+    """Return the watcher for the output format.
+
+    On a terminal, the watcher redraws the table. Otherwise, it prints lines.
+    """
     if request.form in VIEWS:
         return ViewWatcher(request.form)
     if request.form in {"json", "yaml"}:
@@ -200,11 +203,11 @@ class Watcher(Protocol):
         """Show the current views."""
 
     def close(self) -> None:
-        """Finish the output."""
+        """Complete the output."""
 
 
 class ViewWatcher:
-    """Prints the view after each change: JSON on one line, YAML with a separator."""
+    """Prints the view after each change, as one line of JSON or as a YAML document with a separator."""
 
     refresh: float | None = None
 
@@ -221,7 +224,7 @@ class ViewWatcher:
 
 
 class ObjectWatcher:
-    """Prints each LeaderWorkerSet when it changes: JSON on one line, YAML with a separator."""
+    """Prints each LeaderWorkerSet when it changes, as one line of JSON or as a YAML document with a separator."""
 
     refresh: float | None = None
 
@@ -244,7 +247,7 @@ class ObjectWatcher:
 
 
 class LineWatcher:
-    """Prints the tables, then changes, with at most one line per second for each LeaderWorkerSet or group.
+    """Prints the tables, and then at most one change per second for each LeaderWorkerSet or group.
 
     If a LeaderWorkerSet has more than ten groups, groups with the same change share a line.
     """
@@ -259,7 +262,7 @@ class LineWatcher:
         self._last: dict[str, datetime] = {}
 
     def update(self, views: Sequence[View]) -> None:
-        """Print the changes, except for subjects that were printed within the last second."""
+        """Print the changes. Delay the changes to subjects that were printed within the last second."""
         self._views = views
         if self._shown is None:
             self._shown = self._subjects()
@@ -268,7 +271,7 @@ class LineWatcher:
             self._print(self._shown, live.BETWEEN_LINES)
 
     def close(self) -> None:
-        """Print the delayed lines."""
+        """Print the lines that were delayed."""
         if self._shown is not None:
             self._print(self._shown, timedelta())
 

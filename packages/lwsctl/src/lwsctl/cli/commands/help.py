@@ -1,4 +1,4 @@
-"""`lws help`: shows the help of a command, for users of kubectl and git."""
+"""`lws help`: shows the help of a command, as in kubectl and git."""
 
 import click
 
@@ -6,7 +6,7 @@ from lwsctl.cli.shell.completion import matching
 
 
 def command_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the commands that start with the typed text."""
+    """Return the commands that start with the given prefix."""
     root = ctx.find_root().command
     return matching(root.list_commands(ctx), incomplete) if isinstance(root, click.Group) else []
 

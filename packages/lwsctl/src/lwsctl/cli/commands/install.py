@@ -129,7 +129,10 @@ def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
 
 
 def read_configuration(path: str) -> str:
-    """Return the content of a configuration file that the manager accepts and that fits the installed objects."""
+    """Return the content of a configuration file.
+
+    Check that the manager accepts it and that it fits the installed objects.
+    """
     try:
         decoded = load_configuration(path)
     except ConfigurationError as error:
@@ -158,7 +161,7 @@ def read_pod(path: str) -> JSONObject:
 
 
 def kinds_of(settings: InstallSettings) -> Registry:
-    """Return the kinds that a manager with this configuration serves, which determine its permissions."""
+    """Return the kinds that a manager with this configuration serves. They determine its permissions."""
     try:
         decoded = parse_configuration(settings.configuration.encode())
     except ConfigurationError as error:
@@ -167,7 +170,7 @@ def kinds_of(settings: InstallSettings) -> Registry:
 
 
 async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
-    """Read the installed objects, validate or apply the new objects, and wait."""
+    """Read the installed objects, validate or apply the new objects, and wait for the rollout."""
     async with target.session() as session:
         # Lines about objects and printed objects use different streams.
         installer = Installer(
@@ -200,7 +203,7 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
-    """Return objects as YAML documents, as a List, or as names with results."""
+    """Return objects as YAML documents, as a List, or as names and results."""
     match form:
         case "yaml":
             return rendering.documents(objects).rstrip("\n")
@@ -240,7 +243,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
 
 
 async def until_admitted(client: Client, namespace: str, latest: float) -> None:
-    """Wait until the API server can call the webhooks, until a deadline on the event loop's clock."""
+    """Wait until the API server can call the webhooks, up to a deadline of the event loop."""
     try:
         await until_webhooks_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))
     except TimeoutError as error:
@@ -248,7 +251,7 @@ async def until_admitted(client: Client, namespace: str, latest: float) -> None:
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
-    """Return the unmet condition of a Deployment with its reason, or an empty string if the rollout is complete.
+    """Return the unmet condition of a Deployment and its reason, or an empty string if the rollout is complete.
 
     >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
     'its controller has not observed the latest spec'

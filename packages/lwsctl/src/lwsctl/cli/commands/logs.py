@@ -1,4 +1,4 @@
-"""`lws logs`: prints logs of LeaderWorkerSets, groups or ranks. Each line has the prefix `group/rank`."""
+"""`lws logs`: prints logs of LeaderWorkerSets, groups or ranks. Each line is prefixed with `group/rank`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from lwsctl.observation.conditionwatch import ConditionWatch, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
-"""The default limit of followed logs. Each log requires a connection to the API server and one to a kubelet."""
+"""The default limit of followed logs. Each log requires one connection to the API server and one to a kubelet."""
 
 FULL: Final = "note: following {most} logs; logs of other ranks start when one of them finishes (--max-streams)"
 
 PAUSE: Final = 0.2
 RECORDED_WITHIN: Final = 10
-"""The number of attempts, and the delay in seconds, to find recorded lines of a deleted pod."""
+"""The number of attempts to find recorded lines of a deleted pod, and the delay between them in seconds."""
 
 NO_EARLIER_RUN: Final = "previous terminated"
-"""The prefix of the kubelet's message that a container has no previous run."""
+"""The prefix of the kubelet's message about a container without a previous run."""
 
 
 @click.command("logs")
@@ -125,13 +125,13 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 
 
 async def show(target: Target, request: LogsRequest) -> None:
-    """Print the existing logs."""
+    """Print the logs that exist now."""
     async with target.session() as session:
         await show_past(session, await with_selections(session, request))
 
 
 async def show_past(session: Session, request: LogsRequest) -> None:
-    """Print the existing logs, rank by rank. Logs that cannot be read are skipped, and reported at the end."""
+    """Print the existing logs, rank by rank. Logs that cannot be read are reported at the end."""
     errors: list[LogError | NotFoundError] = []
     sink = request.sink()
     try:
@@ -158,11 +158,11 @@ async def show_past(session: Session, request: LogsRequest) -> None:
 
 
 class NoPodsError(CommandError):
-    """No pod matches. While a group is recreated, its pods are temporarily missing."""
+    """Raised if no pod matches. While a group is recreated, its pods are temporarily missing."""
 
 
 async def before(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
-    """Print the log of the previous run of a container that has not started. Return whether the log exists."""
+    """Print the previous log of a container that is not running yet. Return whether the log exists."""
     if not isinstance(error, NotStartedError) or request.options.previous:
         return False
     try:
@@ -178,7 +178,7 @@ async def before(session: Session, pod: JSONObject, request: LogsRequest, error:
 
 
 async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
-    """Print recorded last lines of a recently deleted pod, which the recorder may still be writing."""
+    """Print the recorded last lines of a recently deleted pod. The recorder may still be writing them."""
     for _ in range(RECORDED_WITHIN):
         if await print_recorded(session, request, pod):
             return True
@@ -187,7 +187,7 @@ async def print_recorded_soon(session: Session, request: LogsRequest, pod: JSONO
 
 
 async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject | None = None) -> bool:
-    """Print the recorded last lines of a pod without a log, or of all selected pods if the pod is None.
+    """Print the recorded last lines of a pod without a log. If the pod is None, print the lines of all selected pods.
 
     Return whether there are recorded lines.
     """
@@ -206,7 +206,7 @@ async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject
 
 
 def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -> None:
-    """Print recorded lines, with the prefix group/rank unless one rank is selected."""
+    """Print recorded lines. They are prefixed with group/rank, unless a single rank is selected."""
     for log in logs:
         if log.lines or request.is_one_rank:
             print_text(log.note(lws), err=True)
@@ -216,7 +216,7 @@ def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -
 
 
 def of_ended_run(target: Target, request: LogsRequest) -> bool:
-    """Print the records of the requested ranks from a completed `lws run`. Return whether records exist."""
+    """Print the records of the requested ranks from a completed `lws run`. Return whether there are any records."""
     place = clusterdirectories.place(target.local) if target.local else None
     if place is None or place.is_cluster or not place.has_record:
         return False
@@ -233,7 +233,7 @@ def of_ended_run(target: Target, request: LogsRequest) -> bool:
 
 
 def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
-    """Raise the errors that occurred for `count` ranks. Omit missing previous runs if there are other errors."""
+    """Raise the errors of `count` ranks. Omit errors about missing previous runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
         raise CommandError(f"none of {counted(count, 'rank')} was restarted, so previous logs do not exist")
@@ -248,7 +248,10 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
 
 
 async def with_selections(session: Session, request: LogsRequest) -> LogsRequest:
-    """Return the request with the LeaderWorkerSets whose pods match its labels, unless it already names sets."""
+    """Return the request with the LeaderWorkerSets whose pods match its labels.
+
+    A request with names is returned unchanged.
+    """
     if request.selections:
         return request
     selector = f"{labels.NAME},{request.labels}"
@@ -262,7 +265,7 @@ async def with_selections(session: Session, request: LogsRequest) -> LogsRequest
 
 
 async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
-    """Return the selected pods without duplicates. With --previous, return restarted pods, or all if none restarted."""
+    """Return the selected pods without duplicates. With --previous, return only restarted pods if there are any."""
     pods: dict[str, JSONObject] = {}
     for selection in request.selections:
         resource, _ = await targets.find_either(session, selection.name)
@@ -282,7 +285,7 @@ async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
 
 
 async def members(session: Session, resource: Resource, selection: Selection) -> list[JSONObject]:
-    """Return the pods of a LeaderWorkerSet or DisaggregatedSet, by LeaderWorkerSet, group and rank."""
+    """Return the pods of a LeaderWorkerSet or DisaggregatedSet by LeaderWorkerSet, group and rank."""
     selector = (
         selection.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={selection.name},{labels.NAME}"
     )
@@ -336,7 +339,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
 async def note_waiting(
     objects: "ConditionWatch", informers: "OneSet", selection: Selection, request: LogsRequest
 ) -> None:
-    """Report ranks without a log and the reason, until the set is complete or deleted.
+    """Report the ranks that have no log and the reasons, until the set is complete or deleted.
 
     Logs are shown after ranks start.
     """
@@ -359,7 +362,7 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
 
 
 def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
-    """Raise an error if more logs than the maximum number of streams would be followed."""
+    """Raise an error if the number of logs to follow exceeds the maximum number of streams."""
     if count > request.most:
         raise UsageError(
             f"{selection} has {counted(count, 'rank')}, but only {request.most} logs can be followed; select ranks with --group or --rank (--rank 0 for "

@@ -25,13 +25,13 @@ from lwsctl.cli.views.terminal import print_text
 
 PIECE = 64 * 1024
 BETWEEN_CHECKS: Final = 1.0
-"""The interval in seconds between two checks whether the pod exists."""
+"""The interval in seconds between checks whether the pod exists."""
 
 PATIENCE: Final = 3
 """The number of consecutive failed checks after which the cluster is considered stopped."""
 
 DATA, ERROR = 0, 1
-"""The two streams for the only port of a connection."""
+"""The two streams of a connection, which forwards only one port."""
 
 
 @click.command("port-forward")
@@ -58,13 +58,13 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
 
 
 def refuse_unplaced(pod: JSONObject) -> None:
-    """Raise an error if a pod is not scheduled or has terminated."""
+    """Raise an error if a pod is not scheduled or is already terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         raise CommandError(f"pod {meta.name(pod)} is not running: {podstate.state(pod)}")
 
 
 async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
-    """Wait for a stop request. Raise an error if the pod or cluster has stopped."""
+    """Wait for a stop request. Raise an error if the pod or cluster stops."""
     lost, stop = asyncio.ensure_future(until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -115,7 +115,7 @@ def parse(words: str) -> tuple[int, int]:
 async def listening(
     session: Session, pod: JSONObject, address: tuple[str, int], remote: int
 ) -> AsyncIterator[asyncio.Server]:
-    """Listen locally while the context is active. Every connection uses its own WebSocket.
+    """Listen on a local port while the context is active. Every connection uses a separate WebSocket.
 
     On exit, the context does not wait for open connections, unlike `asyncio.Server` in Python 3.12.1 and later.
     """

@@ -1,4 +1,4 @@
-"""`lws scale`: changes the number of groups in a LeaderWorkerSet or in a role of a DisaggregatedSet."""
+"""`lws scale`: changes the number of groups in a LeaderWorkerSet or in a DisaggregatedSet role."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.wording import counted
 
 MOST_REPLICAS: Final = 2**31 - 1
-"""The maximum value of the field."""
+"""The maximum number of groups that the field supports."""
 
 
 @click.command("scale")
@@ -84,7 +84,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
 
 
 class ScaleRequest(Struct, frozen=True):
-    """The desired number of groups, the expected current number (None for any), and whether this is a dry run.
+    """The desired number of groups, the expected current number or None, and whether this is a dry run.
 
     `prefer_broken` lists the removed groups. `recreate_broken` recreates remaining unready groups within `timeout`
     seconds.
@@ -99,19 +99,22 @@ class ScaleRequest(Struct, frozen=True):
 
     @property
     def prefers_broken(self) -> bool:
-        """Return whether the output lists the removed groups."""
+        """Return whether the output lists the groups that are removed."""
         return self.prefer_broken or self.recreate_broken
 
 
 class ScaleResult(Struct, frozen=True):
-    """The number of groups before a change, and the object after the change (expected in a dry run)."""
+    """The number of groups before a change, and the object after the change.
+
+    In a dry run, it is the expected object.
+    """
 
     before: int
     object: JSONObject
 
 
 async def scale(session: Session, name: str, request: ScaleRequest) -> ScaleResult:
-    """Set the number of groups, with a field manager that `lws apply` recognizes."""
+    """Set the number of groups with a field manager that `lws apply` recognizes."""
     resource, obj = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
@@ -136,7 +139,7 @@ async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: 
 
 
 async def scale_broken_first(session: Session, name: str, request: ScaleRequest) -> None:
-    """Scale a LeaderWorkerSet down, and print the removed groups. If requested, recreate unready groups."""
+    """Scale a LeaderWorkerSet down, and print the removed groups. Recreate unready groups if requested."""
     # Only this part of the command requires informers.
     from lwsctl.cli.rollouts import preferbroken
 
@@ -149,7 +152,7 @@ async def scale_broken_first(session: Session, name: str, request: ScaleRequest)
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
-    """Raise an error if a DisaggregatedSet sets the number of groups in this LeaderWorkerSet."""
+    """Raise an error if a DisaggregatedSet controls the number of groups of this LeaderWorkerSet."""
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
         raise CommandError(
@@ -164,7 +167,7 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
 
 
 async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> ScaleResult:
-    """Set the number of groups in a role, through the set or the role's scaler."""
+    """Set the number of groups of a role, in the DisaggregatedSet or with the scaler of the role."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet and has no roles; remove --role")
@@ -186,7 +189,7 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
-    """Return a role and its index in the spec. If it is missing, the error lists the existing roles."""
+    """Return a role and its index in the spec. If the role does not exist, the error lists the existing roles."""
     roles = meta.spec(obj).get("roles") or []
     for index, role_object in enumerate(roles):
         if role_object.get("name") == role:

@@ -1,4 +1,4 @@
-"""`lws uninstall`: removes the manager from a cluster, and only objects that an installation created.
+"""`lws uninstall`: removes the manager from a cluster. It deletes only objects that an installation created.
 
 Custom resources prevent this, because they would be deleted together with their CRDs. Either they are kept with the
 CRDs (`--keep-crd`), or they are deleted first (`--delete-workloads`). If they are kept, pods with a finalizer of the
@@ -56,7 +56,7 @@ FURNITURE: Final = {
 
 
 class Remover:
-    """Removes the installation in one namespace. Each wait is limited to `timeout` seconds.
+    """Removes the installation in one namespace. Each wait has a limit of `timeout` seconds.
 
     The order is safe: first the webhook configurations, the manager and its roles, then the pods that the manager kept
     for diagnosis. Only objects with the labels of an installation are removed. A repeated call continues where the
@@ -79,7 +79,7 @@ class Remover:
         return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
-        """Delete all custom resources, the last kind first, and wait until their dependents are also deleted."""
+        """Delete all custom resources, the last kind first. Wait until their dependents are also deleted."""
         for resource in reversed(MANAGED.defined):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
@@ -90,7 +90,7 @@ class Remover:
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
     async def evidence(self) -> list[JSONObject]:
-        """Return the pods that are kept for diagnosis in exhausted groups of existing sets."""
+        """Return the pods of exhausted groups that are kept for diagnosis and whose sets still exist."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
         return [pod for pod in await self._kept() if leaderworkerset_of_pod(pod) in names]
 
@@ -103,7 +103,7 @@ class Remover:
                 self._report(f"{title(resources.PODS, str(meta.key(pod)))} released (it was kept for diagnosis)")
 
     async def remove_manager(self) -> None:
-        """Remove all objects except the CRDs and the namespace, in reverse order."""
+        """Delete all objects in reverse order, except the CRDs and the namespace."""
         objects = installable(self._namespace)
         for resource, key in reversed(objects):
             await self._remove(resource, key)
@@ -120,12 +120,12 @@ class Remover:
             self._report(f"{title(resources.LEASES, metadata.LEASE)} deleted")
 
     async def remove_definitions(self) -> None:
-        """Remove the CRDs. No custom resources may exist."""
+        """Delete the CRDs. No custom resources may exist."""
         for resource in reversed(MANAGED.defined):
             await self._remove(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
 
     async def remove_namespace(self) -> None:
-        """Remove the namespace, unless it contains objects of other owners."""
+        """Delete the namespace, unless it contains objects of other owners."""
         key = ObjectKey("", self._namespace)
         tenant = await self._tenant()
         if tenant is not None:
@@ -147,7 +147,7 @@ class Remover:
         self._say(line + DRY if self._is_trial else line)
 
     async def _list(self, resource: Resource) -> list[JSONObject]:
-        """Return all objects of a kind, or none if the kind is not served."""
+        """Return all objects of a kind, or no objects if the kind is not served."""
         try:
             return (await self._client.list(resource)).items
         except NotFoundError:
@@ -202,13 +202,13 @@ class Remover:
 
 
 def is_dependent(obj: JSONObject) -> bool:
-    """Return whether a custom resource is the controller of this object."""
+    """Return whether a custom resource is the owner of this object with `controller: true`."""
     owner = meta.controller_of(obj)
     return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.defined}
 
 
 def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
-    """Return all objects that any settings install, except CRDs and the namespace, in order.
+    """Return all objects that an installation can contain, in order, except CRDs and the namespace.
 
     If this cluster does not serve a kind, it has no objects to remove.
     """
@@ -224,7 +224,7 @@ def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
 
 
 NAMED: Final = 3
-"""The maximum number of objects to name in an error."""
+"""The maximum number of objects in an error message."""
 
 
 @click.command("uninstall")
@@ -270,7 +270,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
 
 
 async def remove(remover: Remover, *, keeps: bool) -> None:
-    """Remove all objects, or all objects except CRDs and custom resources."""
+    """Remove all objects of the installation, or all objects except CRDs and custom resources."""
     if keeps:
         await remover.remove_manager()
         await remover.release_evidence()
@@ -287,7 +287,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
 
 
 def refuse_loss(sets: Sequence[JSONObject]) -> None:
-    """Raise an error if custom resources would be lost."""
+    """Raise an error if custom resources would be deleted."""
     if not sets:
         return
     names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
@@ -297,7 +297,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
 
 
 def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
-    """Raise an error if pods would remain because of finalizers. `lws` is the executable name."""
+    """Raise an error if finalizers would prevent the deletion of pods. `lws` is the executable name."""
     if not evidence:
         return
     names = listed([str(meta.key(pod)) for pod in evidence], NAMED)

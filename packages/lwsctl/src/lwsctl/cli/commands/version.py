@@ -1,4 +1,4 @@
-"""`lws version` and `lws completion`: prints the version, and the completion script for a shell."""
+"""`lws version` and `lws completion`: print the version, and the completion script for a shell."""
 
 import click
 

@@ -36,14 +36,14 @@ AT_ONCE: Final = 20
 """The maximum number of objects to watch concurrently. Each object requires several watches."""
 
 AGAIN: Final = 1.0
-"""The interval in seconds between checks without changes, because a group must remain ready after a failure."""
+"""The interval in seconds between checks if there are no changes. A group must remain ready after a failure."""
 
 LAST_LOOK: Final = 2.0
-"""The time in seconds to read the state of an object that is processed after the timeout."""
+"""The time limit in seconds for reading an object that is processed after the timeout."""
 
 
 class WaitRequest(Struct, frozen=True, kw_only=True):
-    """The awaited state, its minimum duration after a failure, the limits in seconds, and the output format."""
+    """The condition to wait for, its minimum time after a failure, limits in seconds, and the output format."""
 
     condition: str
     timeout: float
@@ -101,7 +101,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
 
 
 async def wait_all(session: Session, names: Sequence[str], request: WaitRequest) -> None:
-    """Wait for every object, and print which objects met the condition. One error describes all others."""
+    """Wait for all objects, and print the objects that met the condition. One error describes all other objects."""
     turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
     end = loop.time() + request.timeout
     objects: dict[str, JSONObject] = {}
@@ -129,7 +129,7 @@ async def wait_all(session: Session, names: Sequence[str], request: WaitRequest)
 
 
 async def wait_for_object(session: Session, name: str, request: WaitRequest, progress: ProgressLine) -> Shown | None:
-    """Wait for the condition of one object. Return its view, or None if it is deleted."""
+    """Wait until one object meets the condition. Return its view, or None if it is deleted."""
     resource = await resource_of(session, name, request.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
     cause_session = replace(session, until_done=session.until_done or WAIT_WORDS.get(request.condition) is COMPLETE)
@@ -146,7 +146,7 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
 
 
 def check_of(request: WaitRequest) -> Check:
-    """Return the check for a request."""
+    """Return the function that checks the requested condition."""
     try:
         return unmetconditions.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
     except ValueError as error:
@@ -154,7 +154,7 @@ def check_of(request: WaitRequest) -> Check:
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:
-    """Return the kind of the named object. If the condition is its deletion, the object may be missing."""
+    """Return the kind of the named object. The object may be missing only if the command waits for its deletion."""
     try:
         return (await targets.find_either(session, name))[0]
     except CommandError:
@@ -164,13 +164,13 @@ async def resource_of(session: Session, name: str, condition: str) -> Resource:
 
 
 async def quotation(client: Client, view: Shown | None) -> str:
-    """Return the last lines of the first rank that failed without a message, on separate lines."""
+    """Return the last lines of the first failed rank without a message, on separate lines."""
     texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
     return "".join(f"\n{text}" for text in texts)
 
 
 def reached(condition: str) -> str:
-    """Describe the condition that was met.
+    """Return a description of the condition that was met.
 
     >>> reached("ready"), reached("complete"), reached("failed"), reached("replicas=1"), reached("condition=Available")
     ('is ready', 'is complete', 'has condition Failed=True', 'has 1 ready group', 'has condition Available=True')

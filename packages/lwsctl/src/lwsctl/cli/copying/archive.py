@@ -1,4 +1,4 @@
-"""Packs local files into a stream, and extracts archives without writing files outside the destination.
+"""Packs local files into a stream, and extracts archives. No files are written outside the destination.
 
 Archives from containers are not trusted. Devices, pipes, and members whose path or link target is outside the
 destination are rejected. Members are not written through links that lead outside. In a link target, `..` is allowed
@@ -19,20 +19,23 @@ from lwsctl.cli.errors import CommandError
 Stream: TypeAlias = IO[bytes]
 
 PLAIN_MODE: Final = 0o777
-"""The mode bits to preserve, which exclude set-user-ID, set-group-ID and sticky."""
+"""The mode bits that are preserved. They exclude set-user-ID, set-group-ID and sticky bits."""
 
 
 HEADERS_LIMIT: Final = 2**20
-"""The maximum size of a member's headers in bytes, including long names, extended headers and sparse file maps."""
+"""The maximum size of the headers of a member in bytes.
+
+Includes long names, extended headers and sparse file maps.
+"""
 
 INVALID: Final = "the archive from the container is truncated or invalid"
 
 SHOWN_NAME: Final = 200
-"""The maximum number of characters of a member name in an error."""
+"""The maximum number of characters of a member name in an error message."""
 
 
 def pack(stream: Stream, source: Path, name: str) -> None:
-    """Write a file or directory into a stream as `name`, without its owner."""
+    """Write a file or directory to a stream as `name`, without its owner."""
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         archive.add(source, arcname=name, filter=_without_owner)
 
@@ -70,7 +73,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
 
 
 class _Header(tarfile.TarInfo):
-    """Raises an error for blocks that `tarfile` would interpret as the end of the archive."""
+    """Raises an error for blocks that `tarfile` would treat as the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
@@ -84,7 +87,7 @@ class _Header(tarfile.TarInfo):
 
 @contextmanager
 def _named_errors() -> Iterator[None]:
-    """Convert `tarfile` errors about truncated or invalid archives to a command error."""
+    """Convert a `tarfile` error about a truncated or invalid archive to a command error."""
     try:
         yield
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
@@ -92,14 +95,14 @@ def _named_errors() -> Iterator[None]:
 
 
 class _BoundedHeaders:
-    """A stream that raises an error if `tarfile` reads too many bytes to find the next member."""
+    """A stream that raises an error if `tarfile` reads too many bytes before it finds the next member."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._left: int | None = HEADERS_LIMIT
 
     def read(self, size: int) -> bytes:
-        """Return `size` bytes, or fewer at the end."""
+        """Return `size` bytes, or fewer bytes at the end of the stream."""
         data = self._stream.read(size)
         if self._left is not None:
             self._left -= len(data)
@@ -108,7 +111,7 @@ class _BoundedHeaders:
         return data
 
     def members(self, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-        """Yield the members. While the caller processes a member, its content is read without a limit."""
+        """Yield the members. The size limit does not apply to the content of a member, which the caller reads."""
         while (member := archive.next()) is not None:
             self._left = None
             yield member
@@ -135,7 +138,7 @@ def _shown(name: str) -> str:
 
 
 def _inside(target: Path, root: Path, member: str) -> Path:
-    """Return the target. Raise an error if a link in its path leads outside the destination."""
+    """Return the target path. Raise an error if a link in the path leads outside the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
         raise CommandError(f"{_shown(member)} is not extracted, because a link places it outside the destination")
@@ -143,7 +146,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
 
 
 def _free(target: Path, root: Path, member: str) -> Path:
-    """Return the path to write a member to. Create its directory without following links."""
+    """Return the path to which a member is written. Create its directory without following links."""
     parent = Path(os.path.realpath(_inside(target.parent, root, member)))
     parent.mkdir(parents=True, exist_ok=True)
     place = parent / target.name
@@ -189,14 +192,14 @@ def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -
 
 
 class Pieces:
-    """A file-like object for `tarfile` that returns received chunks of bytes."""
+    """A file-like object for `tarfile` that reads the received chunks of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """Return `size` bytes, or fewer at the end."""
+        """Return `size` bytes, or fewer bytes at the end of the stream."""
         parts = [self._rest]
         length = len(self._rest)
         while length < size and (piece := next(self._pieces, b"")):

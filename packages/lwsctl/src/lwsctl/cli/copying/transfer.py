@@ -1,4 +1,4 @@
-"""Streams archives to and from `tar` in a container, without storing the whole archive in memory.
+"""Streams archives to and from `tar` in a container, without storing a complete archive in memory.
 
 A thread writes or reads the archive, because file operations block. The event loop handles the connection.
 """
@@ -25,23 +25,23 @@ T = TypeVar("T")
 
 PIECE: Final = 32 * 1024
 AHEAD: Final = 32
-"""The maximum number of buffered chunks between the connection and the file system."""
+"""The maximum number of chunks that are buffered between the connection and the file system."""
 
 BETWEEN_TRIES: Final = 0.005
-"""The delay in seconds before a chunk is passed on again, if the file system is slower than the connection."""
+"""The delay in seconds before a retry to pass on a chunk, if the file system is slower than the connection."""
 
 TO_END: Final = 2.0
-"""The maximum time in seconds for tar to exit after its output was invalid."""
+"""The maximum time in seconds to wait for tar to exit after invalid output."""
 
 SAID: Final = 2000
-"""The maximum number of bytes to show of a command's stderr."""
+"""The maximum number of stderr bytes to show."""
 
 NOT_STARTED: Final = 127
 NOT_THERE: Final = frozenset({126, NOT_STARTED})
 
 
 class RankContainer(Struct, frozen=True):
-    """A container in which commands are started."""
+    """A container in which commands are executed."""
 
     session: Session
     pod: JSONObject
@@ -53,7 +53,7 @@ class RankContainer(Struct, frozen=True):
     def opened(
         self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
     ) -> AbstractAsyncContextManager[Channels]:
-        """Start a command, and open its streams. On a terminal, stderr has no separate stream."""
+        """Start a command and open its streams. On a terminal, there is no separate stderr stream."""
         query = [("container", self.container), ("stdout", "true"), ("tty" if has_terminal else "stderr", "true")]
         query += [("stdin", "true")] if with_input else []
         query += [("command", word) for word in words]
@@ -69,17 +69,17 @@ class CommandEnd(Struct, frozen=True):
 
 
 async def nothing(_: bytes) -> None:
-    """Discard output."""
+    """Discard the output."""
 
 
 async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
-    """Run a small command. Return its exit code."""
+    """Execute a short command. Return its exit code."""
     async with rank.opened(words) as streams:
         return (await relay(rank, streams, nothing)).code
 
 
 async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
-    """Start tar, and send what `write` writes to its stdin."""
+    """Start tar, and send the output of `write` to its stdin."""
     async with rank.opened(words, with_input=True) as streams:
         sending = StreamWriter(asyncio.get_running_loop(), streams)
         ending = asyncio.create_task(relay(rank, streams, nothing))
@@ -142,7 +142,7 @@ def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
 
 
 class StreamWriter:
-    """A file object for a thread that writes. Each write blocks until the event loop has sent the chunk."""
+    """A file object for a writer thread. Each write blocks until the event loop has sent the chunk."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:
         self._loop = loop
@@ -159,12 +159,12 @@ class StreamWriter:
         return len(data)
 
     def stop(self) -> None:
-        """Close the input."""
+        """Close stdin of the command."""
         self._is_stopped = True
 
 
 async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandEnd:
-    """Pass on the output of a command until the command exits."""
+    """Pass on the output of a command until it exits."""
     stderr = bytearray()
     while piece := await streams.receive():
         channel, data = piece

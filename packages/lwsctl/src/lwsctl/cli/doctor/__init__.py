@@ -1,1 +1,1 @@
-"""Checks an installation and this machine. Converts observed data to numbered results with fixes."""
+"""Checks an installation and this machine. Converts the observed data to numbered results with fixes."""

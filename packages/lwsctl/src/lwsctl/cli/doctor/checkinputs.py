@@ -1,4 +1,7 @@
-"""Reads the data for the checks of a cluster and of this machine. Data that cannot be read is recorded as such."""
+"""Reads the data for the checks of a cluster and of this machine.
+
+Data that cannot be read is recorded as unreadable.
+"""
 
 import base64
 import ctypes
@@ -78,7 +81,7 @@ import ctypes, os, sys
 code = ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x00020000 | 0x20000000 | 0x40000000)
 sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
 """
-"""Creates user, mount, PID and network namespaces, like the pod launcher."""
+"""The command that creates user, mount, PID and network namespaces, as the pod launcher does."""
 
 
 async def observe(session: Session) -> Facts:
@@ -145,7 +148,7 @@ def _namespace(configurations: Iterable[Read]) -> str:
 async def _certificates(
     client: Client, namespace: str, configurations: Mapping[str, Read]
 ) -> list[CertificateExpiry] | UnreadableObject:
-    """Return the expiry times of the CAs in the webhook configurations and of the serving certificate."""
+    """Return the expiry times of the CA certificates in webhook configurations and of the serving certificate."""
     pems: dict[bytes, str] = {}
     for name, configuration in configurations.items():
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
@@ -189,7 +192,7 @@ async def _gates(client: Client) -> dict[str, bool] | UnreadableObject:
 
 
 async def _elsewhere(client: Client, namespace: str) -> list[str]:
-    """Return other namespaces with a manager Deployment, or none without permission to list Deployments."""
+    """Return other namespaces with a manager Deployment. Return none without the permission to list Deployments."""
     with suppress(APIError):
         managers = await client.list(resources.DEPLOYMENTS, field_selector=f"metadata.name={metadata.MANAGER}")
         return sorted({meta.namespace(obj) for obj in managers.items} - {namespace})
@@ -199,7 +202,7 @@ async def _elsewhere(client: Client, namespace: str) -> list[str]:
 async def _all(
     client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
 ) -> list[JSONObject]:
-    """Return the objects of these kinds for LeaderWorkerSets. Kinds that cannot be read have no objects."""
+    """Return the objects of these kinds for LeaderWorkerSets. If a kind cannot be read, it has no objects."""
     objects: list[JSONObject] = []
     for kind in kinds:
         with suppress(APIError):
@@ -217,7 +220,7 @@ async def _admission(client: Client, configured: Configuration | UnreadableObjec
 
 
 async def _configuration(client: Client, namespace: str) -> Configuration | UnreadableObject:
-    """Return the manager configuration, or the defaults if no configuration is installed."""
+    """Return the manager configuration, or the default configuration if none is installed."""
     config_map = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
     if not isinstance(config_map, dict):
         return config_map if isinstance(config_map, UnreadableObject) else Configuration()
@@ -235,7 +238,7 @@ async def _is_served(client: Client, kind: Resource) -> bool:
 
 
 async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
-    """Return the LeaderWorkerSets in the namespace whose queue does not exist."""
+    """Return the LeaderWorkerSets in the namespace whose LocalQueue does not exist."""
     try:
         sets = await client.list(
             LEADERWORKERSETS, namespace=namespace, label_selector=labels.QUEUE_NAME, limit=MOST_SETS
@@ -248,7 +251,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 
 
 def observe_machine() -> Machine:
-    """Test the features that a local cluster requires."""
+    """Test the features of this machine that a local cluster requires."""
     directory = clusterdirectories.home()
     error, free = _try_directory(directory)
     return Machine(
@@ -266,7 +269,7 @@ def observe_machine() -> Machine:
 
 
 def _hard_files() -> int:
-    """Return the hard limit for open files, or a large number if there is no limit."""
+    """Return the hard limit for open files, or a large number if it is unlimited."""
     unlimited = 2**20
     try:
         import resource
@@ -277,7 +280,7 @@ def _hard_files() -> int:
 
 
 def _gpus() -> "GpuReport | None":
-    """Return a report about this machine's GPUs, or None if there are no GPUs."""
+    """Return a report about the GPUs of this machine, or None if there are no GPUs."""
     if find_spec("localkube") is None:
         return None
     from lwsctl.cli.local import hostgpus
@@ -304,7 +307,7 @@ def _try_port() -> str | None:
 
 
 def _try_namespaces() -> str | None:
-    """Return the reason why namespaces cannot be created. A separate process tests this."""
+    """Return the reason why namespaces cannot be created, which is tested in a separate process."""
     if platform.system() != "Linux" or not hasattr(ctypes, "CDLL"):
         return "not Linux"
     words = [sys.executable, "-I", "-c", TRIES_NAMESPACES]

@@ -1,4 +1,4 @@
-"""The result of a check, with the finding and the fix. Pure."""
+"""Defines the result of a check, with the problem and the fix. Pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Level(StrEnum):
-    """The severity of a result. `unknown` means that the state could not be determined."""
+    """The severity of a result. `unknown` means that the state cannot be determined."""
 
     OK = "ok"
     NOTE = "note"
@@ -23,7 +23,7 @@ ORDER: Final = (Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.NOTE, Level.OK)
 
 
 class CheckResult(Struct, frozen=True):
-    """The result of a check. `code` is stable, and each problem has a fix."""
+    """The result of a check. The `code` is stable, and each problem has a fix."""
 
     code: str
     level: Level
@@ -33,7 +33,7 @@ class CheckResult(Struct, frozen=True):
 
 
 class UnreadableObject(Struct, frozen=True):
-    """The reason why an object could not be read, used instead of the object."""
+    """The reason why an object could not be read, which replaces the object."""
 
     why: str
 
@@ -43,17 +43,17 @@ Read: TypeAlias = JSONObject | UnreadableObject | None
 
 
 def is_healthy(findings: Iterable[CheckResult]) -> bool:
-    """Return whether there are no errors in the results."""
+    """Return whether the results contain no errors."""
     return all(finding.level != Level.ERROR for finding in findings)
 
 
 def ordered(findings: Iterable[CheckResult]) -> list[CheckResult]:
-    """Return the results by severity. The order of results with the same severity is preserved."""
+    """Return the results sorted by severity. Results with the same severity remain in order."""
     return sorted(findings, key=lambda result: ORDER.index(result.level))
 
 
 def lines(findings: Sequence[CheckResult]) -> list[str]:
-    """Return the report with numbered results, problems first, and a summary."""
+    """Return the report with a summary and numbered results, problems first."""
     results = ordered(findings)
     width = max((len(result.check) for result in results), default=0)
     report = []
@@ -69,7 +69,7 @@ def lines(findings: Sequence[CheckResult]) -> list[str]:
 
 
 def document(findings: Sequence[CheckResult]) -> JSONObject:
-    """Return the report with stable field names."""
+    """Return the report as machine-readable data with stable field names."""
     return {
         "apiVersion": "lws/v1",
         "kind": "DoctorReport",

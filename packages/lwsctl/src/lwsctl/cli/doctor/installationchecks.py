@@ -1,4 +1,4 @@
-"""Checks an installation in a cluster, based on data that was read before. Pure."""
+"""Checks an installation in a cluster, based on data that has already been read. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,16 +20,16 @@ from lwsctl.diagnosis.causes import featuregates
 from lwsctl.views.wording import listed
 
 SOON: Final = timedelta(days=14)
-"""A certificate that expires within this time should have been renewed already."""
+"""The time before expiry at which a certificate should already have been renewed."""
 
 GRACE: Final = 2.0
-"""After this number of Lease durations without renewal, the Lease holder is not running."""
+"""The number of Lease durations without renewal after which the Lease holder is considered not running."""
 
 OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
-"""Served kinds that do not identify a gang scheduler."""
+"""Served kinds that do not indicate which gang scheduler is installed."""
 
 NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
-"""The configured names of kube-scheduler."""
+"""The names of kube-scheduler in the configuration."""
 
 UNTRUSTED: Final = "the API server does not trust the webhook, because the caBundle of the webhook configurations belongs to a different CA"
 LATE: Final = "the webhook does not respond in time; check the logs of the manager, and check firewalls for port 9443"
@@ -43,7 +43,7 @@ PROBE_HINTS: Final = {
     "deadline": LATE,
     "timed out": LATE,
 }
-"""Next steps by words in the API server's error. The first match applies."""
+"""Next steps for patterns in the API server's error. The first match applies."""
 
 
 class Access(Struct, frozen=True):
@@ -62,7 +62,10 @@ class CertificateExpiry(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All data that was read from a cluster. `is_embedded` means a local cluster, which runs the manager itself."""
+    """All data that was read from a cluster.
+
+    `is_embedded` means that it is a local cluster, which runs the manager itself.
+    """
 
     version: str
     is_embedded: bool
@@ -72,14 +75,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     own_definitions: Sequence[JSONObject]
     configurations: Mapping[str, Read]
     probe: str | None
-    """The API server's error in a dry run of a LeaderWorkerSet, or None if there was no error."""
+    """The API server's error for the dry run of a LeaderWorkerSet, or None if there was no error."""
     certificates: Sequence[CertificateExpiry] | UnreadableObject
     accesses: Sequence[Access] | UnreadableObject
     deployment: Read
     managers: Sequence[JSONObject]
-    """The pods of the Deployment, or none if the user does not have permission to list pods."""
+    """The pods of the Deployment, or none without the permission to list pods."""
     other_namespaces: Sequence[str]
-    """Other namespaces with a Deployment of this name, or none without permission to list Deployments."""
+    """Other namespaces with a Deployment of this name, or none without the permission to list Deployments."""
     lease: Read
     gates: Mapping[str, bool] | UnreadableObject
     provider: str | UnreadableObject
@@ -87,7 +90,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     pod_groups: Sequence[JSONObject]
     """The PodGroups of native gang scheduling in the namespace."""
     served: Mapping[str, bool]
-    """Kinds of gang schedulers and of Kueue by name, and whether the API server serves them."""
+    """The kinds of gang schedulers and of Kueue by name, and whether the API server serves them."""
     queues: Sequence[str]
     """LeaderWorkerSets whose LocalQueue does not exist."""
     admission: AdmissionFacts = AdmissionFacts()
@@ -150,7 +153,10 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
 
 
 def skew(existing: JSONObject, definition: JSONObject) -> str | None:
-    """Return the difference between a CRD and this version in API versions or spec fields, or None if equal."""
+    """Return the difference in API versions or spec fields between a CRD and this version.
+
+    Return None if they are equal.
+    """
     for version in meta.spec(definition)["versions"]:
         other = installationhealth.version_of(existing, version["name"])
         if other is None:
@@ -215,7 +221,7 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
 
 
 def _unread(code: str, subject: str, text: str) -> CheckResult:
-    """Return the result that an object could not be read because the user has no permission."""
+    """Return the result for an object that could not be read because the user has no permission."""
     return CheckResult(code, Level.UNKNOWN, subject, text, "ask an administrator")
 
 

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 OLDEST_PYTHON: Final = (3, 11)
 FILES_OF_A_POD: Final = 8
-"""The maximum number of open files for a pod, in the cluster process and the launcher together."""
+"""The maximum number of files that one pod opens in the cluster process and the launcher."""
 
 FEW_PODS: Final = 100
 LEAST_SPACE: Final = 512 * 2**20
 LONGEST_PATH: Final = 60
-"""The maximum path length of the state directory in bytes, because socket paths are limited to 107 bytes."""
+"""The maximum length of the state directory path in bytes, because socket paths are limited to 107 bytes."""
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """The observed state.
+    """The observed state of this machine.
 
     `namespaces` and `directory_error` are None, or contain the reason why creating them fails.
     """
@@ -39,7 +39,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 
 
 def findings(machine: Machine) -> Iterator[CheckResult]:
-    """Yield the results for this machine."""
+    """Yield the results of the checks of this machine."""
     yield _python(machine)
     if not machine.has_localkube:
         text = "local clusters are not available, because the package localkube is not installed"
@@ -60,7 +60,7 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
 
 
 def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
-    """Yield the results for this machine's GPUs, which `--gpus host` provides to containers."""
+    """Yield the results for the GPUs of this machine, which `--gpus host` provides to containers."""
     if report.problem or not report.count:
         text = report.problem or "the driver responds, but no GPU is visible"
         fix = "to use --gpus host, check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES"

@@ -16,11 +16,11 @@ from leaderworkerset.api.policytypes import RestartPolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level
 
 LONGEST: Final = 1 << 16
-"""The maximum number of characters of a script to read."""
+"""The maximum number of characters that are read from a script."""
 
 LOOP: Final = re.compile(r"\b(?:until|while)\b(?P<body>.*?)\bdone\b", re.DOTALL)
 BOUND: Final = re.compile(r"\btimeout\b|\bSECONDS\b|\$\(\(|-(?:lt|le|gt|ge)\b|\bexit\s+[1-9]|\bbreak\b")
-"""Patterns of a loop with a limit."""
+"""Patterns of loops that have a limit."""
 
 FAULTS: Final = {
     "nslookup": "a name can resolve before the peer listens, and an image without nslookup waits forever",
@@ -32,7 +32,7 @@ FAULTS: Final = {
     "curl": "it does not distinguish a missing name from a closed port, and might not be in the image",
     "wget": "it does not distinguish a missing name from a closed port, and might not be in the image",
 }
-"""Known problems of each tool that waits for a peer."""
+"""Known problems of the tools that wait for a peer."""
 
 TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
 NO_DEADLINE: Final = "it has no timeout, so the group can wait forever without an error"
@@ -40,13 +40,13 @@ FIX_GUARD: Final = "use python -m leaderworkerset.rendezvous leader --port PORT,
 
 
 def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
-    """Yield a warning for each container that waits in a loop, or an OK result."""
+    """Yield a warning for each container that waits in a loop, or a result without problems."""
     results = [result for obj in objects for result in _of_object(obj)]
     yield from results or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
 
 
 def faults_of(script: str) -> list[str]:
-    """Return the tools that the loops of a script use to wait, each with its problem.
+    """Return the tools that a script uses to wait in loops, and the problem of each tool.
 
     >>> faults_of("for i in 1 2; do ping -c 1 lead; done; python train.py")
     []
@@ -100,7 +100,7 @@ FIX_UNUSED: Final = f"add a rule with action {RESTART_ALL}, or remove the annota
 
 
 def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
-    """Yield a warning for each contradiction, or an OK result."""
+    """Yield a warning for each contradiction, or a result without problems."""
     results = [result for obj in objects for spec in _sets(obj) for result in _of_set(obj, spec)]
     yield from results or [
         CheckResult(CODE, Level.OK, SUBJECT, "no restart rule contradicts the restart policy of a group")
@@ -108,7 +108,10 @@ def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
 
 
 def _sets(node: JSON) -> Iterator[JSONObject]:
-    """Yield the parts of an object that define groups: a LeaderWorkerSet, or the templates of a DisaggregatedSet."""
+    """Yield the parts of an object that define groups.
+
+    These are a LeaderWorkerSet, or the templates in a DisaggregatedSet.
+    """
     if isinstance(node, dict) and isinstance(node.get("spec"), dict) and "leaderWorkerTemplate" in node["spec"]:
         yield node
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -138,7 +141,7 @@ def _of_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
 
 
 def _actions(template: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the distinct restart rule actions of all containers. Other parts of a template may be invalid."""
+    """Yield the distinct restart rule actions of all containers. Other parts of the template may be invalid."""
     seen: set[tuple[str, str]] = set()
     for name in ("leaderTemplate", "workerTemplate"):
         spec = _dict(_dict(template.get(name)).get("spec"))

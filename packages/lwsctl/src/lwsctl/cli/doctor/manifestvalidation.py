@@ -1,4 +1,4 @@
-"""Validates manifests like an API server with LeaderWorkerSets: first by schema, then by admission. Pure.
+"""Validates manifests as an API server with LeaderWorkerSets does, first by schema and then by admission. Pure.
 
 The input is manifests. The output is an error for each invalid field, and a note about objects of other kinds, which
 only an API server can validate. Pod templates are validated with their schema. Rules that apply to pods, such as
@@ -33,11 +33,11 @@ FIX: Final = "correct the field, because the API server rejects the object"
 FIX_WARNED: Final = "correct the field, because the API server accepts the object with this warning"
 FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
-"""The gang schedulers in the cluster are unknown, so `spec.scheduling` is validated independently."""
+"""The assumed scheduler support. It is unknown, so `spec.scheduling` is validated regardless of schedulers."""
 
 
 def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
-    """Yield an error for each invalid field, or a success result, and a note about unchecked objects."""
+    """Yield an error for each invalid field or a success result, and a note about unchecked objects."""
     results: list[CheckResult] = []
     others: dict[str, None] = {}
     checked = 0

@@ -22,7 +22,7 @@ class AdmissionFacts(Struct, frozen=True, kw_only=True):
 
 
 def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
-    """Yield the component that mutates pods, and differences from the configuration."""
+    """Yield the component that mutates pods, and the differences from the configuration."""
     unread = [obj.why for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
     stored = {kind: obj for kind, obj in facts.objects.items() if isinstance(obj, dict)}
     if isinstance(facts.mode, UnreadableObject) or unread:
@@ -49,7 +49,7 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
 
 
 def _of_webhook(stored: list[str]) -> CheckResult:
-    """Return the result for a configuration that does not allow the policy."""
+    """Return the result for a configuration that does not permit the policy."""
     if not stored:
         return CheckResult("LWS-D312", Level.OK, SUBJECT, f"through the webhook; {BY_WEBHOOK}")
     text = f"podAdmission is Webhook, but {listed(stored, 2)} {podpolicy.NAME} of a previous configuration exists"

@@ -1,1 +1,1 @@
-"""The implementation of `lws install` and `lws uninstall`."""
+"""Implements `lws install` and `lws uninstall`."""

@@ -1,4 +1,4 @@
-"""An installation in a cluster: its namespace, existing objects, and the application of new objects.
+"""Reads the namespace and objects of an installation in a cluster, and applies new objects.
 
 The input is the objects that `install/` builds. The output is a line for each object, which is passed to `say`, or
 one error that lists the objects that were applied before it.
@@ -39,14 +39,14 @@ BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
 
 
 TRANSIENT: Final = (ConnectionFailedError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
-"""Responses after which an apply is retried."""
+"""HTTP status codes after which an apply is retried."""
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0)
 """The delays in seconds before each retry."""
 
 
 def place(target: Target) -> str:
-    """Return the namespace of the installation. Embedded clusters do not have one."""
+    """Return the namespace of the installation. Embedded clusters do not have an installation."""
     if target.local:
         raise UsageError(
             "the embedded cluster runs its own manager; select a different cluster with --context or --kubeconfig"
@@ -73,7 +73,7 @@ class Installer:
         self._say = say
 
     async def check_place(self) -> None:
-        """Raise an error if the manager is installed in another namespace.
+        """Raise an error if the manager is installed in a different namespace.
 
         Its roles and webhooks are cluster-scoped.
         """
@@ -102,13 +102,13 @@ class Installer:
             )
 
     async def configuration(self) -> str | None:
-        """Return the installed configuration, or None if it does not exist."""
+        """Return the installed configuration, or None if no configuration exists."""
         config_map = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
         text: str | None = ((config_map or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
-        """Omit the namespace if it has a different owner, so that its labels are not changed."""
+        """Omit the namespace if it has a different owner, so that its labels remain unchanged."""
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
@@ -116,7 +116,7 @@ class Installer:
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[ApplyResult]:
-        """Validate all objects on the API server, and raise all errors together, to avoid an incomplete installation.
+        """Validate all objects on the API server before any is applied, and raise all errors together.
 
         Objects in a nonexistent namespace cannot be validated, and are returned unchanged.
         """
@@ -162,7 +162,7 @@ class Installer:
 
 
 def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
-    """Build the message for a rejected object: its name, the server's message, and advice if available."""
+    """Build the message for a rejected object from its name, the server's message, and advice if available."""
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
         advice = f". The deployment was created by a different installer with different labels; delete deployment {meta.name(obj)} first"

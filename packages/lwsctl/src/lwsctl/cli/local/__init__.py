@@ -1,4 +1,4 @@
-"""Embedded clusters on this machine: their options, start, and content.
+"""Manages embedded clusters on this machine, with their options, start, and content.
 
 `localkube` is imported here, as late as possible.
 """

@@ -1,4 +1,4 @@
-"""Determines the cluster for a manifest with `lws run --nodes auto --gpus auto`.
+"""Determines the nodes and objects that a manifest requires, for `lws run --nodes auto --gpus auto`.
 
 Without these options, a note suggests them if the nodes do not meet the requirements of the manifest.
 """
@@ -22,14 +22,14 @@ from lwsctl.cli.rehearsal.podrequirements import Demand, demands_of
 
 
 class ApplicableDocuments(Struct, frozen=True):
-    """Documents that can be applied to the local cluster, and the assumptions made for them."""
+    """Documents that can be applied to the local cluster, and the assumptions about them."""
 
     documents: tuple[Document, ...]
     assumptions: tuple[str, ...]
 
 
 def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> ApplicableDocuments:
-    """Return the documents with the objects that they require. `there` contains the default storage classes."""
+    """Return the documents and the objects that they require. `there` contains the default storage classes."""
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
@@ -56,7 +56,7 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
 
 
 def _local(document: Document, provisioner: str) -> Document:
-    """Return a storage class with the provisioner of this machine. Other objects are returned unchanged."""
+    """Return a StorageClass with the provisioner of this machine. Other objects are returned unchanged."""
     obj = document.object
     if obj["kind"] != "StorageClass" or obj.get("provisioner") == provisioner:
         return document
@@ -66,14 +66,14 @@ def _local(document: Document, provisioner: str) -> Document:
 
 
 def _claims(objects: Sequence[JSONObject]) -> list[tuple[str, str]]:
-    """Return the namespace and name of claims that pods mount and that do not exist."""
+    """Return the namespaces and names of claims that pods mount but that do not exist."""
     brought = {(_namespace(obj), _name(obj)) for obj in objects if obj["kind"] == "PersistentVolumeClaim"}
     mounted = {(_namespace(obj), name): None for obj in objects for name in values(obj, "claimName")}
     return [claim for claim in mounted if claim not in brought]
 
 
 def values(node: JSON, field: str) -> Iterator[str]:
-    """Yield the string values of a field at any depth of an object."""
+    """Yield the string values of a field, at any depth of an object."""
     if isinstance(node, dict):
         for name, child in node.items():
             if name == field and isinstance(child, str) and child:
@@ -105,7 +105,7 @@ GPU: Final = "nvidia.com/gpu"
 
 
 class AssumedCluster(Struct, frozen=True):
-    """The objects to apply, the nodes, and the notes to print first."""
+    """The objects to apply, the nodes, and the notes that are printed before."""
 
     documents: Sequence[Document]
     nodes: Nodes
@@ -113,7 +113,7 @@ class AssumedCluster(Struct, frozen=True):
 
 
 def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedCluster:
-    """Return the nodes and objects that the documents require and that can be derived from them."""
+    """Return the nodes and objects that the documents require, as far as they can be derived."""
     for document in documents:
         for name in values(document.object, "schedulerName"):
             if name != DEFAULT_SCHEDULER:
@@ -144,7 +144,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
 
 
 def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
-    """Return the node pools before the command-line options are added."""
+    """Return the node pools without the command-line options."""
     if options.nodes == AUTO:
         pools = nodepools.pools(demands) or [Pool(count=1)]
         return pools if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, pools))
@@ -176,12 +176,12 @@ def _typed(options: ClusterOptions) -> Pool:
 
 
 def _names(words: Sequence[str]) -> set[str]:
-    """Return the names in a string such as NAME=VALUE,NAME=VALUE."""
+    """Return the names in a string in the format NAME=VALUE,NAME=VALUE."""
     return {part.partition("=")[0] for word in words for part in word.split(",")}
 
 
 def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
-    """Return a note about missing node requirements, or an empty string if the nodes meet all of them."""
+    """Return a note about unmet node requirements, or an empty string if all requirements are met."""
     typed = _typed(options)
     capacity, labels = _names(typed.capacity), _names(typed.labels)
     own = {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"}

@@ -1,4 +1,4 @@
-"""The log of a detached cluster, which contains the standard error of its process. The file size is limited.
+"""Manages the log of a detached cluster, which contains the stderr of its process. The file size is limited.
 
 If the file is full, it becomes the previous log, and a new file is created. Therefore, the total size is less than
 twice `LIMIT`. If a new file cannot be created, for example on a full disk, further output is dropped.
@@ -13,22 +13,22 @@ from typing import BinaryIO, Final
 from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 
 LIMIT: Final = 8 * 2**20
-"""The size in bytes at which the current log is rotated."""
+"""The size in bytes at which the log is rotated."""
 
 LONGEST: Final = 64 * 2**10
-"""The maximum number of characters of one event. Longer events are truncated."""
+"""The maximum number of characters of an event. Longer events are truncated."""
 
 STANDARD_STREAMS: Final = (1, 2)
 
 
 def bound(place: ClusterDirectory) -> None:
-    """Limit the log size of this process if its standard error is the cluster log."""
+    """Limit the log size of this process if its stderr is the cluster log."""
     if is_log(place, sys.stderr.fileno()):
         sys.stderr = BoundedLog(place)
 
 
 def opened(place: ClusterDirectory) -> BinaryIO:
-    """Open the cluster log for the cluster process. Only the user can read it."""
+    """Open the cluster log for the cluster process. Only the user can read the file."""
     from localkube.cluster import open_private
 
     return open_private(place.log)
@@ -42,7 +42,7 @@ def is_log(place: ClusterDirectory, descriptor: int) -> bool:
 
 
 class BoundedLog(TextIOWrapper):
-    """Standard error that is written to a cluster log."""
+    """A stderr stream that writes to the cluster log."""
 
     def __init__(self, place: ClusterDirectory, limit: int = LIMIT) -> None:
         buffer = os.fdopen(2, "wb", closefd=False)
@@ -51,7 +51,10 @@ class BoundedLog(TextIOWrapper):
         self._limit = limit
 
     def write(self, text: str, /) -> int:
-        """Write the string. Long strings are truncated, and dropped if the log is full and cannot be rotated."""
+        """Write the string.
+
+        Long strings are truncated. If the log is full and cannot be rotated, the string is dropped.
+        """
         if os.fstat(2).st_size < self._limit or self._rotate():
             super().write(text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)\n")
         return len(text)

@@ -1,4 +1,4 @@
-"""The options of an embedded cluster, which `lws up` and `lws run` share."""
+"""Defines the options of an embedded cluster, which `lws up` and `lws run` share."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -12,14 +12,14 @@ from msgspec.structs import fields
 from lwsctl.cli.errors import CommandError, UsageError
 
 MAX_PODS: Final = 5000
-"""The default of --max-pods. It exceeds the practical capacity of one machine, and fits in its memory."""
+"""The default of --max-pods. It exceeds the practical capacity of one machine and fits in memory."""
 
 AUTO: Final = -1
-"""Use as many nodes or GPUs as the manifest requires. `lws run` computes the number."""
+"""The value for as many nodes or GPUs as the manifest requires. `lws run` determines the number."""
 
 
 MISSING: Final = "missing"
-"""The value of --stub without an argument. Only containers that cannot run on this machine are replaced."""
+"""The value of --stub if it has no argument. Only containers that cannot run on this machine are replaced."""
 
 
 class CountOrAuto(click.IntRange):
@@ -33,7 +33,7 @@ class CountOrAuto(click.IntRange):
 
 
 class Gpus(CountOrAuto):
-    """A parameter type for a number, `auto`, `host` or `host:N`. Values for host GPUs are returned as strings."""
+    """A parameter type for a number, `auto`, `host` or `host:N`. Values for host GPUs remain strings."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse the value."""
@@ -48,7 +48,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ClusterOptions(Struct, frozen=True, kw_only=True):
-    """The options of an embedded cluster. `gpus_per_node` is a number, or a string for host GPUs."""
+    """The options of an embedded cluster. `gpus_per_node` is a number, or a string for the GPUs of the host."""
 
     nodes: int = 1
     node_labels: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     log_format: str = "text"
 
     def words(self) -> list[str]:
-        """Return command-line arguments with the same options, for a detached process."""
+        """Return the same options as command-line arguments for a detached process."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += ["--expose-gpus"] if self.expose_gpus else []
         words += ["--ignore-memory-limits"] if self.ignore_memory_limits else []
@@ -215,7 +215,7 @@ def parse_image(words: str) -> tuple[str, Path]:
 
 
 def require_localkube(command: str) -> None:
-    """Raise a `CommandError` with the package to install if local clusters are not available."""
+    """Raise a `CommandError` that names the package to install if local clusters are unavailable."""
     if find_spec("localkube") is None:
         raise CommandError(
             f"lws {command} requires the package localkube, which is not installed: pip install 'lwsctl[local]'"

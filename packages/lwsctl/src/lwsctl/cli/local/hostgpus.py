@@ -1,4 +1,4 @@
-"""The state of the GPUs of this machine, for `lws doctor`."""
+"""Reads the state of the GPUs of this machine for `lws doctor`."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The images that a local cluster maps to directories. `lws up --image` can add mappings to a running cluster.
+"""Manages the images that a local cluster maps to directories. `lws up --image` can add mappings while it is running.
 
 The mappings are saved options of the cluster (`savedoptions`). The cluster process rereads them after the file
 changes, so that new containers use the new mapping.
@@ -27,7 +27,7 @@ class ImageMappings(Mapping[str, Path]):
         return self._current()[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of images."""
+        """Iterate over the image names."""
         return iter(self._current())
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class ImageMappings(Mapping[str, Path]):
 
 
 def added(options: ClusterOptions, typed: ClusterOptions) -> tuple[tuple[str, Path], ...]:
-    """Return the mappings of a cluster combined with those of a command.
+    """Return the mappings of the cluster, combined with the mappings of a command.
 
     The mappings of the command take precedence.
     """

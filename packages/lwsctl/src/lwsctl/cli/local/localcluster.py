@@ -1,4 +1,4 @@
-"""An embedded cluster with LeaderWorkerSets, for `lws up` and `lws run`."""
+"""Runs an embedded cluster with LeaderWorkerSets, for `lws up` and `lws run`."""
 
 import os
 import sys
@@ -42,16 +42,16 @@ from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.rehearsal.nodepools import Pool
 
 CONNECTIONS: Final = 8
-"""The connections for requests of the controllers, with both ends in this process."""
+"""The number of connections for controller requests. Both ends of each connection are in this process."""
 
 CONFIGURED: Final = {DISRUPTION: DisruptionSettings(), MOVES: MaintenanceSettings()}
-"""The empty manager configuration of a rehearsal. LeaderWorkerSets select features with annotations."""
+"""The empty manager configuration for a local cluster. LeaderWorkerSets enable features with annotations."""
 
 PROGRESS_PACE: Final = 1.0
-"""The interval in seconds between two progress writes of a leader."""
+"""The interval in seconds at which a leader writes its progress."""
 
 SAID: Final = ".noted"
-"""The file that contains the last printed note about this machine."""
+"""The file that contains the last note about this machine that was printed."""
 
 OPTIONS_OF_NODES: Final = {
     "labels": "--node-label",
@@ -63,7 +63,7 @@ OPTIONS_OF_NODES: Final = {
 
 
 class LocalCluster(Struct, frozen=True):
-    """A running cluster with an HTTP client, and notes about this machine for users."""
+    """A running cluster with an HTTP client, and notes about this machine for the user."""
 
     client: Client
     channels: OpenChannels
@@ -80,7 +80,7 @@ async def local_cluster(
     keep: bool = True,
     hold_completed: bool = False,
 ) -> AsyncIterator[LocalCluster]:
-    """Start the cluster, and stop it on exit of the context.
+    """Start the cluster, and stop it when the context exits.
 
     `nodes` override the nodes in the options. The controllers and webhooks of LeaderWorkerSets use HTTP to connect to
     the API server, as in Kubernetes.
@@ -119,7 +119,7 @@ async def local_cluster(
 
 
 def read_logs(server: RunningCluster) -> ReadFiles:
-    """Return the function with which the recorder reads the logs of existing and deleted pods of this cluster."""
+    """Return the function that reads the logs of existing and deleted pods for the recorder."""
     return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
 
 
@@ -140,7 +140,7 @@ def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def _refusals(place: ClusterDirectory) -> Iterator[None]:
-    """Convert a start error to a command error, with advice about damaged objects."""
+    """Convert a start error to a command error. The error gives advice about damaged objects."""
     try:
         yield
     except DamagedDataError as error:
@@ -174,7 +174,7 @@ def settings_of(
 
 
 def nodes_of(options: ClusterOptions) -> Nodes:
-    """Convert the node options to settings. Errors contain the option with the invalid value."""
+    """Convert the node options to settings. Errors contain the option whose value is invalid."""
     gpus = options.gpus_per_node
     nodes = Nodes(
         count=options.nodes,
@@ -193,7 +193,7 @@ def nodes_of(options: ClusterOptions) -> Nodes:
 
 
 def _devices(words: str, nodes: int) -> Devices:
-    """Return the GPUs of this machine. Errors contain the option."""
+    """Return the GPUs of this machine. Errors contain the command-line option."""
     if nodes == AUTO:
         raise UsageError(f"--gpus {words} requires --nodes N, because the GPUs are divided among the nodes")
     try:
@@ -221,7 +221,7 @@ def _checked(nodes: Nodes) -> Nodes:
 
 
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
-    """Return the environment of this process, with its virtual environment active.
+    """Return the environment of this process with its virtual environment activated.
 
     Containers can then find the packages that are installed next to `lws`, even if it was called by its full path.
     """

@@ -1,4 +1,4 @@
-"""The stored options of a cluster, which the next `lws up` uses.
+"""Stores the options of a cluster for the next `lws up`.
 
 The input is the command-line options. The output is the options to start with, and a note about the saved options.
 Options are saved after the cluster has started, so that invalid options are not saved.
@@ -15,7 +15,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.local.clusteroptions import MISSING, ClusterOptions
 
 SINGLE: Final = ("log_level", "log_format")
-"""Options that apply to a single start. The next start uses their defaults."""
+"""Options that apply only to a single start. The next start uses their defaults."""
 
 
 def load(place: ClusterDirectory) -> ClusterOptions | None:
@@ -53,18 +53,18 @@ def save(place: ClusterDirectory, options: ClusterOptions) -> None:
 
 
 def combine(typed: ClusterOptions, names: Collection[str], previous: ClusterOptions | None) -> ClusterOptions:
-    """Return the command-line options, and the stored values of all other options."""
+    """Return the command-line options, combined with the stored values of all other options."""
     if previous is None:
         return typed
     return replace(previous, **{name: getattr(typed, name) for name in {*names, *SINGLE}})
 
 
 def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
-    """Return the command-line arguments for options that differ from `others`."""
+    """Return the command-line arguments for the options that differ from `others`."""
     base_words = set(base.words())
     return [word for word in options.words() if word not in base_words]
 
 
 def _decode(kind: Any, text: Any) -> Any:
-    """Convert a string to a path, which is the only option type that JSON does not support."""
+    """Convert a string to a path. Path is the only option type that JSON does not support."""
     return kind(text)

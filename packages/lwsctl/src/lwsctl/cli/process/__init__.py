@@ -1,1 +1,1 @@
-"""The process of a command: lazy imports, garbage collection, and exit."""
+"""Manages the process of a command, with lazy imports, garbage collection, and exit."""

@@ -1,4 +1,4 @@
-"""Controls garbage collection, which is disabled while a command starts a cluster or reads thousands of objects.
+"""Disables garbage collection while a command starts a cluster or reads thousands of objects.
 
 Nearly all objects that are created at startup are modules, which are never deleted. Traversing them repeatedly would
 use a tenth of the CPU time of `lws run`.
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Disable garbage collection inside the context, except in `resumed`."""
+    """Disable garbage collection while the context is active, except in `resumed`."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -23,7 +23,7 @@ def put_off() -> Iterator[None]:
 
 @contextmanager
 def resumed(*, lasting: bool) -> Iterator[None]:
-    """Collect only objects that are created after this call. Earlier objects are not traversed, to avoid delays.
+    """Exclude existing objects from garbage collection, to avoid delays. Only later objects are collected.
 
     With `lasting`, all objects are collected once at the start, because starting a cluster creates thousands of
     unused objects.

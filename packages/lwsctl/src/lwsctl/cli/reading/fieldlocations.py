@@ -1,4 +1,4 @@
-"""Finds the fields of an object that an error message contains, and their lines in the manifest. Pure.
+"""Finds the object fields in an error message, and their lines in the manifest. Pure.
 
 The input is a message of an API server, of admission or of a check, the object, and the lines of its fields. The
 output is the message, and the line of its first field.
@@ -20,7 +20,7 @@ ELEMENT_KEY: Final = re.compile(r'\b(\w+)=("[^"]*"|[^,]+)')
 OMITS_KEY: Final = re.compile(r': associative list with keys has an element that omits key field "(\w+)"')
 DUPLICATE: Final = re.compile(r": duplicate entries for key \[([^\[\]]*)\]")
 NO_MAPPING: Final = re.compile(r": (associative list with keys may not have|.+ has no keys$)")
-"""Messages about a list element that contain only the list."""
+"""Messages about a list element that contain only the name of the list."""
 
 UNKNOWN: Final = re.compile(r'field "[^"]*$')
 """The prefix of a quoted field in errors of strict decoding. Other quoted strings are values."""
@@ -33,7 +33,7 @@ LONGEST: Final = 1 << 16
 
 
 def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]) -> tuple[str, int | None]:
-    """Return the message with the lines of its other fields in parentheses, and the line of its first field.
+    """Return the message with the lines of its fields in parentheses, and the line of the first field.
 
     >>> located("a.b: Required value, c[0]: bad", {"a": {}, "c": [1]}, {("a", "b"): 1, ("c", 0): 4}.get)
     ('a.b: Required value, c[0] (line 4): bad', 1)
@@ -53,7 +53,7 @@ def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]
 
 
 def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
-    """Yield each field path and its end position in the message. `spec.roles[1].spec: spec.size` is one field."""
+    """Yield the field paths and their end positions in the message. `spec.roles[1].spec: spec.size` is one field."""
     names = "|".join(re.escape(name) for name in {**dict.fromkeys(COMMON), **obj})
     previous: tuple[int, Path] | None = None
     for match in re.finditer(rf"(?<![\w/-])(?P<name>{names})\b{STEPS}", message):
@@ -69,7 +69,7 @@ def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
 
 
 def _element(rest: str, node: JSON) -> Path:
-    """Return the index of the list element that the message after the list name refers to, or nothing if none."""
+    """Return the index of the list element that the message after the list name refers to, or an empty path."""
     if not isinstance(node, list):
         return ()
     omits, duplicate = OMITS_KEY.match(rest), DUPLICATE.match(rest)
@@ -105,12 +105,12 @@ def _path(base: Path, steps: str, obj: JSONObject) -> Path:
 
 
 def _dotted(rest: str, node: JSONObject) -> str:
-    """Return the longest field name with dots that starts the string, or an empty string if there is none."""
+    """Return the longest dotted field name at the start of the string, or an empty string if there is none."""
     return max((name for name in node if "." in name and f"{rest}.".startswith(f"{name}.")), key=len, default="")
 
 
 def _key(element: str, node: JSON) -> str | int:
-    """Return the index or key for the text in brackets: `0`, `name="a"`, or a map key."""
+    """Return the index or key in brackets, such as `0`, `name="a"`, or a map key."""
     if not isinstance(node, list):
         return element.strip("\"'")
     if (index := decimals.natural(element)) is not None:
@@ -120,7 +120,10 @@ def _key(element: str, node: JSON) -> str | int:
 
 
 def _same(element: str, items: list[JSON]) -> list[bool]:
-    """Return the elements with the keys in a string such as `port=80,protocol="TCP"`. Later keys may be defaults."""
+    """Return the elements with the keys in a string such as `port=80,protocol="TCP"`.
+
+    Defaults may provide later keys.
+    """
     identity = {key: value.strip('"') for key, value in ELEMENT_KEY.findall(element)}
     first = next(iter(identity), "")
     return [

@@ -1,4 +1,4 @@
-"""The manifest options (`-f`, `-k`, `-R`), which apply, run and delete share."""
+"""Defines the manifest options (`-f`, `-k`, `-R`), which apply, run and delete share."""
 
 import shutil
 import subprocess
@@ -26,13 +26,13 @@ OPTIONS: Final = (
 
 
 def _unprinted(document: Document) -> Document:
-    """Return a document without server-set fields, so that output of `lws get -o yaml` can be applied."""
+    """Return a document without server-set fields, so that the output of `lws get -o yaml` can be applied."""
     has_uid = bool((document.object.get("metadata") or {}).get("uid"))
     return replace(document, object=as_manifest(document.object)) if has_uid else document
 
 
 def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
-    """Add the option to skip objects with unserved kinds that pods do not depend on."""
+    """Add the option to skip objects whose kinds are not served and that pods do not require."""
     return click.option(
         "--skip-unserved/--no-skip-unserved",
         default=default,
@@ -42,14 +42,14 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
 
 
 class ManifestOptions(Struct, frozen=True):
-    """The values of the options."""
+    """The values of the manifest options."""
 
     files: tuple[str, ...]
     kustomizations: tuple[str, ...]
     recursive: bool
 
     def __str__(self) -> str:
-        """Return all values for messages."""
+        """Return all values to include in messages."""
         return ", ".join([*self.files, *self.kustomizations])
 
     def __bool__(self) -> bool:
@@ -57,7 +57,7 @@ class ManifestOptions(Struct, frozen=True):
         return bool(self.files or self.kustomizations)
 
     def load(self) -> list[Document]:
-        """Read all documents. Raise an error if any of them cannot be read."""
+        """Read all documents. Raise an error if a document cannot be read."""
         if not self:
             raise UsageError("specify manifests with -f FILE, -f - for standard input, or -k DIR")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
@@ -77,7 +77,7 @@ def manifest_options(command: Command) -> Command:
 
 
 def manifest_arguments(command: Command) -> Command:
-    """Add the options, and arguments that are equivalent to `-f`, to a command without other arguments."""
+    """Add the options, and arguments that are equivalent to `-f`, to a command that has no other arguments."""
     return click.argument("paths", nargs=-1, metavar="[FILE]...")(manifest_options(command))
 
 
@@ -91,11 +91,11 @@ def collect(options: dict[str, Any]) -> ManifestOptions:
 BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 PATIENCE: Final = 300.0
-"""The time limit in seconds, which allows a kustomization to download remote bases."""
+"""The time limit in seconds for a kustomization, which may download remote bases."""
 
 
 def build_kustomization(directory: str) -> bytes:
-    """Return the manifests of a kustomization."""
+    """Return the manifests that a kustomization produces."""
     words = next((words for words in BUILDERS if shutil.which(words[0])), None)
     if words is None:
         raise CommandError(

@@ -1,4 +1,4 @@
-"""Reads manifests from files, directories, URLs and standard input as documents with a known source.
+"""Reads manifests from files, directories, URLs and standard input, as documents with a known source.
 
 YAML is parsed as in kubectl (`kuberuntime/manifests/yamltext.py`). Null fields are absent, and duplicate keys are
 errors. All errors contain the file and the line.
@@ -30,14 +30,14 @@ from lwsctl.views.document import VERSION, VIEWS, shown_objects
 SCHEMES: Final = ("https://", "http://")
 
 PATIENCE: Final = 30.0
-"""The maximum time in seconds without data from the server."""
+"""The maximum time in seconds in which the server sends no data."""
 
 LARGEST: Final = 32 * 2**20
-"""The maximum size of a manifest in bytes. It allows large installations, and fits in memory."""
+"""The maximum size of a manifest in bytes. Large installations do not exceed it, and it fits in memory."""
 
 
 def is_address(words: str) -> bool:
-    """Return whether an argument is a URL.
+    """Return whether a command-line argument is a URL.
 
     >>> is_address("https://example.org/lws.yaml"), is_address("lws.yaml")
     (True, False)
@@ -84,18 +84,18 @@ KUSTOMIZATIONS = {"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 
 class ManifestError(CommandError):
-    """A manifest that cannot be read."""
+    """Raised if a manifest cannot be read."""
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """The text that contains an object, the index of its document, and the path of the object in it."""
+    """The manifest text, the index of the document in it, and the path of the object in the document."""
 
     text: str | bytes
     index: int
     path: FieldPath = ()
 
     def line(self, path: FieldPath) -> int | None:
-        """Return the line of a field, or of its nearest parent. Return None if neither is in the text."""
+        """Return the line of a field or of its nearest parent, or None if neither is in the text."""
         lines, whole = field_lines(self.text)[self.index], (*self.path, *path)
         paths = (whole[:length] for length in range(len(whole), 0, -1))
         return next((lines[above] for above in paths if above in lines), None)
@@ -114,7 +114,7 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Return the location of the document for messages."""
+        """Return the location of the document for use in messages."""
         return self.place_of()
 
     @property
@@ -129,7 +129,7 @@ class Document(msgspec.Struct, frozen=True):
         return f"{self.source}:{line or self.line}"
 
     def message(self, text: str) -> str:
-        """Return a message about the object with its file, title, and the line of the first field in the message."""
+        """Return a message about the object with its file, its title, and the line of the first field in it."""
         line_of = self.origin.line if self.origin else lambda _: None
         words, line = fieldlocations.located(text, self.object, line_of)
         place = f"{self.source}:{line}" if line else self.place
@@ -137,7 +137,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
-    """Read all documents of files, directories, URLs and `-`. Raise an error if any of them cannot be read."""
+    """Read all documents of files, directories, URLs and `-`. Raise an error if a document cannot be read."""
     documents = [document for path in paths for document in _read(path, recursive=recursive)]
     if not documents:
         raise nothing_in(paths)
@@ -145,7 +145,7 @@ def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
 
 
 def nothing_in(paths: Iterable[str]) -> ManifestError:
-    """Return the error for manifests without objects."""
+    """Return the error for manifests that contain no objects."""
     places = ", ".join("standard input" if path == "-" else path for path in paths)
     return ManifestError(f"no objects in {places}; a manifest requires apiVersion, kind and metadata.name")
 
@@ -217,7 +217,7 @@ def _indentation(text: str, line: int) -> str:
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:
-    """Return the value of JSON that is not YAML because of escaped surrogate pairs, or None for other strings."""
+    """Parse JSON with escaped surrogate pairs, which YAML does not support. Return None for all other strings."""
     if "escape" not in error.problem and "control characters" not in error.problem:
         return None
     try:
@@ -242,7 +242,7 @@ def _checked(value: object, source: str, line: int, origin: SourceText | None = 
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a list with its items, and the output of `lws get -o view` with its objects.
+    """Replace a list with its items, and output of `lws get -o view` with its objects.
 
     Items of a typed list, such as a LeaderWorkerSetList, may omit their kind.
     """
@@ -283,7 +283,7 @@ def _typed(item: JSON, items_of: JSONObject) -> JSON:
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Return a value without null fields at any depth. List elements are not removed.
+    """Return a value without null fields, at any depth. List elements are not removed.
 
     In `kubectl apply`, a null field is absent. Server-side apply rejects it for custom resources.
 
@@ -314,7 +314,7 @@ FIRST: Final = (
     ("PersistentVolume", "PersistentVolumeClaim", "Service"),
 )
 LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
-"""Kinds that can reject later objects while their webhook is not running."""
+"""Kinds whose webhooks can reject later objects while they are not running."""
 
 RANKS: Final = {kind: rank for rank, kinds in enumerate(FIRST) for kind in kinds} | dict.fromkeys(LAST, len(FIRST) + 1)
 

@@ -1,4 +1,4 @@
-"""Warns about Services whose selector does not match any pods of the manifests, so that they have no endpoints.
+"""Warns about Services that have no endpoints, because their selector matches no pods of the manifests.
 
 Only manifests with LeaderWorkerSets and without other workloads are checked, because pods of other workloads are
 unknown.
@@ -19,7 +19,7 @@ OTHER_WORKLOADS: Final = frozenset(
 
 
 def unselected(documents: Sequence[Document]) -> Iterator[str]:
-    """Yield a warning for each Service that does not select any ranks."""
+    """Yield a warning for each Service that selects no ranks."""
     objects = [document.object for document in documents]
     sets = [obj for obj in objects if obj["kind"] == LEADERWORKERSETS.kind]
     if not sets or any(obj["kind"] in OTHER_WORKLOADS for obj in objects):
@@ -36,5 +36,8 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
 
 
 def _meet(service: JSONObject, lws: JSONObject) -> bool:
-    """Return whether both can be in the same namespace. The namespace defaults to the namespace of the command."""
+    """Return whether both objects can be in the same namespace.
+
+    An omitted namespace is the namespace of the command.
+    """
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2

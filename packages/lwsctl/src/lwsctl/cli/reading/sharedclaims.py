@@ -1,4 +1,4 @@
-"""Warns about claims that several ranks share although their volume can be attached to only one node.
+"""Warns about claims that several ranks share, although the volume can be attached to only one node.
 
 The input is manifests, and the claims in the cluster that they reference. The output is a warning for each such claim
 of a LeaderWorkerSet.
@@ -33,7 +33,7 @@ def shared(documents: Sequence[Document], stored: Iterable[JSONObject], namespac
 
 
 def unknown(documents: Sequence[Document], namespace: str) -> set[ObjectKey]:
-    """Return the claims that several ranks mount and that are not in the manifests."""
+    """Return the claims that several ranks mount and that the manifests do not contain."""
     own = {_key(claim, namespace) for claim in _of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind)}
     uses = (_uses(document.object, namespace).items() for document in documents)
     return {key for keys in uses for key, (_, pods) in keys if pods > 1} - own

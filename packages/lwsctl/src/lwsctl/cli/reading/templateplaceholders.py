@@ -1,4 +1,4 @@
-"""Detects unrendered template values, such as those of a Helm chart, in text and in objects. Pure."""
+"""Detects unrendered template actions, such as those of a Helm chart, in text and in objects. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 ACTION: Final = re.compile(r"\{\{.*?(?:\}\}|$)", re.MULTILINE)
 HELM: Final = re.compile(r"\{\{[^{}]*?(?:\.(?:Values|Release|Chart|Capabilities|Files)\b|\b(?:include|template)\s\")")
-"""The prefix of actions that are specific to charts. Arguments of containers may contain other templates."""
+"""The prefix of template actions that are specific to charts. Container arguments may contain other templates."""
 
 CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
-"""Fields that may contain templates for the container."""
+"""Fields that may contain templates for use in the container."""
 
 REMEDY: Final = "an unrendered template; apply the output of the template engine, for example `helm template CHART | lws apply -f -`"
 

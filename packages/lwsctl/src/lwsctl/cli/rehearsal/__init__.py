@@ -1,1 +1,1 @@
-"""Derives the cluster requirements of a manifest and simulates them. Pure."""
+"""Derives the cluster requirements of a manifest, and adapts the manifest to simulated nodes. Pure."""

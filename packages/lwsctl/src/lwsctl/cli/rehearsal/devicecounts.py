@@ -1,4 +1,4 @@
-"""Replaces each device claim with a request of its pod for an extended resource. Pure.
+"""Replaces each device claim with a request for an extended resource in its pod. Pure.
 
 The input is the documents of a rehearsal. The output is the documents without ResourceClaimTemplates, ResourceClaims
 and DeviceClasses, and pods that request `CLASS/device` instead. Selectors, constraints and configurations of claims
@@ -19,7 +19,7 @@ GROUP: Final = "resource.k8s.io"
 TEMPLATES: Final = "ResourceClaimTemplate"
 
 Devices: TypeAlias = dict[str, int]
-"""The number of devices by extended resource name."""
+"""The number of devices for each extended resource name."""
 
 
 class DeviceCounts(Struct, frozen=True):
@@ -68,7 +68,7 @@ class _Claims(Struct, frozen=True):
     shared: set[str]
 
     def devices_of(self, claim: JSONObject) -> Devices:
-        """Return the devices of one entry in `resourceClaims`."""
+        """Return the devices of one `resourceClaims` entry."""
         template, name = claim.get("resourceClaimTemplateName"), claim.get("resourceClaimName")
         if template in self.templates:
             return self.templates[template]
@@ -82,7 +82,7 @@ class _Claims(Struct, frozen=True):
 
 
 def _rewritten(node: JSON, claims: _Claims) -> JSON:
-    """Return a value whose pods request devices instead of claims, at any depth."""
+    """Return a value in which pods at any depth request devices instead of claims."""
     if isinstance(node, list):
         return [_rewritten(child, claims) for child in node]
     if not isinstance(node, dict):
@@ -107,7 +107,7 @@ def _without_claims(container: JSONObject) -> JSONObject:
 
 
 def _devices(document: Document) -> Devices:
-    """Return the devices of a template or claim by class."""
+    """Return the devices of a template or claim for each class."""
     spec = document.object.get("spec") or {}
     devices: Devices = {}
     try:
@@ -126,7 +126,7 @@ def _devices(document: Document) -> Devices:
 
 
 def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
-    """Yield the class and number of devices of each request. Use the first alternative if there are several."""
+    """Yield the class and number of devices of each request. If a request has several alternatives, use the first."""
     for request in requests:
         subrequest = request.get("exactly") or next(iter(request.get("firstAvailable") or ()), request)
         if subrequest.get("deviceClassName"):

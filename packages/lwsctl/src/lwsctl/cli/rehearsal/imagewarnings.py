@@ -1,4 +1,4 @@
-"""Reports mismatches between the images of manifests and the mappings of `--image NAME=DIR` before a pod fails.
+"""Reports mismatches between manifest images and the mappings of `--image NAME=DIR` before a pod fails.
 
 The input is original objects, which may be invalid. The output is notes.
 """
@@ -14,7 +14,10 @@ NAMED: Final = 5
 
 
 def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
-    """Yield a note for each unused mapping, and for unmapped images. `is_typed` means mappings of this command."""
+    """Yield a note for each unused mapping, and for unmapped images.
+
+    `is_typed` means that the mappings are from this command.
+    """
     containers = [container for obj in objects for container in _containers(obj)]
     used = dict.fromkeys(str(container["image"]) for container in containers)
     for name in mapped if is_typed else ():

@@ -1,4 +1,4 @@
-"""Pools of simulated nodes on which all pods of the manifests fit, for `--nodes auto --gpus auto`.
+"""Computes pools of simulated nodes on which all pods of the manifests fit, for `--nodes auto --gpus auto`.
 
 Pods with the same required labels and tolerated taints share a pool. Pods that request GPUs or must be separate from
 others have dedicated nodes. Other pods share a node. Groups with exclusive topology have as many domains of the same
@@ -25,7 +25,7 @@ MOST: Final = 1000
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """Identical nodes in the format of the node options, and the objects that require them."""
+    """Identical nodes, in the format of the node options, and the objects that require them."""
 
     count: int
     labels: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Pool(Struct, frozen=True, kw_only=True):
 
 
 def pools(demands: Iterable[Demand]) -> list[Pool]:
-    """Return the node pools that the demands require, or no pools if there are no requirements."""
+    """Return the node pools that the demands require, or no pools if the demands have no requirements."""
 
     def sort(demand: Demand) -> tuple[object, ...]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
@@ -89,7 +89,7 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
 
 
 def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
-    """Return whether pods of another pool could be scheduled on nodes of this pool."""
+    """Return whether pods of another pool could be scheduled on the nodes of this pool."""
     labels, taints, resources = members[0].labels, members[0].taints, largest(members)
     return (
         set(demand.labels) <= set(labels)
@@ -99,7 +99,7 @@ def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
 
 
 def _size(members: Sequence[Demand], key: str) -> int:
-    """Return the number of nodes of this pool that each domain of a topology requires."""
+    """Return the number of nodes of this pool that each topology domain requires."""
     sizes: dict[str, int] = {}
     for demand in members:
         for domain in demand.domains:
@@ -125,7 +125,7 @@ def _pods(demands: Iterable[Demand]) -> int:
 
 
 def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
-    """Return the largest request of one pod by resource."""
+    """Return the largest amount of each resource that one pod requests."""
     amounts: dict[str, Quantity] = {}
     for demand in members:
         for name, amount in demand.resources.items():

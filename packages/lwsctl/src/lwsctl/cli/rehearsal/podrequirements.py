@@ -1,4 +1,4 @@
-"""The node requirements of pods: labels, tolerated taints, resources, and distribution.
+"""Determines the node requirements of pods: labels, tolerated taints, resources, and distribution. Pure.
 
 The input is original objects. Invalid parts do not require anything, because the API server reports them. The output
 is one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, and one for each other kind of pods.
@@ -30,7 +30,7 @@ HUGE_PAGES: Final = "hugepages-"
 
 
 class Domain(Struct, frozen=True):
-    """Groups of `owner` in separate domains of the topology `key`: `number` domains with `pods` pods each.
+    """Groups of `owner` in separate domains of the topology `key`, as `number` domains with `pods` pods each.
 
     Pods with the label `repels` cannot be in these domains. If `repels` is empty, any other pods can be.
     """
@@ -53,7 +53,7 @@ class Demand(Struct, frozen=True, kw_only=True):
     spread: bool = False
     domains: tuple[Domain, ...] = ()
     pod_labels: tuple[str, ...] = ()
-    """The labels of the pods that exclusive domains use to repel them."""
+    """The pod labels that exclusive domains use to repel other pods."""
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
@@ -72,7 +72,7 @@ def demands_of(obj: JSONObject) -> list[Demand]:
 
 
 def _slice_topologies(obj: JSONObject) -> dict[str, str]:
-    """Return the topologies in which each slice of a DisaggregatedSet requires a domain, and its repelling label.
+    """Return topologies in which a DisaggregatedSet slice requires a domain, and the label that repels pods.
 
     They are read from the pod affinity that the controller adds to pods. Invalid objects do not require any.
     """
@@ -93,7 +93,7 @@ def _slice_topologies(obj: JSONObject) -> dict[str, str]:
 
 
 def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the LeaderWorkerSets of an object: the object itself, or named templates that create them."""
+    """Yield the LeaderWorkerSets of an object, which are the object or the named templates that create them."""
     if isinstance(node, dict):
         if "leaderWorkerTemplate" in _map(node.get("spec")):
             yield f" {node['name']}" if "name" in node else "", node
@@ -106,7 +106,7 @@ def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
 
 
 def _of_set(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, str]) -> Iterator[Demand]:
-    """Yield the demands of each slice of a LeaderWorkerSet. A slice uses one domain of each topology."""
+    """Yield the demands of each slice of a LeaderWorkerSet. Each slice uses one domain of each topology."""
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
     replicas, size = slices * _replicas(spec), max(_number(group.get("size"), 1), 1)
@@ -129,7 +129,7 @@ def _of_set(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, 
 
 
 def _replicas(spec: JSONObject) -> int:
-    """Return the number of groups of a LeaderWorkerSet in a rollout, including the surge."""
+    """Return the number of groups of a LeaderWorkerSet during a rollout, including the surge."""
     replicas = _number(spec.get("replicas"), 1)
     rolling = _map(_map(spec.get("rolloutStrategy")).get("rollingUpdateConfiguration"))
     surge = rolling.get("maxSurge")
@@ -173,7 +173,10 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
 
 
 def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
-    """Return the topology labels that pods share or spread over, and whether each pod requires a separate node."""
+    """Return the topology labels that pods share or spread across.
+
+    Also return whether each pod requires a separate node.
+    """
     affinity = _map(pod.get("affinity"))
     together = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED)))
     apart = _keys(_list(_map(affinity.get("podAntiAffinity")).get(REQUIRED)))
@@ -197,7 +200,7 @@ def _taints(pod: JSONObject) -> Iterator[str]:
 
 
 def _extended(pod: JSONObject) -> dict[str, Quantity]:
-    """Return the resources that only some nodes provide, with the amount that one pod requests."""
+    """Return the amount that one pod requests of each resource that only some nodes provide."""
     amounts: dict[str, Quantity] = {}
     for container in map(_map, _list(pod.get("containers"))):
         for name, amount in _asked(container):

@@ -1,1 +1,1 @@
-"""Shared code of the rollout commands, which read and change a LeaderWorkerSet."""
+"""Contains shared code of the rollout commands, which read and change a LeaderWorkerSet."""

@@ -1,4 +1,4 @@
-"""Reads nodes, all pods, and the volumes of groups, which determine where groups fit."""
+"""Reads the nodes, all pods, and the volumes of groups, which determine where groups fit."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,7 +13,7 @@ from lwsctl.rollout.relocation import ClusterFacts, claims_of
 
 
 async def read(session: Session, groups: Iterable[Group]) -> ClusterFacts | None:
-    """Return the nodes, all pods, and the volumes of these groups, or None without permission to list them."""
+    """Return the nodes, all pods, and the volumes of these groups, or None without the permission to list them."""
     client = session.client
     try:
         nodes, pods = (await client.list(NODES)).items, (await client.list(PODS)).items

@@ -31,7 +31,7 @@ NO_BUDGET = 2**31
 
 
 class RestartRequest(Struct, frozen=True):
-    """The targets of a restart: a LeaderWorkerSet, some of its groups, or one rank of a group."""
+    """The targets of a restart, which are a LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
     groups: tuple[GroupName, ...] = ()
@@ -39,7 +39,7 @@ class RestartRequest(Struct, frozen=True):
 
     @classmethod
     def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
-        """Parse the names. All of them must belong to one LeaderWorkerSet."""
+        """Parse the names, all of which must belong to one LeaderWorkerSet."""
         selections = [targets.parse(word) for word in words]
         if len({selection.name for selection in selections}) > 1:
             raise UsageError("specify groups of one LeaderWorkerSet")
@@ -70,7 +70,7 @@ class Restart(Struct):
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     async def run(self, timeout: float) -> str:
-        """Delete the pods in batches. Return when all groups are ready again."""
+        """Delete the pods in batches, and wait until all groups are ready."""
         await rollouttargets.read(self.session, self.request.name)
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.request.name))
         try:

@@ -15,7 +15,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.rollouts import rollouttargets
 
 PATIENCE: Final = 10.0
-"""The time in seconds within which a manager with maintenance enabled reports groups that must be moved.
+"""The time in seconds within which a manager with maintenance enabled reports that groups must be moved.
 
 This is the longest wait without a response, because a disabled or stopped manager never reports. The help of both
 commands contains this value.
@@ -35,7 +35,7 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
 
 @asynccontextmanager
 async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
-    """Taint nodes while the context is active, so that no new pods are scheduled on them.
+    """Taint nodes while the context is active, so that no new pods are scheduled on the nodes.
 
     The taint value is unique for each move, so that the taint is recognized if the response to the write was lost.
     """

@@ -1,4 +1,4 @@
-"""The output of `lws scale --prefer-broken`, and the actions of `--recreate-broken`.
+"""Implements the output of `lws scale --prefer-broken` and the actions of `--recreate-broken`.
 
 In groups with indexes, the highest indexes are deleted, whether they are ready or not. Remaining unready groups are
 recreated after these deletions, when resources are free. As a result, the desired number of groups is ready.
@@ -24,7 +24,7 @@ from lwsctl.views.wording import counted, format_groups
 
 
 async def forecast_scale_down(session: Session, name: str, replicas: int) -> ScaleDown:
-    """Return the groups that will be deleted. Raise an error if no groups would be deleted."""
+    """Return the groups that will be deleted. Raise an error if there are none."""
     view = await targets.view_of(session, await rollouttargets.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(

@@ -1,4 +1,4 @@
-"""The LeaderWorkerSet of a rollout command, with its pods, revisions and leader StatefulSet.
+"""Reads the LeaderWorkerSet of a rollout command, with its pods, revisions and leader StatefulSet.
 
 Because a DisaggregatedSet creates new LeaderWorkerSets in a rollout, it has no previous template and no partition,
 and only `status` supports it. Its controller writes its LeaderWorkerSets. They can be displayed, and restarted only
@@ -25,7 +25,7 @@ from lwsctl.rollout import ownfields, revisionhistory
 MANAGER = ownfields.ROLLOUT
 
 ATTEMPTS = 5
-"""The number of attempts to read and write an object that other clients change concurrently."""
+"""The number of attempts to read and write an object that other clients change at the same time."""
 
 
 async def read(session: Session, name: str) -> JSONObject:
@@ -40,7 +40,7 @@ async def read(session: Session, name: str) -> JSONObject:
 
 
 async def writable(session: Session, name: str) -> JSONObject:
-    """Return a LeaderWorkerSet whose spec is not written by other controllers."""
+    """Return a LeaderWorkerSet whose spec is not managed by a different controller."""
     obj = await read(session, name)
     owner = meta.labels(obj).get(SET_NAME)
     if owner and meta.controller_of(obj) is not None:
@@ -68,7 +68,7 @@ async def with_leaders(session: Session, lws: JSONObject) -> View:
 
 
 async def entries(session: Session, view: View) -> list[Entry]:
-    """Return the revisions of a LeaderWorkerSet, the oldest first."""
+    """Return the revisions of a LeaderWorkerSet, sorted from the oldest."""
     revisions: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
     for selector in (own, history_selector(view.name)):
@@ -94,5 +94,5 @@ def entry_of(session: Session, name: str, history: list[Entry], number: int) -> 
 
 
 async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
-    """Return the leader StatefulSet, or the Deployment for random keys. Return None if it does not exist."""
+    """Return the leader StatefulSet, or the leader Deployment for random keys, or None if it does not exist."""
     return await client.find(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))

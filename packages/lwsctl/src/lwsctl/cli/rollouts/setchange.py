@@ -1,4 +1,4 @@
-"""A change to a LeaderWorkerSet, which is written, or validated by the API server and previewed."""
+"""Defines a change to a LeaderWorkerSet, which is written, or validated by the API server and previewed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,7 +18,7 @@ DRY: str = "nothing was changed (dry run)"
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """The patch of a LeaderWorkerSet, or None without changes. `done` describes it."""
+    """The patch of a LeaderWorkerSet, or None if there are no changes. `done` describes the patch."""
 
     lws: JSONObject
     done: str
@@ -49,7 +49,7 @@ async def _perform(session: Session, change: Change) -> str:
 
 
 async def _preview(session: Session, change: Change) -> str:
-    """Validate the change on the API server. Return the differences and the groups of each rollout step."""
+    """Validate the change on the API server. Return the differences, and the groups of each rollout step."""
     if change.patch is None:
         return f"{change.done}: {DRY}"
     after = await session.client.try_patch(

@@ -1,1 +1,1 @@
-"""Reads, displays and diagnoses the sets of a cluster for commands."""
+"""Reads, displays and diagnoses the sets in a cluster for commands."""

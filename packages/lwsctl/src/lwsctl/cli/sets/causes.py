@@ -1,4 +1,4 @@
-"""Diagnoses a set while `run`, `wait` or `rollout status` waits for it. The causes are the same as in `lws explain`.
+"""Diagnoses a set while `run`, `wait` or `rollout status` waits. The causes are the same as in `lws explain`.
 
 A cause is printed once, and again if it reappears. The interval between two diagnoses increases while no new cause is
 found, so that long rollouts are not diagnosed continuously.
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # its imports are only needed for watches
 
 FIRST: Final = 5.0
-"""The delay in seconds before the first diagnosis, and before the next one after a new cause was found."""
+"""The delay in seconds before the first diagnosis, and before the next one after a new cause is found."""
 
 LONGEST: Final = 60.0
-"""The maximum delay in seconds between two diagnoses."""
+"""The maximum delay in seconds between diagnoses."""
 
 
 class StuckError(CommandError):
-    """A set makes no progress. The message contains the reason."""
+    """Raised if a set makes no progress. The message contains the reason."""
 
 
 def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that stop a wait because of its cause. `stuck_after` reads them."""
+    """Add the options that stop a wait because of its cause. `stuck_after` reads these options."""
     fail_fast = click.option(
         "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. Equivalent to --stuck-after 0."
     )
@@ -48,7 +48,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Causes:
-    """Runs concurrently with informers, and prints on standard error why a set is stuck and the next step.
+    """Runs concurrently with informers, and prints on stderr why a set is stuck and the next step.
 
     With `stuck_after`, it raises StuckError if the set has been stuck for this number of seconds because of one
     cause.
@@ -72,7 +72,7 @@ class Causes:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether the last diagnosis is stuck, so that a time estimate is not useful."""
+        """Return whether the last diagnosis is stuck, because a time estimate is then not useful."""
         return self._said is not None
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
@@ -82,7 +82,7 @@ class Causes:
         """Return immediately, because commands never wait for a diagnosis."""
 
     async def conclude(self) -> str:
-        """Return the cause for the end of an error, and the command that explains it, or an empty string."""
+        """Return the cause and the command that explains it, or an empty string if there is no cause."""
         cause = await self.last()
         return cause and f"\n{cause}\n{diagnoses.more(self._session, self._name)}"
 
@@ -97,7 +97,7 @@ class Causes:
         return cause if diagnosis is not None and diagnosis.verdict in NEEDS_USER else self._last or cause
 
     async def run(self) -> None:
-        """Diagnose repeatedly while the command waits. Raise an error if the set has been stuck for too long."""
+        """Diagnose the set repeatedly while the command waits. Raise an error if the set is stuck for too long."""
         clock, since, pause = SystemClock(), 0.0, self._first
         while True:
             await asyncio.sleep(pause)
@@ -111,7 +111,7 @@ class Causes:
                 pause = min(pause, remaining)
 
     def say(self, diagnosis: Diagnosis | None) -> bool:
-        """Print a cause and its first step unless it was printed last.
+        """Print a cause and its first step, unless it is the last cause that was printed.
 
         Return whether the cause changed or disappeared.
         """

@@ -1,4 +1,4 @@
-"""Diagnoses one set, or all sets of a namespace, for commands, and summarizes causes below other output."""
+"""Diagnoses one set or all sets of a namespace for commands. Summarizes causes below other output."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -28,11 +28,11 @@ from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
-"""The maximum time in seconds for which a failed command looks for the cause."""
+"""The maximum time in seconds in which a failed command diagnoses the cause."""
 
 
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
-    """Return the diagnoses of all LeaderWorkerSets of a namespace (all if empty), the most urgent first."""
+    """Return the diagnoses of all LeaderWorkerSets in one or all namespaces, the most urgent first."""
     objects = await targets.all_of(session, namespace, selector)
     with garbagecollection.put_off():
         views = await targets.views_of(session, objects.leaderworkersets)
@@ -45,7 +45,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
 
 
 async def diagnosed(session: Session, cluster: Cluster) -> Cluster:
-    """Return a cluster whose sets have their diagnoses. The diagnosis of a DisaggregatedSet is its own."""
+    """Return a cluster in which sets have their diagnoses. A DisaggregatedSet has only its own diagnosis."""
     lists, commands = Lists(session.client), commands_of(session)
     diagnoses = await setdiagnoses.survey(lists, cluster.views, cluster.namespace, commands)
     views = [replace(view, diagnosis=diagnosis) for view, diagnosis in zip(cluster.views, diagnoses, strict=True)]
@@ -56,7 +56,7 @@ async def diagnosed(session: Session, cluster: Cluster) -> Cluster:
 
 
 def _of_root(root: Shown) -> list[Diagnosis]:
-    """Return the diagnoses of a set. The diagnosis of a DisaggregatedSet is before those of its LeaderWorkerSets."""
+    """Return the diagnoses of a set. For a DisaggregatedSet, the diagnoses of its LeaderWorkerSets follow."""
     if isinstance(root, View):
         return [root.diagnosis]
     parts = sorted(root.parts, key=lambda part: part.name)
@@ -64,7 +64,7 @@ def _of_root(root: Shown) -> list[Diagnosis]:
 
 
 async def explain(session: Session, selection: Selection, read: ReadEpisodes | None = None) -> list[Diagnosis]:
-    """Return the diagnosis of the selection.
+    """Return the diagnosis of the selected object.
 
     For a DisaggregatedSet, include the diagnoses of its LeaderWorkerSets.
     """
@@ -97,14 +97,14 @@ def commands_of(session: Session) -> Commands:
 
 
 def more(session: Session, name: str, namespace: str = "") -> str:
-    """Return the line with the command for details. The default namespace is the namespace of the session."""
+    """Return the line with the command that shows details. The default namespace is the namespace of the session."""
     return f"use `{session.lws} -n {namespace or session.namespace} explain {name}` for details"
 
 
 async def notes(
     session: Session, lists: Lists, namespace: str, sets: Sequence[SetView], views: Sequence[View]
 ) -> list[str]:
-    """Return a line with the cause code for each stuck DisaggregatedSet and LeaderWorkerSet.
+    """Return a line with the cause code for each stuck DisaggregatedSet or LeaderWorkerSet.
 
     Lists that `lists` has already read are not reread.
     """
@@ -130,7 +130,7 @@ def _note(session: Session, namespace: str, name: str, diagnosis: Diagnosis) -> 
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:
-    """Return the worst diagnosis for this name, or None if there is none in time."""
+    """Return the worst diagnosis for this name, or None if no diagnosis is available in time."""
     diagnoses = await _in_time(explain(session, Selection(name)))
     return worst(diagnoses) if diagnoses else None
 

@@ -1,4 +1,4 @@
-"""The sets that a command shows, their format, and their explanations."""
+"""Determines the sets that a command shows, their format, and their explanations."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ class GetRequest(Struct, frozen=True):
 
     @property
     def shows_ranks(self) -> bool:
-        """Return whether each rank has a row, regardless of the number of groups."""
+        """Return whether each rank is shown in a row, regardless of the number of groups."""
         return self.every_rank or self.not_ready
 
     @property
@@ -52,7 +52,7 @@ class GetRequest(Struct, frozen=True):
 
 
 async def observe(session: Session, request: GetRequest, lists: Lists | None = None) -> tuple[Cluster, Cluster]:
-    """Read the selected sets. Return them without and with the evidence that `lists` reads."""
+    """Read the selected sets. Return the sets without and with the evidence that `lists` reads."""
     plain = await read(session, request)
     views = await with_evidence(lists or Lists(session.client), plain.views, request.namespace(session))
     return plain, plain.with_views(views)
@@ -73,7 +73,7 @@ async def read(session: Session, request: GetRequest) -> Cluster:
 
 
 async def print_if_empty(session: Session, cluster: Cluster, request: GetRequest) -> None:
-    """Print the reason for empty output on standard error."""
+    """Print the reason for the empty output on stderr."""
     if not cluster.roots:
         click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
     elif request.not_ready and not cut(cluster.views, request):
@@ -81,7 +81,7 @@ async def print_if_empty(session: Session, cluster: Cluster, request: GetRequest
 
 
 async def objects_of(session: Session, selections: Sequence[Selection]) -> targets.TargetObjects:
-    """Return the named objects, and the objects that a named DisaggregatedSet owns."""
+    """Return the named objects, and the LeaderWorkerSets that a named DisaggregatedSet owns."""
     leaderworkersets, sets = [], []
     for selection in selections:
         resource, obj = await targets.find_either(session, selection.name)

@@ -1,1 +1,1 @@
-"""The command line: reorders options, completes names, and shows examples."""
+"""Implements the command line, which reorders options, completes names, and shows examples."""

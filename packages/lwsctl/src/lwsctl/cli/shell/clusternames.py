@@ -1,4 +1,4 @@
-"""Reads names from a cluster for completion, over one connection and without the client of other commands.
+"""Reads names from a cluster for completion over one connection, without the client of other commands.
 
 Because a shell waits for the result, `quickcompletion` imports this module only if a line requires a cluster.
 """
@@ -28,11 +28,11 @@ ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 
 class NeedsClientError(Exception):
-    """The cluster can only be reached with the client of other commands."""
+    """Raised if the cluster is reachable only with the client of other commands."""
 
 
 def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
-    """Return the names from a cluster, or an empty list after an error. Return None if the full client is required.
+    """Return the names in a cluster, or an empty list after an error. Return None if the full client is required.
 
     `what` is a key of `LISTS`, and `where` contains the options that select the cluster.
     """
@@ -95,7 +95,7 @@ class _Lists:
         self._headers = {"Accept": ACCEPT, **token}
 
     def read(self, path: str) -> list[JSONObject]:
-        """Return the metadata of the objects at a path, or nothing if the server does not serve it."""
+        """Return the metadata of the objects at a path, or no metadata if the path is not served."""
         self._connection.request("GET", f"{self._base}{path}", headers=self._headers)
         response = self._connection.getresponse()
         body = response.read()

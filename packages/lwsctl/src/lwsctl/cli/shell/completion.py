@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from lwsctl.cli.cluster.target import Session  # imported only to complete a name
 
 PATIENCE: Final = 3.0
-"""The maximum time in seconds that a shell waits for names."""
+"""The maximum time in seconds that a shell waits for completion."""
 
 MOST: Final = 200
 """The maximum number of suggestions."""
 
 
 def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names that start with the typed text."""
+    """Return the names that start with the given prefix."""
     import asyncio
 
     from msgspec import convert
@@ -47,12 +47,12 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
 
 
 def matching(names: Iterable[str], start: str) -> list[str]:
-    """Return the suggested names that start with the typed text."""
+    """Return the suggested names that start with the given prefix."""
     return [name for name in sorted(names) if name.startswith(start)][:MOST]
 
 
 def typed() -> list[str]:
-    """Return the words of the completed line, or nothing if a quotation is open."""
+    """Return the words of the command line to complete, or no words if a quotation is open."""
     try:
         return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
     except ValueError:
@@ -80,7 +80,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
 
 
 def places(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
-    """Return the groups, or the ranks of the typed group.
+    """Return the groups, or the ranks of the given group.
 
     >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
     ['web/0', 'web/1']

@@ -1,4 +1,7 @@
-"""The embedded cluster requires Linux. On other systems, its commands exit with a command that works."""
+"""Checks the operating system.
+
+The embedded cluster requires Linux, so on other systems an error suggests a command.
+"""
 
 import shlex
 import sys
@@ -12,11 +15,13 @@ IMAGE: Final = f"localhost/lws:{__version__}"
 """The image that `make local-image` builds."""
 
 MACHINES: Final = {"darwin": ("macOS", "in Lima", "lima"), "win32": ("Windows", "in WSL2", "wsl")}
-"""The name, the Linux environment and its command prefix for each platform."""
+"""The name, the Linux environment and the command prefix of each platform."""
 
 
 def refusal(platform: str, words: Sequence[str]) -> str:
-    """Return the reason why `lws` cannot run these arguments on a platform, with alternatives. Empty on Linux.
+    """Return the reason why `lws` cannot run with these arguments on a platform, with alternatives.
+
+    On Linux, it is empty.
 
     >>> refusal("win32", ["run", "-f", "a.yaml"]).rpartition("; ")[2]
     'in WSL2, use `wsl lws run -f a.yaml`'
@@ -32,6 +37,6 @@ def refusal(platform: str, words: Sequence[str]) -> str:
 
 
 def require_linux(words: Sequence[str]) -> None:
-    """Raise a `CommandError` with an alternative command if this is not Linux."""
+    """Raise a `CommandError` that suggests an alternative command, unless this system is Linux."""
     if text := refusal(sys.platform, words):
         raise CommandError(text)

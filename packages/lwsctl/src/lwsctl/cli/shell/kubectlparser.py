@@ -1,4 +1,7 @@
-"""Parses command lines as kubectl does: cluster options anywhere, `-n=prod`, kinds before names, `--wait=false`."""
+"""Parses command lines as kubectl does.
+
+Cluster options can be anywhere, `-n=prod` and `--wait=false` are valid, and kinds may precede names.
+"""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -9,13 +12,16 @@ from click.shell_completion import _resolve_context
 
 LOCAL: Final = "--local"
 DEFAULTS: Final = {LOCAL: "default", "--stub": "missing"}
-"""The options whose value is optional, with its default. The next word is never the value."""
+"""Options with an optional value, and their defaults. The next argument is never the value."""
 
 KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
-"""The words without a meaning before a name, also with their API group: all names are of these kinds."""
+"""Kinds that may precede a name, with or without API group.
+
+They have no effect, because all names are of these kinds.
+"""
 
 OF_ALL: Final = frozenset({"get", "explain", "tree"})
-"""The commands that show everything if no name is given."""
+"""The commands that show all objects if no name is specified."""
 
 VALUES: Final = "lwsctl.cluster"
 """The key in `Context.meta` of the options that select a cluster."""
@@ -47,7 +53,7 @@ OPTIONS: Final = (
 
 
 def cluster_options(command: AnyCommand, *, hidden: bool = True) -> AnyCommand:
-    """Add the options that select a cluster to a command, and parse its words as kubectl does.
+    """Add the options that select a cluster to a command, and parse its arguments as kubectl does.
 
     >>> from lwsctl.cli.app import lws
     >>> where(["get", "web", "-n=prod", "--local"], lws), where(["--local=a", "apply", "--dry-run", "--local=b"], lws)
@@ -65,7 +71,7 @@ def cluster_options(command: AnyCommand, *, hidden: bool = True) -> AnyCommand:
 
 
 def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
-    """Return the options that select a cluster, at any position of an incomplete line."""
+    """Return the options that select a cluster, at any position of an incomplete command line."""
     context = root.make_context("lws", list(words), resilient_parsing=True)
     if any(word.startswith("-") for word in context.args):  # only then: this imports the command
         context = _resolve_context(root, {}, "lws", list(words))
@@ -75,7 +81,7 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
 class _Parser(_OptionParser):
     @classmethod
     def of(cls, ctx: click.Context) -> "_Parser":
-        """Return the parser for the command of a context."""
+        """Return the parser for the command in a context."""
         parser = cls(ctx)
         for parameter in ctx.command.get_params(ctx):
             parameter.add_to_parser(parser, ctx)
@@ -91,7 +97,7 @@ class _Parser(_OptionParser):
             super()._match_long_opt(opt, explicit_value, state)
 
     def _process_args_for_options(self, state: _ParsingState) -> None:
-        """Read options, for `exec` only before the words of the command in the rank."""
+        """Parse options. For `exec`, parse only options before the command to execute in the rank."""
         is_exec = self.ctx is not None and self.ctx.command.name == "exec"
         self.allow_interspersed_args &= not is_exec
         super()._process_args_for_options(state)
@@ -100,7 +106,7 @@ class _Parser(_OptionParser):
             super()._process_args_for_options(state)
 
     def _process_args_for_args(self, state: _ParsingState) -> None:
-        """Read arguments without a kind before names, and without a single kind that means all objects."""
+        """Parse arguments. Remove kinds before names, and a single kind that selects all objects."""
         names, command = state.largs, self.ctx.command if self.ctx is not None else None
         if names and "/" not in names[0] and names[0].partition(".")[0] in KINDS and command is not None:
             state.largs = names[1:] if names[1:] or command.name in OF_ALL else names

@@ -1,4 +1,4 @@
-"""A command group whose commands are listed in a table. A module is imported when its command is used."""
+"""Defines a command group that lists its commands in a table. A module is imported when its command is used."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -30,11 +30,11 @@ INSTEAD: Final = {
     "start": "use `lws up` to start a cluster",
     "stop": "use `lws down` to stop a cluster",
 }
-"""Alternatives for commands of kubectl, compose and kind."""
+"""Alternatives to commands of kubectl, compose and kind."""
 
 
 class LazyGroup(click.Group):
-    """Finds commands in the table, and sets the exit code if standard output is closed."""
+    """Finds commands in the table, and sets the exit code if stdout is closed."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class LazyGroup(click.Group):
         self.sections = sections or {"Commands": tuple(table)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
-        """Return the names in the order of the table."""
+        """Return the command names in the order of the table."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        """Import the command. The list of all commands is created from the table."""
+        """Import the command. The list of all commands is generated from the table."""
         if name not in self.table:
             return None
         entry = self.table[name]
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
         return cluster_options(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the options, or the commands that start with the typed text, without imports."""
+        """Return the options or commands that start with the given prefix, without importing the commands."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [
@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
         ]
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:
-        """Parse the arguments, or print help."""
+        """Parse the arguments, or print the help."""
         with standardstreams.read_by_somebody():
             return super().make_context(*words, **options)
 
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. For an unknown command, suggest similar commands."""
+        """Find the command. If it is unknown, suggest similar commands."""
         entry = self.table.get(args[0])
         if entry is None and not args[0].startswith("-"):
             instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else suggestions.hint(args[0], self.table)
@@ -98,7 +98,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
-        """List the commands by purpose, without imports."""
+        """List the commands by purpose, without importing them."""
         width = max(map(len, self.table))  # the same column width in all sections
         for title, names in self.sections.items():
             with formatter.section(title):

@@ -1,4 +1,4 @@
-"""Completes clusters, contexts, namespaces, nodes, LeaderWorkerSets and ranks without the modules of commands.
+"""Completes clusters, contexts, namespaces, nodes, sets and ranks without importing command modules.
 
 The input is the complete words of a line and the incomplete word. The output is suggestions, or None if click
 provides them (options, commands and choices). Because a shell waits for the result, this module does not import
@@ -36,14 +36,14 @@ CONDITIONS: Final = (*WAIT_WORDS, "delete", "replicas=", "condition=", "jsonpath
 
 
 def register() -> None:
-    """Register this module for all shells, before click."""
+    """Register this module for all shells, before click registers its completion."""
     for shell in (shell_completion.BashComplete, shell_completion.ZshComplete, shell_completion.FishComplete):
         shell_completion.add_completion_class(type(shell.__name__, (_Quick, shell), {}))
 
 
 class _Quick(ShellComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """Return suggestions."""
+        """Return the suggestions."""
         texts = suggestions(args, incomplete, self.cli)
         if texts is None:
             return super().get_completions(args, incomplete)
@@ -51,7 +51,7 @@ class _Quick(ShellComplete):
 
 
 def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> list[str] | None:
-    """Return the suggestions for the last word, or None if click provides them."""
+    """Return the suggestions for the last word, or None if click provides the suggestions."""
     option, start = _option(args, incomplete)
     what = ""
     if option == LOCAL or (not option and _command(args) in OF_CLUSTERS):
@@ -73,7 +73,7 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
 
 
 def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
-    """Return the option whose value is completed, or an empty string, and the start of the value.
+    """Return the option whose value is completed and the start of the value. The option is empty if there is none.
 
     >>> _option(["get", "-n"], "pr"), _option(["get"], "--local=g"), _option(["get", "--local"], "="), _option(["get"], "we")
     (('-n', 'pr'), ('--local', 'g'), ('--local', ''), ('', 'we'))
@@ -91,13 +91,13 @@ def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:
 
 
 def _command(args: Sequence[str]) -> str:
-    """Return the command in the arguments, with its subcommand, or nothing if it is not complete."""
+    """Return the command in the arguments with its subcommand, or an empty result if it is incomplete."""
     words = [word for word in _without_options(args) if not word.startswith("-")]
     return " ".join(words[: 2 if words[:1] and words[0] in VERBS else 1])
 
 
 def _without_options(args: Sequence[str]) -> list[str]:
-    """Return the arguments without the options that select a cluster, and their values."""
+    """Return the arguments without the options that select a cluster and without their values."""
     options = {word for names, *_ in OPTIONS for word in names} - {LOCAL}
     rest, words = iter(args), []
     for word in rest:

@@ -1,1 +1,1 @@
-"""Storms of `lws chaos`: ordered faults, their effects, and the report."""
+"""Implements the storms of `lws chaos`: ordered faults, their effects, and the report."""

@@ -1,4 +1,4 @@
-"""The report of a storm as text and as a document. Pure."""
+"""Formats the report of a storm as text and as machine-readable data. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -19,7 +19,9 @@ WORDS: Final[dict[Happened, str]] = {
 
 
 class ProbeCounts(Struct):
-    """The result of a probe: requests, failed requests, and the longest time without a response in seconds.
+    """The result of a probe.
+
+    Contains the number of requests and of failed requests, and the longest time without a response in seconds.
 
     `outages` are the periods (start, end) without a response, in seconds after the start of the storm.
     """
@@ -33,7 +35,7 @@ class ProbeCounts(Struct):
 
 
 class StormStep(Struct, frozen=True):
-    """An attempted step, and its time in seconds after the start of the storm.
+    """An attempted step and its time in seconds since the start of the storm.
 
     `error` is the reason why the step had no effect.
     """
@@ -44,7 +46,7 @@ class StormStep(Struct, frozen=True):
 
 
 class StormReport(Struct):
-    """A storm and its result.
+    """A storm and its results.
 
     `recovered` is the time in seconds from the last fault until all ranks were ready. If it is None, `unready` lists
     the problems, and is empty if the storm was interrupted. Ranks that were not ready `before` the storm, or whose group
@@ -60,12 +62,12 @@ class StormReport(Struct):
 
     @property
     def is_well(self) -> bool:
-        """Return whether every fault took effect, and all ranks were ready at the end."""
+        """Return whether all faults took effect and all ranks were ready at the end."""
         return self.recovered is not None and not any(deed.error for deed in self.steps)
 
 
 def lines(report: StormReport) -> Iterator[str]:
-    """Yield the report as lines. The actions were printed during the storm."""
+    """Yield the lines of the report. The actions were printed during the storm."""
     witness, probe = report.effects.without(report.before), report.probe
     first = witness.first_failure()
     yield (
@@ -96,7 +98,7 @@ def lines(report: StormReport) -> Iterator[str]:
 
 
 def document(report: StormReport) -> JSONObject:
-    """Return the report as a machine-readable document."""
+    """Return the report as machine-readable data."""
     witness, probe = report.effects.without(report.before), report.probe
     first = witness.first_failure()
     return {

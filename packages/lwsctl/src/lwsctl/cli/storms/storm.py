@@ -22,10 +22,10 @@ NUMBER: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(%|k|M|G|)")
 UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 CALM: Final = (3.0, 8.0)
-"""The minimum and maximum time in seconds between two faults of a random storm."""
+"""The minimum and maximum time in seconds between faults of a random storm."""
 
 LASTING: Final = (2.0, 10.0)
-"""The minimum and maximum duration in seconds of a fault in a random storm."""
+"""The minimum and maximum duration in seconds of a fault of a random storm."""
 
 DRAWN: Final = tuple(fault for fault in FAULTS.values() if fault.of is not FaultTarget.NODE and fault.name != "delay")
 """The faults of random storms, which all local clusters support.
@@ -35,7 +35,10 @@ These clusters may have only one node, and some kernels cannot delay packets.
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A fault that starts `at` seconds after the storm, and its duration. Targets are ranks or a node, as typed."""
+    """A fault that starts `at` seconds after the storm, and its duration.
+
+    Targets are ranks or a node, as specified by the user.
+    """
 
     at: float
     fault: FaultName
@@ -44,7 +47,7 @@ class Step(Struct, frozen=True, kw_only=True):
     amount: float = 0.0
     path: str = ""
     words: str = ""
-    """The amount or path as typed, for reports."""
+    """The amount or path as specified by the user, for reports."""
 
     def __str__(self) -> str:
         lasting = "" if self.fault.is_moment else f" for {self.seconds:g} s"
@@ -52,7 +55,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def step(at: float, name: str, targets: Sequence[str], seconds: float, value: str = "") -> Step:
-    """Return a step. `value` is the amount or path as typed, or an empty string for the default.
+    """Return a step. `value` is the amount or path as specified, or an empty string for the default.
 
     Raise `UsageError` if a value is invalid.
 
@@ -105,7 +108,7 @@ def amount_of(fault: FaultName, words: str) -> float:
 
 
 def parse(document: JSON, place: str) -> list[Step]:
-    """Return the steps in a storm document, ordered by time."""
+    """Return the steps in a storm document, sorted by time."""
     steps = document.get("steps") if isinstance(document, dict) else None
     if not isinstance(steps, list) or not steps or set(document) != {"steps"}:
         raise UsageError(f"{place}: must contain only `steps`, a list of faults")
@@ -117,7 +120,7 @@ def parse(document: JSON, place: str) -> list[Step]:
 
 
 def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
-    """Return a random storm for `seconds` on these ranks. The same seed and ranks result in the same storm."""
+    """Return a random storm of `seconds` on these ranks. The same seed and ranks result in the same storm."""
     random = Random(seed)  # noqa: S311 - a storm is no secret
     steps: list[Step] = []
     at = 0.0

@@ -13,11 +13,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import place_of
 
 Happened = Literal["failed", "ending", "gone", "made", "ready"]
-"""`ending`: the deletion of the pod started. `gone`: the pod is deleted."""
+"""The state of a pod. `ending` means that its deletion started, and `gone` means that it is deleted."""
 
 
 class RankChange(Struct, frozen=True):
-    """A change to a rank, and its time in seconds after the start of the storm."""
+    """A change to a rank and its time in seconds since the start of the storm."""
 
     at: float
     rank: str
@@ -26,19 +26,19 @@ class RankChange(Struct, frozen=True):
 
 
 class StormEffects(Struct):
-    """Collects sightings in chronological order."""
+    """Collects changes to pods in chronological order."""
 
     changes: list[RankChange] = field(default_factory=list)
 
     def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
-        """Record a pod change. `old` is None for a new pod, and `new` is None for a deleted pod."""
+        """Record a change to a pod. `old` is None for a created pod, and `new` is None for a deleted pod."""
         rank = rank_of(new or old or {})
         if rank:
             self.changes += [RankChange(at, rank, what, _end(new)) for what in _changes(old, new)]
             self._explain(rank, _end(new))
 
     def without(self, places: Collection[str]) -> "StormEffects":
-        """Return the record without some ranks, which are specified directly or by their groups.
+        """Return the record without some ranks, which are specified by rank or by group.
 
         >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
         {'web/1/0': 1}
@@ -53,7 +53,10 @@ class StormEffects(Struct):
         return next((sighting for sighting in self.changes if sighting.change in ("failed", "ending", "gone")), None)
 
     def _explain(self, rank: str, why: str) -> None:
-        """Add the container's exit to the last failure of a rank. Kubelets report it after the pod is unready."""
+        """Add the exit of the container to the last failure of a rank.
+
+        Kubelets report the exit after the pod is unready.
+        """
         for index in range(len(self.changes) - 1, -1, -1):
             sighting = self.changes[index]
             if sighting.rank == rank:
@@ -62,11 +65,11 @@ class StormEffects(Struct):
                 return
 
     def last_ready(self) -> float:
-        """Return the time at which the last rank became ready, or 0 if none did."""
+        """Return the time at which the last rank became ready, or 0 if no rank became ready."""
         return max((sighting.at for sighting in self.changes if sighting.change == "ready"), default=0.0)
 
     def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
-        """Return the periods (start, end) in which ranks were not ready, up to `until`.
+        """Return the periods (start, end) in which ranks were not ready, limited to `until`.
 
         >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(3.5, "web/0/0", "ready")]).unready(9.0)
         {'web/0/0': [(1.0, 3.5)]}
@@ -83,7 +86,7 @@ class StormEffects(Struct):
         return dict(sorted(times.items()))
 
     def recreated(self) -> dict[str, int]:
-        """Return the number of recreations of each group, based on its leader pods.
+        """Return the number of recreations of each group, based on the leader pods.
 
         >>> StormEffects([RankChange(1.0, "web/0/0", "made"), RankChange(1.0, "web/0/1", "made")]).recreated()
         {'web/0': 1}
@@ -97,7 +100,7 @@ class StormEffects(Struct):
 
 
 def rank_of(pod: JSONObject) -> str:
-    """Return LWS/GROUP/RANK of a pod, or an empty string if the pod is not a rank."""
+    """Return LWS/GROUP/RANK for a pod, or an empty string if the pod is not a rank."""
     place = place_of(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
@@ -119,7 +122,7 @@ def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happene
 
 
 def _end(pod: JSONObject | None) -> str:
-    """Return how a container of an unready pod terminated, or an empty string if none did."""
+    """Return how a container of an unready pod terminated, or an empty string if no container terminated."""
     for container in podstate.container_statuses(pod) if pod is not None and not podstate.stays_ready(pod) else ():
         for state in ("state", "lastState"):
             ended = (container.get(state) or {}).get("terminated") or {}

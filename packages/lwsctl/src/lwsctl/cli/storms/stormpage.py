@@ -1,4 +1,4 @@
-"""A storm report as a single HTML file without scripts or external resources. Pure."""
+"""Formats a storm report as a single HTML file without scripts or external resources. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ from lwsctl.cli.storms.report import StormReport
 from lwsctl.dashboard.markup import Safe, joined, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""The content security policy of the page, which allows only its inline style."""
+"""The content security policy of the page, which permits only the inline style."""
 
 STYLE: Final = Safe("""
 :root { color-scheme: light dark; }
@@ -26,7 +26,7 @@ LEAST: Final = 0.4
 
 
 class Span(NamedTuple):
-    """A time in seconds after the start of the storm, and its description."""
+    """An event of the storm, with its time in seconds since the start and its description."""
 
     begin: float
     end: float
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 def page(report: StormReport) -> str:
-    """Return the complete document."""
+    """Return the complete HTML document."""
     title = "Storm passed" if report.is_well else "Storm failed"
     head = tag(
         "head",
@@ -66,7 +66,7 @@ def page(report: StormReport) -> str:
 
 
 def rows(report: StormReport) -> Iterator[Row]:
-    """Yield the rows of the timeline: faults, unready ranks, and requests without a response."""
+    """Yield the timeline rows, which are faults, unready ranks, and requests without a response."""
     for deed in report.steps:
         if not deed.error:
             yield Row("fault", str(deed.step), (Span(deed.at, deed.at + deed.step.seconds, str(deed.step)),))
@@ -78,7 +78,7 @@ def rows(report: StormReport) -> Iterator[Row]:
 
 
 def _seen_until(report: StormReport) -> float:
-    """Return the time of the last event in seconds after the start of the storm."""
+    """Return the time of the last event in seconds since the start of the storm."""
     faults = (deed.at + deed.step.seconds for deed in report.steps)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
     return max((*faults, *(sighting.at for sighting in report.effects.changes), *outages), default=0.0)

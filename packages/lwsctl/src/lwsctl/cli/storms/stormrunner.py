@@ -1,4 +1,4 @@
-"""Runs a storm in a local cluster: requests each fault at its time, and watches the ranks.
+"""Runs a storm in a local cluster. Requests each fault at its time, and watches the ranks.
 
 The cluster stops each fault after its duration. The requests at the end or on Ctrl-C stop faults earlier.
 """
@@ -37,11 +37,11 @@ PROBE_SECONDS: Final = 5.0
 """The timeout of a probe request in seconds."""
 
 MOMENT: Final = 0.5
-"""The time in seconds until the last fault has a visible effect. The readiness of all ranks is checked afterwards."""
+"""The time in seconds until the last fault has a visible effect. Then, the readiness of all ranks is checked."""
 
 
 async def faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:
-    """Return a connection to the faults of a local cluster. Other clusters do not support faults."""
+    """Return a connection to the fault injection of a local cluster. Other clusters do not support it."""
     path = f"{PATH}/{number}" if number else PATH
     try:
         response = await client.send(Request(method, path, body=msgspec.json.encode(body) if body else b""))
@@ -51,7 +51,7 @@ async def faults(client: Client, method: str, *, number: int = 0, body: JSONObje
 
 
 class StormRun:
-    """A storm in one cluster."""
+    """A storm in a cluster."""
 
     def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
         self.report = StormReport()
@@ -63,12 +63,12 @@ class StormRun:
 
     @property
     def ranks(self) -> list[str]:
-        """Return the ranks of the namespace in order."""
+        """Return the ranks in the namespace, in order."""
         return sorted(filter(None, map(rank_of, self._sets.pods.store.list())))
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[ConditionWatch]:
-        """Watch ranks while the context is active. On exit, undo the active faults of the storm."""
+        """Watch ranks while the context is active. Then, undo the faults that are still active."""
         await faults(self._session.client, "GET")
         async with following(self._session.keepalive, *self._sets.all) as followed:
             self._sets.pods.subscribe(self._see)
@@ -79,7 +79,7 @@ class StormRun:
                 await self._undo()
 
     async def run(self, steps: Sequence[Step], settle: float, followed: ConditionWatch) -> None:
-        """Run the steps. Then wait up to `settle` seconds until all previously ready ranks are ready again."""
+        """Run the steps. Then wait at most `settle` seconds until all previously ready ranks are ready again."""
         self.report.before = broken(self._sets.views(), SystemClock().now())
         async with asyncio.TaskGroup() as tasks:
             for step in steps:
@@ -96,7 +96,7 @@ class StormRun:
             self.report.recovered = max(0.0, last - ended)
 
     async def probe(self, url: str) -> None:
-        """Request a URL repeatedly until cancelled."""
+        """Request a URL repeatedly until the task is cancelled."""
         import aiohttp
 
         counts = self.report.probe = ProbeCounts(masked(url))
@@ -145,7 +145,7 @@ class StormRun:
         await asyncio.sleep(step.seconds)
 
     def _target(self, step: Step, words: str) -> str:
-        """Return the name of the target in the cluster. For a rank, return its current pod."""
+        """Return the name of the target in the cluster. For a rank, this is the name of its current pod."""
         if step.fault.of is FaultTarget.NODE:
             return words
         selection = targets.parse(words)
@@ -183,7 +183,7 @@ class StormRun:
 
 
 def broken(views: Iterable[View], now: datetime) -> list[str]:
-    """Return the ranks, groups and sets with problems, and the ranks of failed groups that are temporarily ready."""
+    """Return the ranks, groups and sets with problems, and temporarily ready ranks of failed groups."""
     places: set[str] = set()
     for view in views:
         places |= {place_of_problem(text) for text in unsettled(view)}
@@ -195,7 +195,7 @@ def broken(views: Iterable[View], now: datetime) -> list[str]:
 
 
 def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
-    """Return the problems of ranks, groups and sets that had no problems before the storm.
+    """Return the problems of ranks, groups and sets that did not have problems before the storm.
 
     >>> new_problems(["web/0/1", "old/0/0", "old (0 of 2 groups ready)"], ["old", "old/0/0"])
     ['web/0/1']
@@ -204,12 +204,12 @@ def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
 
 
 def place_of_problem(text: str) -> str:
-    """Return the rank, group or set of a problem."""
+    """Return the rank, group or set that has a problem."""
     return text.partition(" (")[0]
 
 
 def unsettled(view: View) -> Iterator[str]:
-    """Yield the remaining problems: groups that wait to be recreated, unready ranks, or the whole set."""
+    """Yield the remaining problems, which are groups waiting to be recreated, unready ranks, or a whole set."""
     waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
     yield from (f"{view.name}/{name} (waiting to be recreated)" for name in waiting)
     ranks = [rank for group in view.groups if group.name not in waiting for rank in group.ranks if not rank.is_ready]

@@ -1,1 +1,1 @@
-"""Output for users: tables, progress, live views, and results."""
+"""Formats output for users: tables, progress, live views, and results."""

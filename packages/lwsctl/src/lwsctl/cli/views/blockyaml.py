@@ -7,7 +7,7 @@ import yaml
 from kuberuntime.manifests.yamltext import SafeDumper
 
 WIDTH: Final = 2**30
-"""A width that exceeds any line, because wrapped lines would enlarge diffs."""
+"""A width that exceeds all lines. Wrapped lines would make diffs larger."""
 
 
 class _Dumper(SafeDumper):
@@ -15,7 +15,7 @@ class _Dumper(SafeDumper):
 
 
 def dump(value: Any) -> str:
-    r"""Render a value without a trailing newline.
+    r"""Format a value without a trailing newline.
 
     >>> print(dump({"args": ["set -u\nexec server"]}))
     args:

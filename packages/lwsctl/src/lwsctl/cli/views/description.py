@@ -1,4 +1,4 @@
-"""The description of a LeaderWorkerSet, a group or a rank: spec, status, groups, conditions, events, logs. Pure."""
+"""Formats the description of a LeaderWorkerSet, a group or a rank, including events and logs. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ Fact = tuple[str, str]
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """The content of a description: the view of the selection, its events, and the last lines of failed containers.
+    """The content of a description. Contains the selected view, its events, and the last lines of failed containers.
 
     `events` is None if the user does not have permission to list them. `lws` is the command in hints, with the
     options for this cluster.
@@ -93,14 +93,14 @@ def _set(view: View, now: datetime) -> list[str]:
 
 
 def _settings(obj: JSONObject) -> list[str]:
-    """Return the annotations of the user as a table with their meaning."""
+    """Return the annotations of the user as a table that explains them."""
     values = meta.annotations(obj)
     rows = [(row.name, values[row.annotation], row.description) for row in SETTINGS if row.annotation in values]
     return ["", "Settings:", *output.table(("ANNOTATION", "VALUE", "MEANING"), rows, "  ")] if rows else []
 
 
 def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
-    """Yield the containers of a template with their image, command and requests."""
+    """Yield the containers in a template with their image, command and requests."""
     for container in ((template or {}).get("spec") or {}).get("containers") or []:
         command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
         resources = container.get("resources") or {}
@@ -212,7 +212,7 @@ def logs(texts: Sequence[str]) -> list[str]:
 
 
 def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> list[str]:
-    """Return the latest events, and the number of earlier events. `hint` is the command that shows them."""
+    """Return the latest events and the number of earlier events. `hint` is the command that shows all events."""
     if happened is None:
         return ["", "Events:         unknown, because you are not permitted to list events"]
     if not happened:
@@ -228,7 +228,7 @@ def when(created: str, now: datetime) -> str:
 
 
 def pairs(values: JSONObject | None) -> str:
-    """Return names and values on one line."""
+    """Return names and values in one line."""
     return ", ".join(f"{key}={value}" for key, value in (values or {}).items())
 
 
@@ -292,7 +292,7 @@ def _images(template: JSONObject) -> list[str]:
 
 
 def _revisions(view: SetView) -> list[str]:
-    """Return a line for each revision if there are several, because a rollout is in progress."""
+    """Return a line for each revision if there are several revisions, because a rollout is in progress."""
     revisions = dict.fromkeys(part.set_revision for part in view.parts)
     if len(revisions) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Unified diffs of objects as YAML. Pure."""
+"""Computes unified diffs of objects as YAML. Pure."""
 
 import difflib
 from typing import Final
@@ -11,11 +11,16 @@ SERVER_SIDE: Final = frozenset({"managedFields", "resourceVersion", "uid", "crea
 """Metadata fields that the API server writes."""
 
 EMPTY_IS_ABSENT: Final = frozenset({"metadata", "resources"})
-"""Fields of templates and containers that have the same meaning if empty or absent. Revisions store them empty."""
+"""Fields of templates and containers that have the same meaning if empty or absent.
+
+Revisions contain them as empty.
+"""
 
 
 def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
-    """Return the lines of a unified diff, or nothing if both are equal. None means that the object does not exist.
+    """Return the lines of a unified diff, or no lines if the objects are equal.
+
+    None means that the object does not exist.
 
     >>> unified({"a": 1}, {"a": 2}, ("before", "after"))
     ['--- before', '+++ after', '@@ -1 +1 @@', '-a: 1', '+a: 2']
@@ -24,7 +29,7 @@ def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
 
 
 def comparable(obj: JSONObject | None) -> JSONObject | None:
-    """Return an object without fields that are irrelevant in a diff: empty fields, and fields of the API server."""
+    """Return an object without fields that are irrelevant in a diff, such as empty and server-set fields."""
     if obj is None:
         return None
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in SERVER_SIDE}
@@ -33,7 +38,7 @@ def comparable(obj: JSONObject | None) -> JSONObject | None:
 
 
 def without_empty(value: JSON) -> JSON:
-    """Return a value without fields that have the same meaning if empty or absent, at any depth.
+    """Return a value without fields that have the same meaning if empty or absent. The value may be nested.
 
     >>> without_empty({"containers": [{"name": "a", "resources": {}}], "volumes": [{"emptyDir": {}}], "metadata": {}})
     {'containers': [{'name': 'a'}], 'volumes': [{'emptyDir': {}}]}

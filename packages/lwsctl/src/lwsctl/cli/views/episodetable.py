@@ -22,7 +22,7 @@ def table(episodes: Sequence[Episode], now: datetime, *, with_namespace: bool = 
 
 
 def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
-    """Return the failure, the last lines of the rank that failed first, and the command for the complete record."""
+    """Return the failure, the last lines of the rank that failed first, and the command that shows the record."""
     logs = (
         run for rank in episode.ranks if rank.pod == episode.failed_pod for own in rank.containers for run in own.logs
     )
@@ -35,7 +35,7 @@ def brief(episode: Episode, now: datetime, lws: str) -> list[str]:
 
 
 def lines(episode: Episode, now: datetime) -> Iterator[str]:
-    """Yield a complete episode: the failure, the revision, the exit of each rank, events, and logs."""
+    """Yield a complete episode with the failure, the revision, the exit of each rank, events, and logs."""
     yield f"{episode.place}: {sentence(episode, now)}"
     yield from circumstances(episode)
     yield ""

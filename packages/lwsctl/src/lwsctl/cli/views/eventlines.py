@@ -1,4 +1,4 @@
-"""Formats events as a table in chronological order, or as a line for each new event. Pure."""
+"""Formats events as a table in chronological order, or as one line for each new event. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ HEADER: Final = ("AGE", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE")
 
 
 def table(happened: Sequence[EventValue], now: datetime, indent: str = "") -> list[str]:
-    """Return the table of events, the oldest first."""
+    """Return the table of events, starting with the oldest."""
     rows = [(wording.duration(now - event.last), *_cells(event)) for event in happened]
     return output.table(HEADER, rows, indent)
 

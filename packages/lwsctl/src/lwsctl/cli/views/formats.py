@@ -1,4 +1,4 @@
-"""Values of `-o` that are shared with kubectl: `jsonpath=TEMPLATE` and `custom-columns=NAME:PATH,…`. Pure."""
+"""Parses the values of `-o` that kubectl also has: `jsonpath=TEMPLATE` and `custom-columns=NAME:PATH,…`. Pure."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
@@ -20,7 +20,7 @@ OBJECTS: Final = ("json", "yaml", "name")
 
 
 class OutputFormat(click.Choice[str]):
-    """A parameter type for a format name or a template. Templates are parsed immediately to report usage errors."""
+    """A parameter type for a format name or a template. Templates are parsed immediately, to report usage errors."""
 
     def __init__(self, *words: str) -> None:
         super().__init__([*words, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])
@@ -38,7 +38,7 @@ class OutputFormat(click.Choice[str]):
 
 
 def output_option(help_text: str, *words: str) -> Callable[[Command], Command]:
-    """Return the option `-o` of a command that prints API objects. Its value is passed as `form`."""
+    """Return the `-o` option of a command that prints API objects. Its value is passed as `form`."""
     return click.option("-o", "--output", "form", type=OutputFormat(*(words or OBJECTS)), help=help_text)
 
 
@@ -48,7 +48,7 @@ def is_template(form: str | None) -> bool:
 
 
 def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fields: bool = False) -> str:
-    """Return API objects in a format. Several objects are returned as a List."""
+    """Return API objects in a format. If there are several objects, they are returned as a List."""
     word, _, template = form.partition("=")
     objects = objects if managed_fields else list(map(without_managed_fields, objects))
     try:
@@ -70,7 +70,7 @@ def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fi
 
 
 def title(api_version: str, kind: str, name: str) -> str:
-    """Return the kind with its group before a name, as `kubectl get` accepts it.
+    """Return a name with kind and group as prefix, which `kubectl get` accepts.
 
     >>> title("apps/v1", "Deployment", "web"), title("v1", "Pod", "web-0")
     ('deployment.apps/web', 'pod/web-0')
@@ -80,12 +80,12 @@ def title(api_version: str, kind: str, name: str) -> str:
 
 
 def columns(template: str) -> list[tuple[str, list[Step]]]:
-    """Parse the headers and paths of columns."""
+    """Parse the column headers and paths."""
     return [_column(words) for words in template.split(",")]
 
 
 def _column(words: str) -> tuple[str, list[Step]]:
-    """Parse one column. As in kubectl, the braces and the first dot of its path are optional."""
+    """Parse one column. As in kubectl, the braces and the leading dot of the path are optional."""
     header, _, path = words.partition(":")
     path = jsonpath.completed(path)
     if not header or not path:

@@ -1,4 +1,4 @@
-"""The live view of a run: a table below the logs on a terminal, or one line per changed group."""
+"""Shows a run live, as a table below the logs on a terminal, or as one line for each changed group."""
 
 import sys
 from collections.abc import Sequence
@@ -20,48 +20,48 @@ from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
 from lwsctl.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5
-"""The interval in seconds after which a live view is updated without changes, for ages and delayed lines."""
+"""The maximum interval in seconds between updates of a live view, to update ages and show delayed lines."""
 
 BETWEEN_LINES: Final = timedelta(seconds=1)
-"""The minimum time between two lines of a group."""
+"""The minimum time between lines of a group."""
 
 BETWEEN_PICTURES: Final = timedelta(seconds=0.1)
-"""The minimum time between two drawings of the table."""
+"""The minimum time between updates of the table."""
 
 
 Place: TypeAlias = tuple[str, str, GroupName]
-"""The namespace, the name and the group."""
+"""The namespace, the name of the set and the group."""
 
 Facts: TypeAlias = tuple[int, str, Recreations | None]
 
 UNTOUCHED: Final[Facts] = (0, "", None)
-"""The state of a group without printed lines."""
+"""The state of a group before a line was printed."""
 
 
 class Display(Protocol):
-    """Shows groups and log lines."""
+    """Shows groups and log lines while a command runs."""
 
     def update(self, views: Sequence[View]) -> None:
         """Show the current groups."""
 
     def line(self, pod: JSONObject, line: bytes) -> None:
-        """Show one log line of a rank."""
+        """Show a log line of a rank."""
 
     def note(self, text: str) -> None:
         """Show a permanent line that does not belong to a rank."""
 
     def close(self) -> None:
-        """Finish, and leave the screen unchanged."""
+        """Finish the display, and leave the screen unchanged."""
 
 
 def display(sets: Sequence[str]) -> Display:
-    """Return the display of these sets for the current standard output."""
+    """Return the display of these sets for the current stdout."""
     with_name = need_names(sets)
     return TerminalDisplay(with_name=with_name) if is_colored(sys.stdout) else PlainDisplay(with_name=with_name)
 
 
 class PlainDisplay:
-    """Prints groups as lines on standard error, and logs as lines on standard output.
+    """Prints groups as lines on stderr, and logs as lines on stdout.
 
     At most one line per second is printed for a group. Ready groups are printed immediately, because users and
     scripts wait for them.
@@ -81,15 +81,15 @@ class PlainDisplay:
         self._print(BETWEEN_LINES)
 
     def line(self, pod: JSONObject, line: bytes) -> None:
-        """Print a log line after its group/rank."""
+        """Print a log line after its `group/rank` prefix."""
         click.echo(prefixed(self._painter, pod, line, with_name=self._with_name))
 
     def note(self, text: str) -> None:
-        """Print a line on standard error."""
+        """Print a line on stderr."""
         print_text(text, err=True)
 
     def close(self) -> None:
-        """Print the delayed lines."""
+        """Print the lines that were delayed."""
         self._print(timedelta())
 
     def _print(self, distance: timedelta) -> None:
@@ -104,12 +104,12 @@ class PlainDisplay:
 
 
 def _facts(group: Group) -> Facts:
-    """Return the values whose change is printed."""
+    """Return the values whose changes are printed."""
     return group.ready_ranks, first_problem(group), group.recreations
 
 
 class TerminalDisplay:
-    """A table that remains below scrolling logs."""
+    """A table that remains below the logs while they scroll."""
 
     refresh: float | None = REFRESH
 
@@ -127,7 +127,7 @@ class TerminalDisplay:
         self._live.start()
 
     def update(self, views: Sequence[View]) -> None:
-        """Draw the table. If it was just drawn, the next update draws it instead."""
+        """Draw the table. If it was just drawn, it is drawn at the next update."""
         self._views = views
         now = self._clock.now()
         if now - self._drawn >= BETWEEN_PICTURES:
@@ -145,7 +145,7 @@ class TerminalDisplay:
         self._live.console.print(escaped(text))
 
     def close(self) -> None:
-        """Leave the last table on the screen, with all rows if there are few."""
+        """Leave the last table on the screen. If it has few rows, show all rows."""
         is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
         self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()

@@ -1,4 +1,4 @@
-"""The lines of the live view, limited to a terminal. Problems are first, and reasons are not truncated. Pure.
+"""Formats the live view within the size of a terminal. Problems are first, and reasons are not truncated. Pure.
 
 If there are up to ten groups, each rank has a line. Otherwise, each group has a line. If there are more than ten
 LeaderWorkerSets, each has a line. If the column WHY does not fit, the reasons are printed below the table.
@@ -23,21 +23,21 @@ FEW_REASONS: Final = 3
 """The maximum number of distinct reasons below a table."""
 
 LEAST_ROWS: Final = 3
-"""The minimum number of table rows on any terminal."""
+"""The minimum number of table rows, regardless of the terminal size."""
 
 LEAST_REASON: Final = 30
-"""The minimum number of columns for a reason next to a row."""
+"""The minimum number of columns for a reason in a row."""
 
 
 class Size(Struct, frozen=True):
-    """The columns and lines of the terminal. If lines is None, there is no limit."""
+    """The number of columns and lines of the terminal. If the number of lines is None, there is no limit."""
 
     columns: int
     lines: int | None = None
 
 
 class _Row(Struct, frozen=True):
-    """A table row before alignment, the reason why it is not ready, and the pod with this reason."""
+    """An unaligned table row, the reason why it is not ready, and the pod with this reason."""
 
     cells: tuple[str, ...]
     why: str
@@ -47,12 +47,12 @@ class _Row(Struct, frozen=True):
 
     @property
     def beside(self) -> str:
-        """Return the reason for the row, without the pod name for a rank, which the row already contains."""
+        """Return the reason for the row. For a rank, the pod name is omitted, because the row already contains it."""
         return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
 
 
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
-    """Return the live view of LeaderWorkerSets, each with its share of the lines."""
+    """Return the live view of LeaderWorkerSets. Each LeaderWorkerSet has a share of the lines."""
     if len(views) > FEW_SETS:
         return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
@@ -115,7 +115,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
-    """Align rows. Reasons are printed next to the rows if all fit, otherwise below."""
+    """Align rows. If all reasons fit, they are printed in the rows, and otherwise below the rows."""
     bare = output.table(header, [row.cells for row in rows])
     reasons = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
@@ -128,7 +128,7 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
 
 
 def _below(reasons: Sequence[str], size: Size) -> list[str]:
-    """Return the first reasons completely, at least one, up to half of the lines."""
+    """Return complete reasons in order, up to half of the lines, but at least one reason."""
     limit = None if size.lines is None else size.lines // 2
     result: list[str] = []
     for count, why in enumerate(reasons):
@@ -140,7 +140,7 @@ def _below(reasons: Sequence[str], size: Size) -> list[str]:
 
 
 def _reasons(rows: Sequence[_Row]) -> list[str]:
-    """Return each reason once, with its first pod and the number of other pods. Problems are first."""
+    """Return each distinct reason with its first pod and the number of other pods. Problems are first."""
     pods: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
         if row.why:
@@ -155,7 +155,10 @@ def _whose(pods: Sequence[str]) -> str:
 
 
 def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
-    """Remove columns until the table fits: restarts if all are zero, ages, and parts of the pod names."""
+    """Remove columns until the table fits.
+
+    Restarts are removed if all are zero, then ages, and then parts of pod names.
+    """
     kept = list(range(len(header)))
     for name in ("RESTARTS", "AGE", "POD"):
         table = output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
@@ -168,7 +171,7 @@ def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> li
 
 
 def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
-    """Limit the table to the available lines, and add the number of omitted rows."""
+    """Limit the table to the available lines, and append the number of omitted rows."""
     limit = None if available is None else max(available - below - 1, LEAST_ROWS)
     if limit is None or len(rows) <= limit:
         return table
@@ -186,7 +189,7 @@ def _noun(header: Sequence[str]) -> str:
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """Wrap a text to the width of the terminal."""
+    """Wrap a string to the width of the terminal."""
     return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
 
 

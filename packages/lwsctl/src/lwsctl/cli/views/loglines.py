@@ -17,7 +17,7 @@ from lwsctl.views.podcontainers import waiting
 
 
 def need_names(sets: Iterable[str]) -> bool:
-    """Return whether lines start with the LeaderWorkerSet name, because they belong to several sets."""
+    """Return whether lines start with the LeaderWorkerSet name, because they are from several LeaderWorkerSets."""
     return len(set(sets)) > 1
 
 
@@ -35,7 +35,7 @@ def printer(*, bare: bool, with_name: bool) -> Sink:
 
 
 def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
-    """Return a function that passes on lines that match a pattern. Timestamps are not matched."""
+    """Return a function that passes on the lines that match a pattern. Timestamps are ignored by the match."""
 
     def pass_on(pod: JSONObject, line: bytes) -> None:
         text = line.partition(b" ")[2] if stamped else line
@@ -46,7 +46,7 @@ def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
 
 
 class WaitingNotes:
-    """Reports ranks without logs on standard error: once, and when the state of the first one changes."""
+    """Reports ranks without logs on stderr, once and when the state of the first rank changes."""
 
     def __init__(self, name: str, container: str | None) -> None:
         self._name = name
@@ -64,7 +64,7 @@ class WaitingNotes:
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:
-    """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its role in a DisaggregatedSet."""
+    """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its DisaggregatedSet role."""
     group, rank = place_of(pod) or ("?", "?")
     owner = meta.labels(pod).get(labels.NAME if with_name else ROLE)
     place = "/".join(filter(None, [owner, f"{group}/{rank}"]))

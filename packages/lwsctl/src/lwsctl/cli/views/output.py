@@ -49,7 +49,7 @@ def table(
 
 
 def without_repetitions(whys: Sequence[str]) -> list[str]:
-    """Return reasons, with a mark instead of each reason that repeats the previous one.
+    """Return the reasons, in which a mark replaces each reason that is equal to the previous one.
 
     >>> without_repetitions(["no node", "no node", "", "no node"])
     ['no node', '"', '', 'no node']
@@ -76,7 +76,7 @@ def set_row(view: View, now: datetime) -> tuple[str, ...]:
 def groups(
     listed_groups: Iterable[Group], now: datetime, *, wide: bool = False, usage: RankColumns = NO_COLUMNS
 ) -> list[str]:
-    """Return one line per rank, with the column WHY if a rank has a reason. A wide table includes the usage."""
+    """Return one line per rank, with a WHY column if a rank has a reason. A wide table includes the usage."""
     ranks = [(group, rank) for group in listed_groups for rank in group.ranks]
     header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
     if wide:
@@ -114,12 +114,12 @@ def notes(view: View, now: datetime) -> list[str]:
 
 
 def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
-    """Return a line for each group that reported progress."""
+    """Return a line for each group that has reported progress."""
     return [f"group {group.name}: {text}" for group in listed_groups if (text := groupprogress.sentence(group, now))]
 
 
 def unlisted(view: View) -> list[str]:
-    """Return a line about unlisted groups, or nothing if all groups are listed."""
+    """Return a line about groups that are not listed, or no line if all groups are listed."""
     return [f"… and {wording.counted(view.more, 'more group')} without a pod"] if view.more else []
 
 
@@ -129,7 +129,7 @@ def rollout(view: View) -> str:
 
 
 def recreated(group: Group, now: datetime) -> str:
-    """Return the recreations and in-place restarts of a group, or an empty string if there are none."""
+    """Return the recreations and in-place restarts of a group, or an empty string if there were none."""
     restarts = "" if group.is_ready else recreations.in_place(group, now)
     if group.recreations is None:
         return f"group {group.name}: {restarts}" if restarts else ""
@@ -138,17 +138,17 @@ def recreated(group: Group, now: datetime) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Render a value as indented JSON."""
+    """Format a value as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def as_json_line(value: Any) -> str:
-    """Render a value as JSON on one line."""
+    """Format a value as JSON on one line."""
     return msgspec.json.encode(value).decode()
 
 
 def as_yaml(value: Any) -> str:
-    """Render a value as block-style YAML with preserved key order. Multiline strings are blocks."""
+    """Format a value as block-style YAML with preserved key order. Multiline strings are blocks."""
     from lwsctl.cli.views import blockyaml
 
     return blockyaml.dump(value)

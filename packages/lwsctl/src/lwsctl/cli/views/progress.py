@@ -1,4 +1,4 @@
-"""Shows progress during a wait, as one line that is updated on a terminal, or as separate lines."""
+"""Shows the progress of a wait as a line that is updated on a terminal, or as separate lines."""
 
 import asyncio
 import os
@@ -9,11 +9,11 @@ from typing import Final, TextIO
 from lwsctl.cli.views.terminal import escaped
 
 BETWEEN_LINES: Final = 2.0
-"""The interval in seconds between separate lines, because many groups may become ready in succession."""
+"""The interval in seconds between separate lines. Many groups may become ready in succession."""
 
 
 class ProgressLine:
-    """Shows what a command waits for on standard error. An unchanged message is shown once.
+    """Shows on stderr what a command waits for. An unchanged message is shown once.
 
     Plain lines are printed at intervals of `between` seconds. This requires a running event loop.
     """
@@ -27,7 +27,7 @@ class ProgressLine:
         self._pause: asyncio.TimerHandle | None = None
 
     def show(self, text: str) -> None:
-        """Show what the command waits for."""
+        """Show the condition that the command waits for."""
         self._newest = escaped(text)
         if self._pause is None:
             self._show_newest()
@@ -59,7 +59,7 @@ class ProgressLine:
             self._shown = previous  # it is printed above, so do not repeat it
 
     def clear(self) -> None:
-        """Clear the line for later output."""
+        """Clear the progress line before other output."""
         if self.rewrites and self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

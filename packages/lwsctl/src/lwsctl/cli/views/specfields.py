@@ -1,4 +1,4 @@
-"""The spec fields of a LeaderWorkerSet for its description. Pure.
+"""Formats the spec fields of a LeaderWorkerSet for its description. Pure.
 
 The fields are derived from the field table. Fields without a title are shown with their name.
 """
@@ -29,7 +29,7 @@ TITLES: Final[Mapping[str, str]] = {
     "leaderWorkerTemplate.volumeClaimTemplates": "Claims",
     "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy": "Claims kept",
 }
-"""Titles by path. A structure with a title is one line. Lines with a title are first, in this order."""
+"""Titles by path. A structure with a title is shown in one line. Lines with a title are first, in this order."""
 
 ELSEWHERE: Final = {
     "replicas": "Groups",
@@ -37,14 +37,14 @@ ELSEWHERE: Final = {
     "leaderWorkerTemplate.leaderTemplate": "Leader",
     "leaderWorkerTemplate.workerTemplate": "Worker",
 }
-"""Fields that other lines of the description show."""
+"""Fields that are shown in other lines of the description."""
 
 WITHOUT_SCHEMA: Final = {"networkConfig.subdomainPolicy": SubdomainPolicy.SHARED.value}
-"""Defaults that are not in the schema."""
+"""Defaults that the schema does not contain."""
 
 
 def facts(spec: JSONObject) -> list[tuple[str, str]]:
-    """Return titles and values of fields that a spec sets or that have a default."""
+    """Return the titles and values of fields that a spec sets or that have a default."""
     values = dict(_values(ROOT, spec))
     order = sorted(values, key=lambda path: [*TITLES].index(path) if path in TITLES else len(TITLES))
     return [(TITLES.get(path, path.rpartition(".")[2]), values[path]) for path in order]
@@ -61,7 +61,7 @@ def rollout(spec: JSONObject) -> str:
 
 
 def _values(struct: str, value: JSONObject, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the paths below a structure that have separate lines, and their values."""
+    """Yield the paths in a structure that have separate lines, and their values."""
     for name, field in TYPES.fields(struct).items():
         path = f"{prefix}{name}"
         if path in ELSEWHERE:
@@ -83,7 +83,7 @@ def _in_order(struct: str, value: JSONObject) -> JSONObject:
 
 
 def text(value: JSON) -> str:
-    """Return a value on one line: the names of named objects, and all fields of other objects.
+    """Return a value in one line, with the names of named objects and all fields of other objects.
 
     >>> text({"gang": {"minCount": 2}, "basic": {}}), text([{"metadata": {"name": "data"}}]), text(None)
     ('gang minCount 2, basic', 'data', '')

@@ -1,4 +1,4 @@
-"""The tables of `lws get`: LeaderWorkerSets and their ranks. Equal groups share a row if there are many. Pure.
+"""Formats the tables of `lws get`, which show LeaderWorkerSets and their ranks. Equal groups can share a row. Pure.
 
 If there are many LeaderWorkerSets, each has one row with the reason of its first unready rank. Unready ones are
 first.
@@ -21,11 +21,11 @@ from lwsctl.views.wording import age, counted
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
 
 MOST_FOLDS: Final = 40
-"""The maximum number of distinct problems shown per LeaderWorkerSet."""
+"""The maximum number of distinct problems that are shown per LeaderWorkerSet."""
 
 
 class TableOptions(Struct, frozen=True, kw_only=True):
-    """Table options: nodes and addresses, namespaces, and whether each rank has a row even if there are many groups.
+    """Table options for nodes and addresses, for namespaces, and for a row per rank regardless of their number.
 
     With `is_chosen`, the user named the LeaderWorkerSets, and they are shown with their groups even if there are
     many. A wide table has the columns of `usage`.
@@ -38,12 +38,12 @@ class TableOptions(Struct, frozen=True, kw_only=True):
     usage: RankColumns = NO_COLUMNS
 
     def is_brief(self, sets: int) -> bool:
-        """Return whether there are so many sets that each is shown as a single row."""
+        """Return whether there are so many sets that each set is shown in a single row."""
         return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
 
 
 def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str]:
-    """Return the table of LeaderWorkerSets, with the ranks or groups of each below it."""
+    """Return the table of LeaderWorkerSets, with their ranks or groups below."""
     if not views:
         return []
     if form.is_brief(len(views)):
@@ -58,19 +58,19 @@ def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str
 
 
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
-    """Return a row for each LeaderWorkerSet with the reason. Unready sets are first."""
+    """Return a row with the reason for each LeaderWorkerSet. Unready sets are first."""
     ordered = sorted(views, key=is_settled)
     return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_why, ordered)))
 
 
 def _why(view: View) -> str:
-    """Return what a LeaderWorkerSet waits for: its first unready rank, or groups of the old revision."""
+    """Return what a LeaderWorkerSet waits for, which is its first unready rank or groups of the old revision."""
     reasons = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
     return "" if is_settled(view) else "; ".join(filter(None, reasons))
 
 
 def below(view: View, now: datetime, form: TableOptions) -> list[str]:
-    """Return the ranks of one LeaderWorkerSet, or its groups if there are many, and the notes."""
+    """Return the ranks of a LeaderWorkerSet, or its groups if there are many, and the notes."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
     return [*group_lines(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
@@ -99,7 +99,7 @@ PARTS = ("LEADERWORKERSET", "ROLE", "SLICE", "REVISION", "READY", "DESIRED")
 def set_tables(
     sets: Sequence[SetView], now: datetime, *, with_namespace: bool = False, is_brief: bool = False
 ) -> list[str]:
-    """Return the table of the sets, and a table for the parts of each set unless it `is_brief`."""
+    """Return the table of sets. Unless it `is_brief`, also return a table for the parts of each set."""
     if not sets:
         return []
     sets = sorted(sets, key=lambda whole: whole.is_ready) if is_brief else sets

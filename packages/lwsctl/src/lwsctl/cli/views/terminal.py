@@ -1,4 +1,4 @@
-r"""Prints text from a cluster on a terminal. Control characters are escaped, except in logs.
+r"""Prints cluster data on a terminal. Control characters are escaped, except in logs.
 
 kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). All other control characters are also
 escaped, as well as characters that change the direction of text or are invisible.
@@ -17,7 +17,7 @@ NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with all control characters escaped.
+    r"""Return the string with all control characters escaped.
 
     >>> escaped("\x1b[2J\a done\r\n")
     '^[[2J\\x07 done\\r\\n'
@@ -26,18 +26,18 @@ def escaped(text: str) -> str:
 
 
 def lines(text: str) -> str:
-    """Return a multiline text with each line escaped."""
+    """Return a multiline string with each line escaped."""
     return "\n".join(map(escaped, text.split("\n")))
 
 
 def print_text(*texts: str, err: bool = False) -> None:
-    """Print texts that may come from a cluster on standard output or standard error. Texts may be multiline."""
+    """Print strings that may come from a cluster on stdout or stderr. Strings may have multiple lines."""
     for text in texts:
         click.echo(lines(text), err=err)
 
 
 def print_states(*texts: str) -> None:
-    """Print texts like `print_text`. On a terminal, states are colored."""
+    """Print strings like `print_text`. On a terminal, states are colored."""
     is_painted = is_colored(sys.stdout)
     for text in texts:
         click.echo(painted(lines(text)) if is_painted else lines(text))
@@ -48,16 +48,16 @@ def _shown(character: str) -> str:
 
 
 COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
-"""ANSI codes for groups, and for the ranks of a group."""
+"""ANSI color codes for groups, and for the ranks of a group."""
 
 
 def is_colored(stream: TextIO) -> bool:
-    """Return whether output to this stream is colored."""
+    """Return whether the output to this stream is colored."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def columns(stream: TextIO) -> int | None:
-    """Return the width of the terminal of a stream, or None if it is not a terminal or has no width."""
+    """Return the terminal width of a stream, or None if it is not a terminal or its width is unknown."""
     return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
 
 
@@ -74,7 +74,7 @@ STATES: Final = (
 
 
 def painted(text: str) -> str:
-    r"""Return an escaped text with its states colored.
+    r"""Return an escaped string with colored states.
 
     >>> painted("web-0   Pending   no")
     'web-0   \x1b[33mPending\x1b[0m   no'
@@ -85,13 +85,13 @@ def painted(text: str) -> str:
 
 
 class Painter:
-    """Colors words, or returns them unchanged."""
+    """Colors words, or returns them without color."""
 
     def __init__(self, stream: TextIO) -> None:
         self._wanted = is_colored(stream)
 
     def rank(self, text: str, group: int | str, rank: int | str = 0) -> str:
-        """Color the name of a rank differently from adjacent ranks and groups."""
+        """Color the name of a rank. The color differs from adjacent ranks and groups."""
         if not self._wanted or not isinstance(group, int) or not isinstance(rank, int):
             return text
         return f"\x1b[{COLORS[(group + rank) % len(COLORS)]}m{text}\x1b[0m"

@@ -1,1 +1,1 @@
-"""Pages as functions from a picture to HTML pieces. Pure."""
+"""Converts snapshots to the HTML fragments of pages. Pure."""

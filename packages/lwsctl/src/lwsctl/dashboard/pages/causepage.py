@@ -1,4 +1,4 @@
-"""A cause of the catalogue: its meaning, its remedy, and the sets that currently have it. Pure."""
+"""Shows a cause of the catalogue, with its meaning, its remedy, and the sets that currently have it. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +25,7 @@ def frame(_: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces, or a message if the code is unknown."""
+    """Return the fragments, or a message if the code is unknown."""
     cause = BY_CODE.get(address.episode)
     return {
         "trouble": cells.trouble(picture),
@@ -35,7 +35,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     cause = BY_CODE.get(address.episode)
     if cause is None:
         yield f"{address.episode}: no such cause"

@@ -1,4 +1,4 @@
-"""Elements that pages share: rank cells, meters of groups, causes, times and links. Pure."""
+"""Defines elements that pages share, such as rank cells, group meters, causes, times and links. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ GLYPHS: Final[Mapping[Readiness, str]] = {
     Readiness.ENDING: "◌",
     Readiness.PROBLEM: "✕",
 }
-"""The glyph of each condition, so that conditions do not differ only in color."""
+"""The symbol of each condition, so that conditions differ not only in color."""
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.STUCK: "✕",
@@ -42,11 +42,11 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.HEALTHY: "●",
     Verdict.COMPLETE: "✓",
 }
-"""The glyph of each verdict."""
+"""The symbol of each verdict."""
 
 
 def cell(rank: Rank) -> Fragment:
-    """Return the cell of a rank. Its name and tooltip contain the path, state and reason.
+    """Return the table cell of a rank. Its name and tooltip contain the path, state and reason.
 
     Because a set may have 8,000 cells, common content, such as the glyphs and the ready state, is in the style sheet.
     """
@@ -57,19 +57,19 @@ def cell(rank: Rank) -> Fragment:
 
 
 def failed_rank(view: View) -> str | None:
-    """Return the rank whose problem explains the others, which pages select initially."""
+    """Return the rank whose problem explains all other problems. Pages initially select this rank."""
     rank = reasons.telling(view.unready)
     return None if rank is None or rank.object is None else rank.place
 
 
 def mark(rank: Rank, owner: str) -> Safe:
-    """Return the mark of a rank in a row of marks."""
+    """Return the symbol of a rank in a row of ranks."""
     state = rank.readiness
     return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
 def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Fragment:
-    """Return an element that is updated separately."""
+    """Return a page element that is updated separately."""
     return Fragment(key, tag(name, *content, id=key, **attributes))
 
 
@@ -79,7 +79,7 @@ def bar(done: int, total: int, label: str) -> Safe:
 
 
 def meter(views: Iterable[View]) -> Safe:
-    """Return a bar of the groups of sets by condition. The numbers are in the adjacent text."""
+    """Return a bar with the groups of sets by condition. The numbers are in the text next to the bar."""
     own = list(views)
     running = [view for view in own if not view.is_complete]
     counts = Counter(group.readiness for view in running for group in view.groups)
@@ -91,7 +91,7 @@ def meter(views: Iterable[View]) -> Safe:
 
 
 def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: Attribute) -> Safe:
-    """Return amounts in a stacked bar, in which nonzero amounts are always visible."""
+    """Return a stacked bar of the amounts. Amounts other than zero are always visible."""
     rects, at = [], 0
     for condition, amount in amounts:
         width = min(max(round(100 * amount / max(total, 1)), 4 if amount else 0), 100 - at)
@@ -101,7 +101,7 @@ def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: A
 
 
 def since(picture: Picture, item: Shown) -> Safe | None:
-    """Return the time since which a set is in its state, or None if it is unknown. The browser shows its age."""
+    """Return the time since which a set is in its state, or None if unknown. The browser shows the age."""
     seen = picture.order.since.get(place_of(item))
     text = (
         timestamps.render(item.diagnosis.since)
@@ -112,7 +112,7 @@ def since(picture: Picture, item: Shown) -> Safe | None:
 
 
 def time(text: str, **attributes: Attribute) -> Safe:
-    """Return a timestamp as a time of day. The browser shows its age."""
+    """Return a timestamp as a time of day. The browser shows the age."""
     return tag("time", text[11:19] or text, datetime=text, **attributes)
 
 
@@ -128,7 +128,7 @@ def _transition(item: Shown) -> str:
 
 
 def sentence(text: str, *names: str) -> str:
-    """Return a sentence with a capital letter, unless it starts with an object name.
+    """Return a sentence that starts with a capital letter, unless it starts with an object name.
 
     >>> sentence("no node has space"), sentence("web-0 is Pending"), sentence("web is Pending", "web")
     ('No node has space', 'web-0 is Pending', 'web is Pending')
@@ -138,13 +138,13 @@ def sentence(text: str, *names: str) -> str:
 
 
 def verdict(diagnosis: Diagnosis) -> Safe:
-    """Return the verdict as a glyph and a word."""
+    """Return the verdict as a symbol and a word."""
     glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state(diagnosis).capitalize())
     return tag("span", glyph, " ", words, class_=f"verdict {diagnosis.verdict.value}")
 
 
 def cause(diagnosis: Diagnosis) -> Safe:
-    """Return a complete diagnosis: sentence, evidence, next steps, and lists that were not read."""
+    """Return a complete diagnosis with its sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
         tag("h2", sentence(diagnosis.title or state(diagnosis)), " ", code(diagnosis)),
@@ -161,7 +161,7 @@ def cause(diagnosis: Diagnosis) -> Safe:
 
 
 def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
-    """Yield lines of evidence. Quoted log lines are a block below the line that introduces them."""
+    """Yield lines of evidence. Quoted log lines form a block below the line that introduces them."""
     for is_quoted, group in groupby(lines, lambda line: line.startswith(INDENT)):
         if is_quoted:
             yield tag("pre", "\n".join(line.removeprefix(INDENT) for line in group), tabindex=0)
@@ -170,18 +170,18 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
 
 
 def cause_piece(key: str, diagnosis: Diagnosis) -> Fragment:
-    """Return the piece of a diagnosis, which is empty for a healthy set. Screen readers read it when it changes."""
+    """Return the fragment of a diagnosis, which is empty for a healthy set. Screen readers announce its changes."""
     section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
     return Fragment(key, tag("div", section, id=key), announcement=announcement(diagnosis))
 
 
 def announcement(diagnosis: Diagnosis) -> str:
-    """Return the text for screen readers when a cause changes, or an empty string while a set progresses."""
+    """Return the announcement for screen readers if a cause changes, or an empty string while a set progresses."""
     return "" if diagnosis.verdict in CALM else headline(diagnosis)
 
 
 def trouble(picture: Picture) -> list[Fragment]:
-    """Return the notice that the picture may be outdated, if it applies."""
+    """Return a note that the snapshot may be outdated, if this is the case."""
     if not picture.trouble:
         return []
     answered = picture.answered
@@ -193,7 +193,7 @@ def trouble(picture: Picture) -> list[Fragment]:
 
 
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
-    """Return the page pieces of a set that does not exist."""
+    """Return the page fragments for a set that does not exist."""
     kind = "DisaggregatedSet" if address.of_whole else "LeaderWorkerSet"
     words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
     keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
@@ -216,7 +216,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
 
 
 def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
-    """Return a link to a page, with an address relative to the base of the server."""
+    """Return a link to a page. Its address is relative to the base path of the server."""
     return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
 
 
@@ -227,17 +227,17 @@ def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
 
 
 def scrolling(html: Safe, label: str) -> Safe:
-    """Wrap wide content in a scrollable box, so that the page does not scroll."""
+    """Wrap wide content in a scrollable box. The page itself then does not scroll."""
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
 def columns(words: Iterable[str], key: str = "column-names") -> Fragment:
-    """Return the header row of a table with variable columns."""
+    """Return the header row of a table whose columns vary."""
     return Fragment(key, tag("tr", _names(words), id=key))
 
 
 def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET) -> Safe:
-    """Return the tabs of the pages of a set."""
+    """Return the tabs for the pages of a set."""
     links = [
         tag(
             "a",
@@ -264,7 +264,7 @@ def command(line: str) -> Safe | str:
 
 
 def code(diagnosis: Diagnosis) -> Safe | None:
-    """Return the code of a cause as a link to its page."""
+    """Return the cause code as a link to its page."""
     return (
         tag("a", tag("code", diagnosis.code), href=f"{PageKind.CAUSE.value}/{diagnosis.code}")
         if diagnosis.code

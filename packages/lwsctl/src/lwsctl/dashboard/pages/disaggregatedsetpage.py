@@ -1,4 +1,4 @@
-"""The page of a DisaggregatedSet: its roles, its cause, and its LeaderWorkerSets. Pure."""
+"""Shows a DisaggregatedSet with its roles, its cause, and its LeaderWorkerSets. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -26,7 +26,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces, or a message if the set does not exist."""
+    """Return the fragments, or a message if the set does not exist."""
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows", "scale-role")
@@ -41,7 +41,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     whole = picture.find_whole(address.key)
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
@@ -52,12 +52,12 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 
 def _role(name: str, groups: int) -> Fragment:
-    """Return the list entry of a role with its number of groups."""
+    """Return the list item of a role with its number of groups."""
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
 def _row(picture: Picture, part: View, *, has_slices: bool) -> Fragment:
-    """Return a LeaderWorkerSet of the set: its state, its properties, and the tabs of its pages."""
+    """Return a LeaderWorkerSet of the set, with its state, its properties, and the tabs for its pages."""
     key = f"p/{part.name}"
     state = cells.part(
         f"{key}/state",

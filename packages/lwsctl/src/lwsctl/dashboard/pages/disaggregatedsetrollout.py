@@ -1,4 +1,4 @@
-"""The rollout page of a DisaggregatedSet: its roles side by side, with charts and revisions. Pure."""
+"""Shows the rollout of a DisaggregatedSet, with its roles side by side, charts and revisions. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces, or a message if the set does not exist."""
+    """Return the fragments, or a message if the set does not exist."""
     whole = picture.find_whole(address.key)
     if whole is None:
         return cells.absent(picture, address, "cause", "rows")
@@ -36,7 +36,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     whole = picture.find_whole(address.key)
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
@@ -61,7 +61,7 @@ def _words(part: View) -> str:
 
 
 def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
-    """Return the row of a role: its ready groups, its chart, and its LeaderWorkerSets."""
+    """Return the row of a role with its ready groups, its chart, and its LeaderWorkerSets."""
     key, steps = f"r/{role.name}", {}
     own: list[Group] = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""The header of all pages: the cluster, the pages, the search, the connection state, and the menu. Pure."""
+"""Builds the header of all pages, with the cluster, links, search, connection state, and menu. Pure."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ PAGES: Final = {PageKind.NOW: "Now", PageKind.TOPOLOGY: "Topology"}
 
 
 class ClusterIdentity(Struct, frozen=True, kw_only=True):
-    """The names of a cluster and of the dashboard user. Empty names are not shown.
+    """The names of a cluster and of the dashboard user. Empty names are omitted.
 
     `login` is the path of the page with the logout button.
     """
@@ -73,7 +73,7 @@ def _links(address: Address) -> list[Safe]:
 
 
 def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -> Safe:
-    """Return rarely used elements and, on narrow screens, the pages."""
+    """Return the elements that are rarely used and, for narrow screens, the links to pages."""
     facts = {
         "cluster": about.cluster,
         "context": "" if about.context == about.cluster else about.context,

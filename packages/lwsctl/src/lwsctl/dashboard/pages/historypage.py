@@ -1,4 +1,4 @@
-"""The history page: recorded failures of a set, a single failure, or the comparison of two failures. Pure."""
+"""Shows the recorded failures of a set, a single failure, or a comparison of two failures. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +26,10 @@ SHOWN: Final = 200
 """The maximum number of episodes in the list. The latest episodes are shown."""
 
 CHOICES: Final = 12
-"""The maximum number of comparison links of an episode."""
+"""The maximum number of comparison links for an episode."""
 
 LINKED: Final = 8
-"""The maximum number of linked records of equal failures. The latest records are linked."""
+"""The maximum number of links to records of equal failures. The latest records have links."""
 
 NUMBER: Final = re.compile(r"\d+")
 SAME: Final = "Only differences are shown."
@@ -59,7 +59,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces, or a message if the episode no longer exists."""
+    """Return the fragments, or a message if the episode no longer exists."""
     rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
@@ -85,7 +85,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     if not address.episode:
         records = _newest(facts)
         yield from (f"{record.place}: {episodewording.sentence(record, picture.now)}" for record in records)
@@ -119,12 +119,12 @@ def _words(picture: Picture, record: Episode) -> list[Safe]:
 
 
 def _first_rank_first(record: Episode) -> Episode:
-    """Return a record with the rank that failed first at the start."""
+    """Return a record in which the rank that failed first is at the start."""
     return replace(record, ranks=tuple(sorted(record.ranks, key=lambda rank: rank.rank != record.first_rank)))
 
 
 def _equal(records: Iterable[Episode]) -> list[list[Episode]]:
-    """Return records by failure. Failures that differ only in numbers are equal."""
+    """Return the records by failure. Failures are equal if they differ only in numbers."""
     joined_records: dict[str, list[Episode]] = {}
     for record in records:
         joined_records.setdefault(_shape(record.failure) or record.outcome, []).append(record)
@@ -132,7 +132,7 @@ def _equal(records: Iterable[Episode]) -> list[list[Episode]]:
 
 
 def _shape(line: str) -> str:
-    """Return a line without its numbers.
+    """Return a line without numbers.
 
     >>> _shape("step 17: 81.2 GiB"), _shape("KeyError")
     ('step #: #.# GiB', 'KeyError')
@@ -172,7 +172,7 @@ def _ends(record: Episode) -> Iterator[str]:
 
 
 def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
-    """Yield the rank, container and run of each log, its title, and its lines."""
+    """Yield the rank, container and run of each log, with the title and the lines."""
     keys = (
         (rank.rank, own.name, run) for rank in record.ranks for own in rank.containers for run in range(len(own.logs))
     )
@@ -181,7 +181,7 @@ def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
 
 
 def _choices(record: Episode, facts: PageFacts) -> Safe | None:
-    """Return comparison links between this episode and each other episode."""
+    """Return links that compare this episode with each of the other episodes."""
     others = [other for other in _newest(facts) if other is not record][:CHOICES]
     links = [joined(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
     return tag("p", "Compare with: ", links) if links else None
@@ -197,7 +197,7 @@ def _address(record: Episode) -> Address:
 
 
 def _shown(episode: str) -> str:
-    """Convert `GROUP/N` in an address to `GROUP#N`, because `GROUP/N` looks like a rank."""
+    """Convert `GROUP/N` in an address to `GROUP#N`. `GROUP/N` could be mistaken for a rank."""
     return episode.replace("/", "#")
 
 
@@ -216,14 +216,14 @@ def _note(text: str) -> Fragment:
 
 
 def _title(address: Address) -> Fragment:
-    """Return the page header without the state of the set, because records may outlive the set."""
+    """Return the page header without the state of the set. Records may exist longer than the set."""
     episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
     words = f"{address.key.namespace}{f' · failure {episodes}' if episodes else ''}"
     return Fragment("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
 
 
 def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
-    """Return the row of equal failures, the latest first."""
+    """Return the row for equal failures, starting with the latest."""
     record = records[0]
     times = f"{len(records)} × " if len(records) > 1 else ""  # noqa: RUF001
     ranks = sorted({own.first_rank for own in records if own.first_rank is not None})

@@ -1,4 +1,4 @@
-"""The HTML document of a page: head, navigation, live region, help, and the filled regions. Pure."""
+"""Builds the HTML document of a page with its head, navigation, live region, help, and regions. Pure."""
 
 import re
 from typing import Final
@@ -25,7 +25,7 @@ KEYS: Final = (
 
 
 class Serving(Struct, frozen=True, kw_only=True):
-    """The server properties in a document: the base address, and the secret for actions (if any)."""
+    """The server properties in a document, which are the base address and the secret for actions, if any."""
 
     base: str
     action: str = ""
@@ -34,7 +34,7 @@ class Serving(Struct, frozen=True, kw_only=True):
 
 
 def document(page: Page, address: Address, rendering: Rendering, ident: str, serving: Serving) -> str:
-    """Return the complete document. `ident` is the number of its state, at which its stream continues."""
+    """Return the complete document. `ident` is the number of its state, after which its stream continues."""
     body = tag(
         "body",
         tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
@@ -69,7 +69,7 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
 def standalone(
     page: Page, address: Address, rendering: Rendering, style: str, note: str, below: Safe | None = None
 ) -> str:
-    """Return the document as one file that does not require a server, with the style, without scripts and links."""
+    """Return the document as one file with the style, without scripts and links. It does not require a server."""
     body = tag(
         "body",
         tag(
@@ -98,14 +98,14 @@ def standalone(
 
 
 def _unlinked(html: Safe) -> Safe:
-    """Return HTML without navigation, and with links replaced by their text."""
+    """Return HTML without navigation, in which text replaces links."""
     return Safe(
         re.sub(r"<a [^>]*>(.*?)</a>", r"\1", re.sub(r"<nav .*?</nav>", "", html, flags=re.DOTALL), flags=re.DOTALL)
     )
 
 
 def _actions(address: Address, rendering: Rendering) -> Safe | None:
-    """Return the buttons of all actions on a set. A script shows the applicable buttons."""
+    """Return the buttons for all actions on a set. A script shows the buttons that apply."""
 
     def button(verb: Verb, words: str) -> Safe:
         about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}

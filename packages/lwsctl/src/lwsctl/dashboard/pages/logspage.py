@@ -1,4 +1,4 @@
-"""The frame of the logs page. Scripts select ranks and show their lines from a separate stream. Pure."""
+"""Builds the frame of the logs page. Scripts select ranks and show their lines from a separate stream. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ EXAMPLE_OF_ROLES: Final = "ROLE/17/3, ROLE/*/0, failed"
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
-    """Return the page with its regions. A script reads the lines and shows them as text."""
+    """Return the page with its regions. A script reads the log lines and shows them as text."""
     kind = PageKind.WHOLE if address.of_whole else PageKind.SET
     place = f"{kind.value}/{address.key.namespace}/{address.key.name}"
     example = EXAMPLE_OF_ROLES if address.of_whole else EXAMPLE
@@ -56,7 +56,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
-    """Return the pieces."""
+    """Return the fragments."""
     item = picture.at(address.key, of_whole=address.of_whole)
     if item is None:
         return cells.absent(picture, address)
@@ -68,7 +68,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
-    """Yield a line for each rank, because the page itself saves log lines."""
+    """Yield a line for each rank. The page itself saves the log lines."""
     for view, names in picture.members(address.key, of_whole=address.of_whole):
         yield from (f"{placed(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in view.ranks)
 

@@ -1,4 +1,4 @@
-"""The first page: problems by cause, sets in progress, and all other sets. Pure.
+"""Shows the first page, with problems by cause, sets in progress, and all other sets. Pure.
 
 The order of the sets (`setorder.py`) determines the part of each row, so that rows move at most every ten seconds.
 """
@@ -26,13 +26,13 @@ from lwsctl.model.verdict import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.views.wording import counted
 
 READ_EVERY: Final = 30.0
-"""The interval in seconds for reading nodes and pods, on which only one number of the page depends."""
+"""The interval in seconds for reading nodes and pods, which affect only one number on the page."""
 
 STEPS: Final = 2
-"""The number of next steps shown for a cause. The page of a set shows all steps."""
+"""The number of next steps that are shown for a cause. The page of a set shows all next steps."""
 
 FEW: Final = 10
-"""The maximum number of healthy sets that are shown as complete rows."""
+"""The maximum number of healthy sets that have complete rows."""
 
 OPEN: Final = 4
 """The maximum number of sets with the same cause that are listed initially."""
@@ -44,7 +44,7 @@ PARTS: Final = {
     Tier.HEALTHY: "Healthy",
     Tier.COMPLETE: "Complete",
 }
-"""The parts of the page, which are also the names of its regions."""
+"""The parts of the page, whose names are also the region names."""
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
@@ -70,12 +70,12 @@ def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
 
 
 def reads(_: Address) -> Sequence[Query]:
-    """Return the lists of nodes and all pods, for the free accelerators."""
+    """Return the lists of nodes and of all pods, to compute the free accelerators."""
     return [Query(NODES), Query(PODS)]
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces."""
+    """Return the fragments."""
     items = picture.ordered
     tiers = {tier: [item for item in items if _tier(picture, item) is tier] for tier in Tier}
     rendering: dict[str, list[Fragment]] = {
@@ -99,7 +99,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     items = picture.ordered
     yield _summary(picture, items)
     for item in items:
@@ -155,7 +155,7 @@ def _summary(picture: Picture, items: Sequence[Shown]) -> str:
 
 
 def _verdicts(kind: str, items: Sequence[Shown]) -> str:
-    """Return the number of sets of a kind with each verdict, or an empty string without sets."""
+    """Return the number of sets of a kind by verdict, or an empty string if there are no sets."""
     counts = Counter(WORDS[item.diagnosis.verdict] for item in items)
     order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
     words = [f"{counts[word]} {word}" for word in order if counts[word]]
@@ -177,7 +177,7 @@ def _empty(picture: Picture) -> Fragment:
 
 
 def _causes(picture: Picture, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
-    """Yield the problems by cause, in the order of their first sets."""
+    """Yield the problems by cause, in the order of their first set."""
     first = {item.diagnosis.code: at for at, item in reversed(list(enumerate(items)))}
     ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].diagnosis.code], pair[0]))
     for code, own in groupby(ranked, lambda pair: pair[1].diagnosis.code):
@@ -221,17 +221,17 @@ def _cause(picture: Picture, code: str, items: Sequence[Shown], *, names_namespa
 
 
 def _without_name(diagnosis: Diagnosis) -> str:
-    """Return the sentence of a diagnosis without pod names and numbers, to compare it with others."""
+    """Return the sentence of a diagnosis without pod names and numbers, to compare diagnoses."""
     return re.sub(rf"{re.escape(diagnosis.target)}[-0-9a-z/]*( \(and \d+ more ranks?\))?", "…", diagnosis.sentence)
 
 
 def _subject(diagnosis: Diagnosis) -> str:
-    """Return the object of a diagnosis, or an empty string if it is the set."""
+    """Return the object of a diagnosis, or an empty string if the object is the set."""
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
 def _line(picture: Picture, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
-    """Return the row of a set: state, name, age of the state, groups, accelerators, image, and its cause."""
+    """Return the row of a set with its state, name, age of the state, groups, accelerators, image, and cause."""
     view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
     views = item.leaderworkersets

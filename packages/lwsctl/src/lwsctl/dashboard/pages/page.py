@@ -1,4 +1,4 @@
-"""The page type for the server: its title, its frame, its pieces, its text, and the lists that it reads. Pure."""
+"""Defines the page type of the server, with a title, frame, fragments, text, and required lists. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -15,11 +15,11 @@ from lwsctl.dashboard.markup import Safe
 from lwsctl.dashboard.picture import Picture
 
 BETWEEN_READINGS: Final = 2.0
-"""The time in seconds for which the lists of a page are reused."""
+"""The time in seconds for which the lists of a page are reused before they are reread."""
 
 
 class PageFacts(Struct, frozen=True):
-    """The lists of a page by kind. A kind is absent if it could not be read. `is_read` is set after the first read.
+    """The lists of a page by kind. A kind that could not be read is absent. `is_read` is set after the first read.
 
     `episodes` are the recorded failures of the set, or None if they are not recorded or could not be read. `before`
     is the previous state of the page, whose pieces are reused if their source did not change.
@@ -31,16 +31,16 @@ class PageFacts(Struct, frozen=True):
     is_read: bool = True
 
     def knows(self, resource: Resource) -> bool:
-        """Return whether the kind was read."""
+        """Return whether this kind was read."""
         return resource in self.objects
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
-        """Return the objects of a kind that were read."""
+        """Return the objects of this kind that were read."""
         return self.objects.get(resource, ())
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A kind of page. `reads` returns the lists that it requires in addition to the picture.
+    """A kind of page. `reads` returns the lists that it requires in addition to the snapshot.
 
     It is reread every `reads_every` seconds. If `shows_first` is set, it is shown before the lists are read.
     """

@@ -1,4 +1,4 @@
-"""The plain table of all ranks of a set, with their usage if it is measured. Pure."""
+"""Shows a plain table of all ranks of a set, with their usage if it is measured. Pure."""
 
 from datetime import datetime
 from typing import Final
@@ -16,7 +16,7 @@ from lwsctl.views import devices, wording
 HEADER: Final = ("Place", "Pod", "State", "Ready", "Restarts", "Node", "Revision", "Why")
 COLUMNS: Final = "rank-columns"
 ROWS: Final = "ranks"
-"""The regions of the table. No other page uses them, because a saved page contains the table below the grid."""
+"""The regions of the table. Other pages do not use them, because a saved page contains the table below the grid."""
 
 
 def frame(name: str, rendering: Rendering) -> Safe:
@@ -27,7 +27,7 @@ def frame(name: str, rendering: Rendering) -> Safe:
 
 
 def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Fragment]]:
-    """Return the pieces. Usage and GPU columns exist only if a rank has a value."""
+    """Return the fragments. The columns for usage and GPUs exist only if a rank has a value."""
     usage = rankusage.columns([view], rankusage.by_pod(facts.get(POD_METRICS)), now)
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
     own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]

@@ -1,4 +1,4 @@
-"""A chart of the groups of a set by revision over time: ready, starting, and at an older revision. Pure.
+"""Draws a chart of the ready, starting and old groups of a set over time during a rollout. Pure.
 
 The times are based on the pods. A group is at the latest revision since the creation of its leader, and ready since
 its last rank became ready. Recreated groups are counted from their recreation.
@@ -16,18 +16,18 @@ from lwsctl.model.groups import Group
 from lwsctl.views.wording import counted, duration
 
 WIDTH: Final = 60
-"""The number of time steps in a chart. It is small, because charts are sent again when a group changes."""
+"""The number of time steps in a chart. The number is small, because the chart is resent when a group changes."""
 
 LAST: Final = 3
 """The number of time steps after the last change, so that the final state is visible."""
 
 HEIGHT: Final = 100
 LEGEND: Final = {"done": "ready", "begun": "starting", "older": "older"}
-"""The labels of the areas, by their class."""
+"""The labels of the areas by class."""
 
 
 class Course(Struct, frozen=True):
-    """The times at which groups were updated and became ready, and the total number of groups."""
+    """The times at which groups were updated and became ready, and the number of groups."""
 
     started: Sequence[datetime]
     ready: Sequence[datetime]
@@ -81,7 +81,7 @@ def picture(rollout: Course) -> Safe:
 
 
 def _area(rollout: Course, moments: Sequence[datetime]) -> str:
-    """Return the outline of the number of groups in a state at each time step.
+    """Return the outline of the area for the number of groups in a state at each time step.
 
     >>> start = datetime(2026, 1, 1)
     >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])

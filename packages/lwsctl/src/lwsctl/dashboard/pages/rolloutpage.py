@@ -1,4 +1,4 @@
-"""The rollout page: progress, chart, changes, next steps, and the groups that delay the rollout. Pure."""
+"""Shows the rollout page with progress, chart, changes, next steps, and the groups that delay the rollout. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,16 +46,16 @@ GLYPHS: Final = {
     "held": ("▢", "missing"),
     "to come": ("○", "missing"),
 }
-"""The glyph of each group step, and its color class."""
+"""The symbol of each group step, and the class for its color."""
 
 MARKS: Final = 1000
-"""The maximum number of groups with a mark. The number of other groups is shown after them."""
+"""The maximum number of groups that have a symbol. The number of other groups is shown after these symbols."""
 
 STEPS: Final = ("Next step", "Groups", "Available in the meantime", "Extra groups")
 
 
 class LastChange(Struct, frozen=True):
-    """The latest revision, the previous revision, and the changed fields."""
+    """The latest revision, the previous revision, and the fields that differ."""
 
     before: Entry
     current: Entry
@@ -63,7 +63,7 @@ class LastChange(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Return the revision numbers, and the images or the first changed field."""
+        """Return the revision numbers, and the images or the first field that differs."""
         images = {
             f"{totals.short_image(str(change.before))} → {totals.short_image(str(change.after))}": None
             for change in self.fields
@@ -76,7 +76,7 @@ class LastChange(Struct, frozen=True):
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: the owner of the leaders, which has the latest revision, and all revisions."""
+    """Return the lists, which are the leader workload, which contains the latest revision, and all revisions."""
     name, namespace = address.key.name, address.key.namespace
     own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
     return [
@@ -103,7 +103,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces, or a message if the set does not exist."""
+    """Return the fragments, or a message if the set does not exist."""
     view = _find(picture, address, facts)
     if view is None:
         return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
@@ -127,7 +127,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     view = _find(picture, address, facts)
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
@@ -138,7 +138,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
-    """Return the LeaderWorkerSet of the page with its leader workload, or None if it does not exist."""
+    """Return the LeaderWorkerSet of the page with its leader workload. Return None if it does not exist."""
     view = picture.find(address.key)
     if view is None:
         return None
@@ -147,7 +147,7 @@ def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
 
 
 def _foresee(view: View) -> ApplyForecast | None:
-    """Return the remaining controller steps, or None if they cannot be computed."""
+    """Return the remaining controller steps, or None if they cannot be predicted."""
     try:
         return applyforecast.forecast_apply(view, view.object)
     except ValueError:  # invalid for the controller as well, or too many groups
@@ -155,7 +155,7 @@ def _foresee(view: View) -> ApplyForecast | None:
 
 
 def _title(course: Course | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
-    """Return the change and its progress, or the duration of a complete rollout."""
+    """Return the change and its progress, or the duration of a completed rollout."""
     words = rolloutprogress.line(progress).partition(": ")[2]
     if progress.is_complete:
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
@@ -208,7 +208,7 @@ def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
 
 
 def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
-    """Return the chart of a rollout: a mark for each named group, a legend, and the progress over time."""
+    """Return the chart of a rollout, with a symbol for each named group, a legend, and the progress over time."""
     counts = Counter(steps.values())
     marks = [
         cells.part(f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}")
@@ -243,7 +243,7 @@ def _last_change(view: View, facts: PageFacts) -> LastChange | str:
 
 
 def _change(change: LastChange | str) -> Fragment:
-    """Return the fields of a change, without values of variables."""
+    """Return the fields of a change without the values of environment variables."""
     if isinstance(change, str):
         return Fragment("change-text", tag("p", change, id="change-text"))
     lines = list(map(_field, change.fields))

@@ -1,4 +1,4 @@
-"""The header of all pages of a set: its name, verdict, age of the state, groups and properties. Pure."""
+"""Builds the header for all pages of a set, with its name, verdict, state age, groups and properties. Pure."""
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
@@ -11,17 +11,17 @@ from lwsctl.model.verdict import ready_or_complete
 from lwsctl.views.wording import counted, listed
 
 MOST_REVISIONS = 3
-"""The maximum number of listed group revisions."""
+"""The maximum number of group revisions that are listed."""
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
-    """Return the header region, and the tabs of the pages of a set."""
+    """Return the header region, and the tabs for the pages of a set."""
     home = PageKind.WHOLE if address.of_whole else PageKind.SET
     return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
 
 
 def piece(picture: Picture, item: Shown, **attributes: Attribute) -> Fragment:
-    """Return the name, and the state as a separately updated part. `attributes` are data for scripts."""
+    """Return the name, and the state as a part that is updated separately. `attributes` are data for scripts."""
     ready = ready_or_complete(item.diagnosis.verdict, item.ready, item.desired)
     words = f"{ready} of {counted(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}"
     updated = f", {item.up_to_date} updated" if isinstance(item, View) and item.is_updating else ""
@@ -39,7 +39,7 @@ def piece(picture: Picture, item: Shown, **attributes: Attribute) -> Fragment:
 
 
 def facts(view: View) -> Fragment:
-    """Return the properties of a set: image, revision, size, accelerators and nodes."""
+    """Return the properties of a set, which are the image, revision, size, accelerators and nodes."""
     revisions = list(dict.fromkeys(group.revision for group in view.groups if group.revision))
     own = totals.accelerators([view])
     idle = f", {own.idle:,} idle" if own.idle and not view.is_ready else ""

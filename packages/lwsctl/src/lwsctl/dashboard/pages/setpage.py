@@ -1,4 +1,4 @@
-"""The page of a LeaderWorkerSet: its properties, its cause, and its ranks as a matrix. Pure."""
+"""Shows a LeaderWorkerSet with its properties, its cause, and a matrix of its ranks. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -31,13 +31,16 @@ Place: TypeAlias = Callable[[Group, Rank], str]
 
 NARROW: Final = 8
 WIDE: Final = 16
-"""The maximum number of cells for rows in one or two columns of the matrix. Longer rows use a full line."""
+"""The maximum number of cells of rows that use one or two columns of the matrix. Longer rows use a full line."""
 
 LISTED: Final = 6
-"""The maximum number of groups with a problem that are listed above the matrix. The matrix marks all of them."""
+"""The maximum number of groups with a problem that are listed above the matrix.
+
+All of them are marked in the matrix.
+"""
 
 HINT: Final = "Select a rank to show its state, its last log lines, the reason why it is not ready, and its events."
-"""The text of the panel if no rank is selected. Its space is reserved, so that the layout does not change."""
+"""The panel text if no rank is selected. The space is reserved, so that the layout does not change."""
 
 READ_EVERY: Final = 10.0
 """The interval in seconds for reading events and recorded failures."""
@@ -87,7 +90,10 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def reads(address: Address) -> Sequence[Query]:
-    """Return the lists: events for the timeline, nodes for rows by rack, or metrics for the plain table."""
+    """Return the lists that the view requires.
+
+    These are events for the timeline, nodes for rows by rack, or metrics for the plain table.
+    """
     if address.form is PageForm.TABLE:
         return [rankusage.metrics_of(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
@@ -95,7 +101,7 @@ def reads(address: Address) -> Sequence[Query]:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces, or a message if the set does not exist."""
+    """Return the fragments, or a message if the set does not exist."""
     view = picture.find(address.key)
     if view is None:
         return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
@@ -118,7 +124,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def _past(picture: Picture, view: View, facts: PageFacts) -> Fragment:
-    """Return the timeline. It is rebuilt only after events were reread."""
+    """Return the timeline. It is rebuilt only after events are reread."""
     source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
     if before and before[0].source == source:
@@ -127,7 +133,7 @@ def _past(picture: Picture, view: View, facts: PageFacts) -> Fragment:
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     view = picture.find(address.key)
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
@@ -138,7 +144,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 
 def _advances(view: View, now: datetime) -> Iterator[Fragment]:
-    """Yield the reported progress of the first groups, with a bar if the total is known."""
+    """Yield the progress that the first groups report, with a progress bar if the total is known."""
     for group in view.groups[:FEW_GROUPS]:
         if group.progress or group.hang:
             progress, words = group.progress, f"Group {group.name}: {groupprogress.sentence(group, now) or 'complete'}"
@@ -187,7 +193,7 @@ def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> t
 
 
 def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
-    """Yield groups, and whether the revision changes at the group."""
+    """Yield each group, and whether its revision differs from the previous group."""
     last = ""
     for group in groups:
         yield group, bool(last and group.revision and group.revision != last)
@@ -208,7 +214,7 @@ def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Fragment], *
 
 
 def _width(ranks: Sequence[Rank]) -> str:
-    """Return the class of a row, which uses one or two columns or a full line, depending on its cells."""
+    """Return the class of a row. Depending on its cells, the row uses one or two columns or a full line."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 

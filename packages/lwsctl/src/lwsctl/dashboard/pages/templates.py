@@ -1,4 +1,4 @@
-"""The pods of a group according to the templates, with the defaults that an API server sets. Pure."""
+"""Builds the pods of a group from the templates, with the defaults that an API server sets. Pure."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -6,7 +6,7 @@ from lwsctl.model.leaderworkerset import LISTED, View
 
 
 def leader_and_worker(lws: JSONObject) -> tuple[JSONObject, JSONObject]:
-    """Return the templates of the leader and of a worker. Missing requests are set to the limits.
+    """Return the leader template and the worker template. Missing requests are set to the limits.
 
     An API server sets default requests from limits when a pod is created. This does not apply to templates.
     """
@@ -16,7 +16,7 @@ def leader_and_worker(lws: JSONObject) -> tuple[JSONObject, JSONObject]:
 
 
 def group_pods(view: View) -> list[JSONObject]:
-    """Return the pods of one group, with the fields that determine suitable nodes."""
+    """Return the pods of one group with the fields that determine suitable nodes."""
     leader, worker = leader_and_worker(view.object)
     size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
     return [leader, *([worker] * (min(size, LISTED) - 1))]

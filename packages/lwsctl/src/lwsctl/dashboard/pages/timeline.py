@@ -1,4 +1,4 @@
-"""The timeline of the last hour: rollouts, recreations and failures, as a chart and as a list. Pure.
+"""Shows rollouts, recreations and failures of the last hour, as a chart and as a list. Pure.
 
 The input is the events about the set and its recorded failures. Events of pods and StatefulSets are omitted, because
 a group can have many of them for one failure, and a StatefulSet also creates pods without scaling. The chart ends at
@@ -42,11 +42,11 @@ READING: Final = "Events are being read …"
 UNREAD: Final = "Events could not be read, or there are too many."
 
 LISTED: Final = 40
-"""The maximum number of list entries. The latest entries are shown."""
+"""The maximum number of list items. The latest items are shown."""
 
 
 class Lane(StrEnum):
-    """The kinds of entries. Each kind is a row of the chart."""
+    """The kinds of items. Each kind has a row in the chart."""
 
     ROLLOUTS = "rollouts"
     RECREATIONS = "recreations"
@@ -60,7 +60,10 @@ LANES: Final[Mapping[str, Lane]] = {
     restarted_in_place_event.reason: Lane.RECREATIONS,
     MOVING_GROUP: Lane.RECREATIONS,
 }
-"""The row of events by reason. Warnings are failures if failures are not recorded. Other events are omitted."""
+"""The chart row of each event reason.
+
+Warnings are failures if failures are not recorded. Other events are omitted.
+"""
 
 
 class Moment(Struct, frozen=True):
@@ -73,7 +76,7 @@ class Moment(Struct, frozen=True):
 
 
 def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
-    """Return the chart and the list, collapsed."""
+    """Return the collapsed chart and list."""
     end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
@@ -86,7 +89,7 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
 
 
 def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
-    """Return the known entries of a set, the oldest first."""
+    """Return the known items of a set, starting with the oldest."""
     others = [other.name for other in picture.views if other.namespace == view.namespace and other.name != view.name]
     history = History(view.object, view.pods, others)
     are_recorded = facts.episodes is not None
@@ -99,7 +102,7 @@ def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
 
 
 def reads(key: ObjectKey) -> Sequence[Query]:
-    """Return the event list of a set, because a namespace may contain thousands of other events."""
+    """Return the event list of one set. A namespace may contain thousands of other events."""
     about = f"involvedObject.kind={KIND},involvedObject.name={key.name}"
     return [Query(CORE_EVENTS, key.namespace, field_selector=about)]
 
@@ -134,7 +137,7 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
 
 
 def _drawing(last_hour: Sequence[Moment], end: datetime) -> Safe:
-    """Return a row for each kind with a column for each minute. Mark height shows the number of entries."""
+    """Return a row for each kind with a column for each minute. The height of a mark shows the number of items."""
     rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
     scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "The last hour"), tag("span", f"{end:%H:%M} UTC"))
     return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")

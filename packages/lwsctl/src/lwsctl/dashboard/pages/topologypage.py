@@ -1,4 +1,4 @@
-"""The topology page: racks, their nodes and accelerators by set, and space for other groups. Pure.
+"""Shows racks, their nodes, their accelerators by set, and space for additional groups. Pure.
 
 The domains have the label for exclusive topology, or labels for racks or zones. Whether a group fits is an optimistic
 estimate, as in the built-in gang gate (`core/gang/fit.py`). Nodes without accelerators show their CPUs instead.
@@ -34,19 +34,19 @@ EVERYWHERE: Final = "All nodes"
 ELSEWHERE: Final = "Other nodes"
 CPU: Final = "cpu"
 SQUARE: Final = 14
-"""The width of an accelerator square in pixels."""
+"""The width of the square of an accelerator, in pixels."""
 
 COLORS: Final = 8
-"""The number of set colors in the style. Additional sets reuse the colors."""
+"""The number of colors for sets in the style. If there are more sets, colors are reused."""
 
 MOST_GROUPS: Final = 10
-"""The maximum number of additional groups of a set that are counted."""
+"""The maximum number of additional groups that are counted for a set."""
 
 UNKNOWN: Final = "Free amounts are unknown, because pods of all namespaces cannot be listed or there are too many."
 
 
 class Squares(Struct, frozen=True):
-    """The accelerators of a node (or its CPUs): the total, and the number that each owner uses.
+    """The accelerators of a node, or its CPUs without accelerators, with the total and the usage by owner.
 
     The owner is the key of a set, or None for other pods.
     """
@@ -57,7 +57,7 @@ class Squares(Struct, frozen=True):
 
     @property
     def free(self) -> int:
-        """Return the number of unrequested devices. A failed device may be requested."""
+        """Return the number of devices that are not requested. Failed devices may be requested."""
         return max(self.number - sum(self.held.values()), 0)
 
     @property
@@ -71,7 +71,7 @@ class Squares(Struct, frozen=True):
 
 
 class Nodes(Struct, frozen=True):
-    """The nodes, their pods by node name (None if not read), and the topology label (empty if none).
+    """The nodes, their pods by node name or None, and the topology label or an empty string.
 
     `domains` contains the nodes by domain name, and `squares` contains the accelerators by node name.
     """
@@ -83,7 +83,7 @@ class Nodes(Struct, frozen=True):
     squares: Mapping[str, Squares]
 
     def held(self, node: JSONObject) -> Demand:
-        """Return the requests of the pods of a node."""
+        """Return the requests of the pods on a node."""
         return nodeamounts.held((self.pods or {}).get(meta.name(node), ()))
 
     def free(self, nodes: Iterable[JSONObject]) -> dict[str, str]:
@@ -96,7 +96,7 @@ class Nodes(Struct, frozen=True):
 
 
 class Fit(Struct, frozen=True):
-    """Where other groups of a set fit: the number in each domain and in total, and the blocking nodes."""
+    """The number of additional groups of a set that fit in each domain and in total, and the blocking nodes."""
 
     domains: Mapping[str, int]
     number: int
@@ -104,7 +104,7 @@ class Fit(Struct, frozen=True):
 
 
 def reads(_: Address) -> Sequence[Query]:
-    """Return the lists of nodes and of all their pods."""
+    """Return the lists of nodes and of all pods on them."""
     return [Query(NODES), Query(PODS)]
 
 
@@ -128,7 +128,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 
 def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
-    """Return the pieces."""
+    """Return the fragments."""
     nodes = _nodes(picture, facts)
     rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "summary": [_summary_piece(nodes)]}
     if address.form is PageForm.TABLE:
@@ -149,7 +149,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
 
 
 def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
-    """Yield the lines of the page as text."""
+    """Yield the lines of the page in text format."""
     nodes = _nodes(picture, facts)
     yield "; ".join(f"{name}: {words}" for name, words in _summary(nodes).items())
     for node in nodes.listed:
@@ -170,21 +170,21 @@ def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
 
 
 def _domain(node: JSONObject, key: str) -> str:
-    """Return the domain of a node, with its zone as prefix, if any."""
+    """Return the domain of a node. If the node has a zone, the zone is the prefix."""
     name = meta.labels(node).get(key, "") or (ELSEWHERE if key else EVERYWHERE)
     zone = meta.labels(node).get(ZONE, "") if key != ZONE else ""
     return f"{zone} / {name}" if zone else name
 
 
 def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
-    """Return the label for exclusive topology, racks or zones, or an empty string if there is none."""
+    """Return the label for exclusive topology, racks or zones, or an empty string if no label applies."""
     keys_of_sets = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
     keys = [*filter(None, keys_of_sets), *USUAL_KEYS]
     return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
 
 
 def _summary(nodes: Nodes) -> Mapping[str, str]:
-    """Return the totals as text."""
+    """Return the totals in text format."""
     ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
     facts = {"Nodes": f"{len(nodes.listed):,}, {ready:,} ready"}
     facts |= {"Domains": f"{len(nodes.domains)} by {nodes.key}"} if nodes.key else {}
@@ -202,7 +202,7 @@ def _summary_piece(nodes: Nodes) -> Fragment:
 
 
 def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
-    """Return the accelerators of a node and their users, or its CPUs if it has none."""
+    """Return the accelerators of a node and their users. If the node has no accelerators, return its CPUs."""
     number = totals.count(nodeamounts.allocatable(node))
     are_cpus = not number
     amounts: dict[ObjectKey | None, int] = {}
@@ -217,7 +217,7 @@ def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
 
 
 def _options(picture: Picture, address: Address) -> Iterator[Fragment]:
-    """Yield the sets to select from."""
+    """Yield the sets that can be selected."""
     yield cells.part("option/", "option", "Choose a set", value="")
     for view in sorted(picture.views, key=lambda view: view.key):
         key = str(view.key)
@@ -225,7 +225,7 @@ def _options(picture: Picture, address: Address) -> Iterator[Fragment]:
 
 
 def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
-    """Yield the color of each set, if there are enough colors."""
+    """Yield the color of each set if there are enough colors."""
     if nodes.pods is None:
         return
     if len(colors) > COLORS:
@@ -239,7 +239,7 @@ def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -
 
 
 def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Fragment:
-    """Return a domain with its nodes, and the number of other groups of the selected set that fit in it."""
+    """Return a domain with its nodes, and the number of additional groups of the selected set that fit in it."""
     own, key = nodes.domains[name], f"rack/{name}"
     parts = tuple(_node(nodes, node, colors) for node in own)
     amounts = nodes.free(own).items() if nodes.pods is not None else ()
@@ -274,7 +274,7 @@ def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Fr
 def _drawing(
     squares: Squares, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
 ) -> Safe | None:
-    """Return a square for each accelerator in the color of its set. CPUs are a single bar."""
+    """Return a square for each accelerator in the color of its set. CPUs are shown as a single bar."""
     if not squares.number:
         return None
     rects, at = [], 0
@@ -311,7 +311,7 @@ def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
 
 
 def _fit(picture: Picture, view: View, nodes: Nodes) -> Fit:
-    """Return where other groups of a set fit, based on requests, taints and exclusive topology."""
+    """Return where additional groups of a set fit, based on requests, taints and exclusive topology."""
     requests = {meta.name(node): nodes.held(node) for node in nodes.listed}
     used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in requests.items()}
     group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
@@ -354,7 +354,7 @@ def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Map
 def _fitting_alone(
     group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
 ) -> int:
-    """Return the number of groups that fit if each requires a separate domain."""
+    """Return the number of groups that fit if each group requires a separate domain."""
     needs = count_needs(group)
     return min(sum(free_space(nodes, used).place(needs) for nodes in parts), MOST_GROUPS)
 

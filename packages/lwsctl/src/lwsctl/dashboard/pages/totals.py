@@ -1,4 +1,4 @@
-"""Counts groups, ranks, nodes and accelerators of one set and of all sets. Pure."""
+"""Counts the groups, ranks, nodes and accelerators of one set and of all sets. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", r
 
 
 class Accelerators(Struct, frozen=True):
-    """The number of accelerators that groups request, that ready ranks use, and that unready groups use."""
+    """The number of accelerators that groups request, and the numbers that ready and unready groups use."""
 
     requested: int = 0
     ready: int = 0
@@ -29,7 +29,7 @@ class Accelerators(Struct, frozen=True):
 
 
 def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
-    """Return the totals of all sets as text. Complete sets are not included."""
+    """Return the totals of all sets in text format. Complete sets are excluded."""
     running = [view for view in views if not view.is_complete]
     ranks = [rank for view in running for rank in view.ranks]
     lacking = sum(view.more * view.size for view in running)
@@ -62,7 +62,7 @@ def accelerators(views: Iterable[View]) -> Accelerators:
 
 
 def free_accelerators(facts: PageFacts) -> int | None:
-    """Return the number of unrequested accelerators, or None if nodes or pods were not read."""
+    """Return the number of accelerators that are not requested, or None if nodes or pods were not read."""
     if not (facts.knows(NODES) and facts.knows(PODS)):
         return None
     pods = nodeamounts.by_node(facts.get(PODS))
@@ -70,7 +70,7 @@ def free_accelerators(facts: PageFacts) -> int | None:
 
 
 def count(amounts: Demand) -> int:
-    """Return the number of accelerators in a demand.
+    """Return the number of accelerators in pod requirements.
 
     >>> from kuberuntime.objects import quantity
     >>> count({"nvidia.com/gpu": quantity.parse("8"), "cpu": quantity.parse("2"), "rdma/hca": quantity.parse("1")})
@@ -80,7 +80,7 @@ def count(amounts: Demand) -> int:
 
 
 def nodes(view: View) -> int:
-    """Return the number of nodes on which a set has pods."""
+    """Return the number of nodes that run pods of a set."""
     return len({rank.node for rank in view.ranks if rank.node})
 
 
@@ -97,13 +97,13 @@ def image(view: View) -> str:
 
 
 def short_image(reference: str) -> str:
-    """Return an image reference without registry and path, and with a shortened digest."""
+    """Return an image reference without registry and path. The digest is shortened."""
     name, _, digest = reference.rpartition("/")[2].partition("@")
     return f"{name}@{digest.removeprefix('sha256:')[:7]}" if digest else name
 
 
 def share(number: int, whole: int) -> str:
-    """Return a short form of a part of a total.
+    """Return part of a total in short form.
 
     >>> share(4, 1200)
     '4 / 1,200'

@@ -1,4 +1,4 @@
-"""Finds pods that cannot use nodes because of labels, taints or cordons, based on the scheduler's message. Pure."""
+"""Finds pods that nodes reject because of labels, taints or cordons, based on the scheduler's message. Pure."""
 
 import re
 from typing import Final
@@ -38,7 +38,7 @@ def selector_of(rank: Rank) -> dict[str, str]:
 
 
 def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
-    """Return whether a node has all of these labels."""
+    """Return whether a node has all given labels."""
     return selector.items() <= meta.labels(node).items()
 
 
@@ -86,7 +86,7 @@ NO_NODES_OPEN: Final = StageMessage(
 )
 @noted
 def cordoned(observed: Observed) -> Finding | None:
-    """Find pods that are rejected by all nodes, and cordoned nodes with the labels that the first pod requires."""
+    """Find pods that all nodes reject, and cordoned nodes with the labels that the first pod requires."""
     finding = NO_NODES_OPEN(observed)
     rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
     selector = selector_of(rank) if rank else {}
@@ -112,7 +112,7 @@ def cordoned(observed: Observed) -> Finding | None:
 )
 @noted
 def closed_by_component(observed: Observed) -> Finding | None:
-    """Find pods that only component taints repel from a node, and describe these taints."""
+    """Find pods that only component taints prevent from using a node, and describe these taints."""
     rank = next(iter(_repelled(observed)), None)
     if rank is None:
         return None
@@ -139,7 +139,7 @@ def _repelled(observed: Observed) -> list[Rank]:
 
 
 def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
-    """Return the taints that repel a pod, for each node that has the required labels."""
+    """Return the taints that repel a pod for each node that has the required labels."""
     selector = selector_of(rank)
     return {name: untolerated(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
 
@@ -152,7 +152,10 @@ def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
 )
 @noted
 def tainted(observed: Observed) -> Finding | None:
-    """Find pods that taints set by users repel, and the taints of nodes with the required labels."""
+    """Find pods that are repelled by taints that users set.
+
+    The finding lists taints of nodes with the required labels.
+    """
     repelled_ranks = _repelled(observed)
     if not repelled_ranks:
         return None
@@ -179,6 +182,6 @@ def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
 
 
 def taint_text(taint: JSONObject) -> str:
-    """Format a taint as KEY=VALUE:EFFECT."""
+    """Format a taint in the form KEY=VALUE:EFFECT."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key')}{value}:{taint.get('effect')}"

@@ -24,7 +24,7 @@ from lwsctl.views.wording import counted
     verdict=Verdict.CRASHING,
 )
 def has_ended(observed: Observed) -> Finding | None:
-    """Find a rank whose containers exited with code 0, although they should continue to run."""
+    """Find a rank whose containers exited with code 0 but should continue to run."""
     if observed.ends:
         return None
     done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]

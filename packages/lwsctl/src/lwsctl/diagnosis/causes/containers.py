@@ -30,7 +30,7 @@ RETRIED: Final = "CrashLoopBackOff"
 
 
 def ended_runs(observed: Observed) -> list[ContainerFailure]:
-    """Return the relevant terminated runs. The first run explains the others."""
+    """Return the relevant terminated runs. The first run explains the other runs."""
     return terminations.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
@@ -52,7 +52,7 @@ def _crash_finding(
     *,
     has_error: bool = False,
 ) -> Finding:
-    """Return a finding about a failed run. The sentence contains the statement and, if requested, the error."""
+    """Return a finding about a failed run. Its sentence contains the statement and, if requested, the error."""
     group, rank = place_of_run(observed, death)
     last_lines = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
@@ -88,7 +88,7 @@ def _crash_finding(
 
 
 def _beside(runs: list[ContainerFailure]) -> list[str]:
-    """Return the other crashed ranks, and whether they crashed later."""
+    """Return the other ranks that crashed, and whether they crashed later."""
     others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
     if not others:
         return []
@@ -131,7 +131,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
     verdict=Verdict.CRASHING,
 )
 def init_fails(observed: Observed) -> Finding | None:
-    """Find a failing init container, because of which no other container starts."""
+    """Find a failing init container, which prevents other containers from starting."""
     runs = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
     if not runs:
         return None
@@ -196,7 +196,7 @@ PROBE: Final = StageMessage(
     remedy="Read the log of the rank. Check the path, port and timing of the probe.",
 )
 def unready(observed: Observed) -> Finding | None:
-    """Find a rank whose readiness probe fails. This is normal while the rank may still be starting."""
+    """Find a rank whose readiness probe fails. This is normal while the rank may be starting."""
     finding = PROBE(observed)
     if finding is None:
         return None

@@ -1,4 +1,4 @@
-"""Finds a field that the manager and another writer repeatedly overwrite (docs/adr/0030). Pure.
+"""Finds a field that the manager and another client repeatedly overwrite (docs/adr/0030). Pure.
 
 The input is the manager's events, which are repeated while the conflict continues.
 """
@@ -24,7 +24,7 @@ CODE: Final = "LWS-E120"
 
 
 def _contested(observed: Observed) -> Finding | None:
-    """Return the finding for the latest event about a conflict that continues."""
+    """Return the finding for the latest event about an ongoing conflict."""
     view = observed.view
     obj, kind = view.object, own(observed).kind
     if observed.of_set is not None:
@@ -62,11 +62,11 @@ def _contested(observed: Observed) -> Finding | None:
     ),
 )
 def field_is_contested(observed: Observed) -> Finding | None:
-    """Find a field that another writer repeatedly reverts in an object that the manager owns."""
+    """Find a field that another client repeatedly reverts in an object that the manager owns."""
     return _contested(observed)
 
 
 def note(observed: Observed) -> str:
-    """Describe the field conflict of a healthy set, or return an empty string if there is none."""
+    """Return a description of the field conflict of a healthy set, or an empty string without a conflict."""
     finding = _contested(observed)
     return f"{finding.sentence} ({CODE})" if finding is not None else ""

@@ -28,7 +28,7 @@ KINDS: Final = {
     remedy="Create the missing object, or free devices of this class.",
 )
 def device_claim_is_not_met(observed: Observed) -> Finding | None:
-    """Find a pod that waits for its ResourceClaims, and the missing object."""
+    """Find a pod that waits for its ResourceClaims. The finding contains the missing object."""
     waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_message(observed, rank))]
     if not waiting:
         return None
@@ -61,6 +61,6 @@ def claims(rank: Rank) -> list[str]:
 
 
 def _message(observed: Observed, rank: Rank) -> str:
-    """Return the claim controller's message about a pod, or the scheduler's message if there is none."""
+    """Return the claim controller's message about a pod. If there is none, return the scheduler's message."""
     messages = ranks.messages(observed, rank, "FailedResourceClaimCreation")
     return messages[-1] if messages else rank.why

@@ -1,4 +1,4 @@
-"""Finds components with a disabled feature gate for native gang scheduling, based on PodGroups. Pure.
+"""Finds components in which the feature gate for native gang scheduling is disabled, based on PodGroups. Pure.
 
 If the feature gate is disabled, kube-apiserver drops the reference from a pod to its PodGroup, and does not serve
 PodGroups. kube-scheduler schedules pods individually and does not set a condition on their PodGroup.
@@ -37,7 +37,7 @@ SHOWN: Final = {
     SCHEDULER: "scheduled its pods individually, and did not set a condition",
     CONTROLLER_MANAGER: "did not delete it, although no pod refers to it",
 }
-"""The visible effect on a PodGroup if the feature gate of a component is disabled."""
+"""The visible effect on a PodGroup if a component's feature gate is disabled."""
 
 REMEDIES: Final = {
     API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and enable the API scheduling.k8s.io",
@@ -46,11 +46,11 @@ REMEDIES: Final = {
 }
 
 PROMPT: Final = timedelta(seconds=10)
-"""The maximum time until a component with the feature gate writes a field that indicates that it is enabled."""
+"""The maximum time until a component whose feature gate is enabled writes a field that indicates this."""
 
 
 def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
-    """Yield the components with a disabled feature gate, each with the PodGroup that indicates it.
+    """Yield the components whose feature gate is disabled, with the PodGroup that indicates this.
 
     `pods` are the pods in the same namespace.
     """
@@ -83,12 +83,12 @@ def _follows_native(pod: JSONObject) -> bool:
 
 
 def shown_by(component: str, group: str) -> str:
-    """Describe how a PodGroup indicates that the feature gate of a component is disabled."""
+    """Describe how a PodGroup indicates that a component's feature gate is disabled."""
     return f"PodGroup {group}: {component} {SHOWN[component]}"
 
 
 def _was_tried(pod: JSONObject, now: datetime) -> bool:
-    """Return whether the scheduler scheduled the pod, or found no suitable node."""
+    """Return whether the scheduler has scheduled the pod or found no suitable node."""
     condition = meta.find_condition(pod, "PodScheduled") or {}
     return condition.get("reason") != "SchedulingGated" and _is_past(condition.get("lastTransitionTime"), now)
 
@@ -109,7 +109,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     remedy="Enable the feature gate on that component, or use another gang scheduler.",
 )
 def lacks_gate(observed: Observed) -> Finding | None:
-    """Find a group that does not start completely because a component does not support native groups."""
+    """Find a group that does not start completely because a component does not support native gang scheduling."""
     groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
     components = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if components else ():
@@ -127,7 +127,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
 
 
 def _names(pod: JSONObject) -> Iterator[str]:
-    """Yield the PodGroups that can indicate disabled gates. A pod references them, or should reference them."""
+    """Yield the PodGroups that can indicate disabled feature gates. Pods reference them or should reference them."""
     yield linked_pod_group(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
@@ -137,7 +137,7 @@ PREREQUISITE_STEPS: Final = {
     "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
     "ParentWorkloadNotReady": "create the Workload of the owner, or remove the delegation annotation",
 }
-"""The next steps for each reason of the condition. Other reasons contain an object."""
+"""The next steps for each reason of the condition. Unlisted reasons contain an object."""
 
 OTHER_STEP: Final = "correct or delete the object in the message; the manager retries automatically"
 

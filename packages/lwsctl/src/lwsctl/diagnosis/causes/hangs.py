@@ -24,7 +24,7 @@ from lwsctl.views.wording import duration
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
-    """Find a pod that is not ready after an in-place restart, or a group that is recreated because of one."""
+    """Find a pod that is not ready after an in-place restart, or a group that is recreated because of this."""
     for group, rank in observed.unready:
         note = restartannotation.read(rank.object or {})
         if note.since is not None:
@@ -66,7 +66,7 @@ def hung_groups(view: View) -> list[Group]:
     f"`{labels.ON_HANG}: recreate`, the group is recreated with the same backoff as after failures.",
 )
 def hangs(observed: Observed) -> Finding | None:
-    """Find a group whose ranks run without progress, and the rank with the oldest progress report."""
+    """Find a group whose ranks run without progress, and the rank whose progress report is the oldest."""
     for group in hung_groups(observed.view):
         hang, progress = group.hang, group.progress
         if hang is None:

@@ -23,11 +23,11 @@ COMMAND: Final = (
     r"(?i)no command specified|gives? the container a command|executable file (?:`[^`]*` )?not found"
     r"|\bexec:? \"?[^\s\":]+\"?: (?:stat \S+: )?(?:no such file or directory|permission denied|is a directory)|exec format error"
 )
-"""Messages of container runtimes about a missing executable. Other missing files do not match."""
+"""Container runtime messages about a missing executable. Messages about other missing files do not match."""
 
 
 class WaitingContainers(Struct, frozen=True):
-    """Finds the first container that waits or terminated with one of these reasons and a matching message or event.
+    """Finds the first container that waits or terminated with one of the reasons and a matching message.
 
     The sentence can use named groups of the pattern, `container`, `image` and the values of `words_of`.
     """
@@ -39,7 +39,7 @@ class WaitingContainers(Struct, frozen=True):
     events: tuple[str, ...] = ()
 
     def __call__(self, observed: Observed) -> Finding | None:
-        """Search the ranks that are assigned to a node."""
+        """Search the ranks whose pods are assigned to a node."""
         matches = list(self._matches(observed))
         if not matches:
             return None
@@ -66,7 +66,7 @@ class WaitingContainers(Struct, frozen=True):
 
 
 def image_of(observed: Observed, rank: Rank, container: str) -> str:
-    """Return the image of a rank's container from the pod, or from the template if there is no pod."""
+    """Return the image of a rank's container from the pod, or from the template if the pod does not exist."""
     declared = exits.declared(observed, rank)
     return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
 
@@ -190,7 +190,7 @@ MISTYPED: Final = WaitingContainers(
 
 
 def _find_no_program(observed: Observed) -> Finding | None:
-    """Find a container whose image is not mapped, or whose command is missing in the mapped directory."""
+    """Find a container whose image is not mapped, or whose command does not exist in the mapped directory."""
     return MISTYPED(observed) or UNMAPPED(observed)
 
 

@@ -1,4 +1,4 @@
-"""Finds lost or unready nodes, and pods that do not terminate. Pure."""
+"""Finds missing or unready nodes, and pods that do not terminate. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -16,13 +16,13 @@ from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import duration
 
 OVERDUE: Final = timedelta(seconds=30)
-"""The maximum time that a pod may exist after its grace period."""
+"""The maximum time that a pod may exist after the end of its grace period."""
 
 SLOW: Final = timedelta(seconds=10)
-"""The duration after which the termination of a pod is reported as slow."""
+"""The time after which the termination of a pod is reported as slow."""
 
 EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
-"""Finalizers with separate causes: those of the garbage collector and of exhausted groups."""
+"""Finalizers with separate causes, which are finalizers of the garbage collector and of exhausted groups."""
 
 
 @cause(
@@ -116,7 +116,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     remedy="Repair the node. Force the deletion only if you are sure that the processes have stopped.",
 )
 def does_not_end(observed: Observed) -> Finding | None:
-    """Find a pod that still exists long after its grace period."""
+    """Find a pod that still exists long after the end of its grace period."""
     for rank in observed.at(ranks.is_terminating):
         late = _overdue(observed, rank)
         foreground = meta.metadata(rank.object or {}).get("finalizers")
@@ -144,7 +144,7 @@ def does_not_end(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def ends_slowly(observed: Observed) -> Finding | None:
-    """Find a pod that is terminating slowly, but is still within its grace period."""
+    """Find a pod that terminates slowly but is still within its grace period."""
     for rank in observed.at(ranks.is_terminating):
         metadata = meta.metadata(rank.object or {})
         grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))

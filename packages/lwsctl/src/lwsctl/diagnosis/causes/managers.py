@@ -26,7 +26,7 @@ from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)
-"""The time after which a controller counts as inactive. It usually needs a fraction of a second."""
+"""The time after which a controller is considered inactive. It usually needs a fraction of a second."""
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:
@@ -47,7 +47,7 @@ def unobserved_for(observed: Observed) -> timedelta | None:
 
 
 class MissedAction(Struct, frozen=True):
-    """A sentence and the evidence for an action that a running manager would have completed."""
+    """A sentence and the evidence about an action that a running manager would have completed."""
 
     sentence: str
     evidence: str
@@ -87,7 +87,7 @@ def missing_workers(observed: Observed) -> MissedAction | None:
 OWN_WEBHOOK: Final = re.compile(
     r"failed calling webhook \"(?P<webhook>[^\"]+)\".*?https://lws-webhook-service\.(?P<namespace>[^./\s]+)\."
 )
-"""The API server's message that it cannot connect to the webhook of a manager, or of another product."""
+"""The API server's message that it cannot connect to the webhook of the manager or of another product."""
 
 
 def unadmitted(observed: Observed) -> MissedAction | None:
@@ -180,7 +180,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     remedy="Check that a manager is the leader, and read its logs. If no manager is installed, run `lws install`.",
 )
 def manager_is_silent(observed: Observed) -> Finding | None:
-    """Find a change that no controller reconciles, for any reason."""
+    """Find a change that no controller reconciles, regardless of the reason."""
     undone = unacted(observed)
     if undone is None:
         return None

@@ -1,4 +1,4 @@
-"""Finds pods that a StatefulSet has not created, and workers that wait until the names of old workers are free.
+"""Finds pods that a StatefulSet has not created, and workers that wait until old pod names are available.
 
 Pure.
 """
@@ -23,11 +23,14 @@ from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted, duration
 
 PROMPT: Final = timedelta(seconds=5)
-"""The time within which the StatefulSet controller creates a pod, or an event about it."""
+"""The maximum time until the StatefulSet controller creates a pod or an event about it."""
 
 
 class Shortage(Struct, frozen=True):
-    """A StatefulSet with missing pods: the first missing pod, its group, and the time since the last activity."""
+    """A StatefulSet with missing pods.
+
+    Contains the first missing pod, its group, and the time since the last activity.
+    """
 
     statefulset: JSONObject
     pod: str
@@ -52,7 +55,7 @@ class Shortage(Struct, frozen=True):
     remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:
-    """Find a StatefulSet with missing pods that has been inactive for some time, although no pods are rejected."""
+    """Find a StatefulSet with missing pods that has been inactive for too long although no pods are rejected."""
     shortages = [shortage for shortage in _shortages(observed) if shortage.age >= PATIENCE]
     if not shortages:
         return None
@@ -75,7 +78,7 @@ def has_not_made_pods(observed: Observed) -> Finding | None:
 
 
 def _shortages(observed: Observed) -> Iterator[Shortage]:
-    """Yield the StatefulSets with missing pods: first the leader StatefulSet, then the worker StatefulSets."""
+    """Yield the StatefulSets with missing pods, first the leader StatefulSet and then the worker StatefulSets."""
     view, leaders = observed.view, observed.leader_statefulset
     if leaders is not None:
         replicas = int(meta.spec(leaders).get("replicas", 1))
@@ -109,7 +112,7 @@ def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Ran
 
 
 def unexplained(observed: Observed) -> str:
-    """Return the first pod that is overdue and has no event, or an empty string if there is none."""
+    """Return the first pod that is overdue and has no event, or an empty string if no pod is overdue."""
     for shortage in _shortages(observed):
         events = observed.warnings.about(observed.view.namespace, STATEFULSETS.kind, meta.name(shortage.statefulset))
         if shortage.age >= PROMPT and not list(events):

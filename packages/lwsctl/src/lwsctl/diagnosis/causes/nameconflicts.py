@@ -1,4 +1,4 @@
-"""Finds objects that cannot be created because their name is used, or because the API server rejects them.
+"""Finds objects that cannot be created because their name is in use or because the API server rejects them.
 
 Pure.
 
@@ -32,15 +32,15 @@ TAKEN: Final = re.compile(
 """The manager's message about an object name that has a different owner."""
 
 PROMPT: Final = timedelta(seconds=5)
-"""The time within which the StatefulSet controller stores a ControllerRevision."""
+"""The maximum time until the StatefulSet controller stores a ControllerRevision."""
 
 REVISIONS_COUNTED: Final = f"count/{CONTROLLER_REVISIONS.group_resource}"
-"""The resource name of ControllerRevisions in a quota."""
+"""The quota resource name for ControllerRevisions."""
 
 OTHER: Final = re.compile(
     r"Failed to create (?P<what>headless service|revision (?P<name>\S+))(?: for error)?: (?P<why>.*)"
 )
-"""The manager's message if the API server rejects an object that is not a pod or a StatefulSet."""
+"""The manager's message about a rejected object that is not a pod or a StatefulSet."""
 
 
 def _warnings(observed: Observed, pattern: re.Pattern[str]) -> Iterator[tuple[WarningEvent, Match[str]]]:
@@ -62,7 +62,7 @@ def _last(warning: WarningEvent) -> str:
 
 
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
-    """Return whether the object in a warning exists now, if objects of its kind were read."""
+    """Return whether the object in a warning now exists, if objects of its kind were read."""
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
@@ -103,7 +103,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
 
 
 def _pod_name_is_taken(observed: Observed) -> Finding | None:
-    """Find an unrelated pod with the name of a rank. The StatefulSet controller does not create an event about it."""
+    """Find an unrelated pod that has the name of a rank. The StatefulSet controller creates no event about it."""
     pod = observed.namesake
     controller = meta.controller_of(pod) if pod else None
     if pod is None or meta.is_deleting(pod) or (controller and not groupname.has_foreign_controller(pod)):
@@ -130,7 +130,7 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     remedy="Remove the cause, such as a ResourceQuota, an admission policy or a webhook. If no event reports a cause, read the log of the manager.",
 )
 def object_is_refused(observed: Observed) -> Finding | None:
-    """Find a Service or revision that the API server rejects, or a reconciliation that fails otherwise."""
+    """Find a Service or revision that the API server rejects, or a different reconciliation failure."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
         is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
@@ -147,7 +147,7 @@ def object_is_refused(observed: Observed) -> Finding | None:
 
 
 def _failed_reconcile(observed: Observed) -> Finding | None:
-    """Find a reconciliation that failed for a different reason, from the LeaderWorkerSet status."""
+    """Find a reconciliation that failed for a different reason, according to the LeaderWorkerSet status."""
     obj = observed.view.object
     if observed.of_set is not None or not is_reconcile_failing(obj):
         return None
@@ -160,7 +160,7 @@ def _failed_reconcile(observed: Observed) -> Finding | None:
 
 
 def without_revision(observed: Observed) -> list[str]:
-    """Return StatefulSets that have had no stored revision for some time.
+    """Return StatefulSets for which no revision has been stored for some time.
 
     The controller does not report this error.
     """
@@ -174,7 +174,7 @@ def without_revision(observed: Observed) -> list[str]:
 
 
 def _refused_revision(observed: Observed) -> Finding | None:
-    """Find an exhausted quota that prevents the StatefulSet controller from creating ControllerRevisions."""
+    """Find an exhausted quota because of which the StatefulSet controller cannot create ControllerRevisions."""
     names = without_revision(observed)
     for quota in observed.get(RESOURCE_QUOTAS) if names else ():
         status = meta.status(quota)

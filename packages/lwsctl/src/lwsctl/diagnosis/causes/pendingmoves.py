@@ -27,7 +27,7 @@ NAMED: Final = 5
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:
-    """Find groups that must be moved, but may not become unavailable."""
+    """Find groups that must be moved but must not become unavailable."""
     view, why = observed.view, groupmoves.obstacle(observed.view.object)
     if not groupmoves.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None
@@ -52,7 +52,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:
-    """Find groups that wait to be moved, and the reason."""
+    """Find groups that wait to be moved, and report the reason."""
     view = observed.view
     if not groupmoves.is_moving(view) or not (waiting := _waiting(observed)):
         return None
@@ -87,7 +87,7 @@ def _waiting(observed: Observed) -> list[Group]:
 
 
 def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
-    """Return the groups, their nodes, and a verb in singular or plural."""
+    """Return the groups, their nodes, and a verb in the singular or plural."""
     view, nodes = observed.view, groupmoves.closed(observed.nodes)
     node_names = sorted({node for group in waiting for node in groupmoves.nodes_of(group, nodes)})
     if not node_names and not any(map(groupmoves.is_marked, waiting)):

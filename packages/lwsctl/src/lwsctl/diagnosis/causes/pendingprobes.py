@@ -1,4 +1,4 @@
-"""Finds running ranks whose first probe is not due yet. Pure."""
+"""Finds running ranks whose first probe is not due. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ MINUTE: Final = 60
 
 
 class FirstProbe(Struct, frozen=True):
-    """The first probe of a running container: its type, due time, and delay in seconds."""
+    """The first probe of a running container, with its type, due time, and delay in seconds."""
 
     container: str
     kind: str
@@ -35,7 +35,7 @@ class FirstProbe(Struct, frozen=True):
     verdict=Verdict.STARTING,
 )
 def not_due(observed: Observed) -> Finding | None:
-    """Find a rank whose first probe is not due, if other unready ranks wait for probes or leaders."""
+    """Find a rank whose first probe is not due, if all other unready ranks wait for probes or leaders."""
     waiting = [
         (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
     ]
@@ -73,7 +73,7 @@ def _awaited(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
 
 
 def exactly(length: timedelta) -> str:
-    """Format a duration in minutes and seconds.
+    """Format a duration as minutes and seconds.
 
     >>> exactly(timedelta(seconds=890)), exactly(timedelta(seconds=40))
     ('14m50s', '40s')

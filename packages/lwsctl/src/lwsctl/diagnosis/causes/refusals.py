@@ -1,4 +1,4 @@
-"""Finds ranks without a pod because the API server rejects a pod or StatefulSet. Pure.
+"""Finds ranks without a pod, because the API server rejects a pod or StatefulSet. Pure.
 
 The reasons are API server messages in Warning events about the StatefulSet or the LeaderWorkerSet.
 """
@@ -57,7 +57,7 @@ UNREACHABLE: Final = Refused(
 
 
 def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
-    """Return the finding. If the webhook belongs to the manager, use the steps for the manager."""
+    """Return the finding. If the webhook belongs to the manager, the next steps are for the manager."""
     if finding is None or unadmitted(observed) is None:
         return finding
     steps = (
@@ -88,7 +88,7 @@ def webhook_is_untrusted(observed: Observed) -> Finding | None:
     "unavailable](../how-to/when-the-manager-is-away.md).",
 )
 def webhook_is_unreachable(observed: Observed) -> Finding | None:
-    """Find a webhook that the API server cannot connect to."""
+    """Find a webhook to which the API server cannot connect."""
     return _of_manager(observed, UNREACHABLE(observed))
 
 
@@ -151,17 +151,17 @@ NO_QUOTA_LEFT: Final = Refused(
 )
 
 OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
-"""The message of the embedded cluster if a pod exceeds --max-pods. No ResourceQuota object exists for this limit."""
+"""The embedded cluster's message about a pod that exceeds --max-pods. No ResourceQuota exists for this limit."""
 
 
 OF_OTHER_KIND: Final = re.compile(
     r"\b(?P<kind>(?!pods\b)[a-z]+)(?:\.[a-z0-9.]+)? \"(?P<object>[^\"]+)\" is forbidden: exceeded quota"
 )
-"""The rejection of an object other than a pod, such as the StatefulSet that would create the pods."""
+"""The rejection of an object that is not a pod, such as the StatefulSet that would create the pods."""
 
 
 def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
-    """Return the finding for a quota that limits StatefulSets, claims or other objects instead of pods."""
+    """Return the finding for a quota that limits StatefulSets, claims or other objects except pods."""
     kind, name = refused["kind"].removesuffix("s"), refused["object"]
     room = finding.sentence.replace(" has no room for pod ", f" has no room for {kind} {name}, which pod ", 1)
     sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)

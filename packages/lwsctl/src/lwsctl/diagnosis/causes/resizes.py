@@ -1,4 +1,4 @@
-"""Finds in-place updates whose pods are not resized to the CPU and memory of the new revision. Pure."""
+"""Finds in-place updates whose pods do not have the CPU and memory of the new revision. Pure."""
 
 from typing import Final
 
@@ -46,7 +46,7 @@ def not_resized(observed: Observed) -> Finding | None:
 
 
 def _resize_message(pod: JSONObject) -> str:
-    """Return the kubelet's message about an incomplete resize, or an empty string if the resize is in progress."""
+    """Return the kubelet's message about an incomplete resize, or an empty string if the resize continues."""
     if is_resize_settled(pod):
         return ""
     for kind in CONDITIONS:
@@ -57,7 +57,7 @@ def _resize_message(pod: JSONObject) -> str:
 
 
 def _refused(observed: Observed, leader: Rank) -> str:
-    """Return the API server's message about a rejected group change, if the leader is annotated."""
+    """Return the API server's message about the rejected change to a group, if its leader has the annotation."""
     if not is_resize_refused(leader.object or {}):
         return ""
     warnings = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)

@@ -30,7 +30,7 @@ def configuration(view: View) -> JSONObject:
 
 
 def allowed_unavailable(view: View) -> int:
-    """Return the number of groups that a rollout may make unavailable, or 0 if the stored value is invalid."""
+    """Return the number of groups that a rollout may make unavailable, or 0 if the value is invalid."""
     value = configuration(view).get("maxUnavailable", 1)
     return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
 
@@ -43,7 +43,7 @@ def allowed_unavailable(view: View) -> int:
     verdict=Verdict.PROGRESSING,
 )
 def held_by_partition(observed: Observed) -> Finding | None:
-    """Find a rollout that the partition blocks."""
+    """Find a rollout that is blocked by the partition."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
     if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
@@ -71,7 +71,7 @@ def held_by_partition(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def blocked_by_group(observed: Observed) -> Finding | None:
-    """Find a rollout that waits for unready groups, because no more groups may become unavailable.
+    """Find a rollout that waits for unready groups because no other group may become unavailable.
 
     Broken groups with an older revision are replaced first, unless the user set a partition (docs/adr/0030).
     """
@@ -155,7 +155,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def goes_on(observed: Observed) -> Finding | None:
-    """Find a rollout, or a change in the number of groups, that is in progress."""
+    """Find a rollout or a change in the number of groups that is in progress."""
     view = observed.view
     if view.is_ready or meta.is_deleting(view.object):
         return None
@@ -202,7 +202,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     remedy="Undo the change, or set the annotation to `IfPossible` to recreate these groups.",
 )
 def is_not_in_place(observed: Observed) -> Finding | None:
-    """Find a rollout that is blocked because it must be in place, but a field other than an image changed."""
+    """Find a rollout that is blocked because it must be in place but changes a field other than an image."""
     view = observed.view
     if not view.is_updating or not read_in_place(meta.annotations(view.object)).forbids_recreation:
         return None

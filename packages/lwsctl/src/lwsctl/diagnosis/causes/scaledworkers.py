@@ -1,4 +1,4 @@
-"""Finds worker StatefulSets that a user scaled. The manager sets their size only at creation. Pure."""
+"""Finds worker StatefulSets that a user scaled. The manager sets their replicas only at creation. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ from lwsctl.views.wording import counted
 
 
 class ScaledGroup(Struct, frozen=True):
-    """A group with its leader, its worker StatefulSet, and its current and required number of workers."""
+    """A group with its leader, its worker StatefulSet, and the current and required number of workers."""
 
     group: Group
     leader: str
@@ -27,7 +27,7 @@ class ScaledGroup(Struct, frozen=True):
 
 
 def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterator[ScaledGroup]:
-    """Yield the groups whose number of workers in pods and StatefulSets does not match the group size."""
+    """Yield the groups whose number of worker pods or StatefulSet replicas does not match the group size."""
     size = int((meta.spec(view.object).get("leaderWorkerTemplate") or {}).get("size", 1))
     for group in view.groups:
         leader = group.leader.object if group.leader else None

@@ -1,4 +1,4 @@
-"""Finds pods that no node can run, based on the scheduler's message, and calculates the missing resources. Pure.
+"""Finds pods that fit on no node, based on the scheduler's message, and calculates the missing resources. Pure.
 
 For each node, kube-scheduler reports the first rule that rejects it. Later rules (resources, other pods) apply to
 nodes that pass earlier rules (taints, labels), so causes for later rules are first in this module.
@@ -34,7 +34,7 @@ IN_BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 BYTES: Final = {2**30: "Gi", 2**20: "Mi"}
 
 PROCESSES: Final = "processes://"
-"""The container runtime of nodes in a local cluster, which have the configured accelerators."""
+"""The container runtime version of nodes in a local cluster. These nodes have the configured accelerators."""
 GPU: Final = "nvidia.com/gpu"
 HOLDERS_NAMED: Final = 4
 
@@ -49,7 +49,7 @@ def lacking(rank: Rank) -> list[str]:
 
 
 def short_of(resource: str) -> Find:
-    """Return a function that finds pods for which a resource is insufficient. `extended` means any accelerator."""
+    """Return a function that finds pods for which a resource is insufficient. `extended` matches any accelerator."""
 
     def find(observed: Observed) -> Finding | None:
         shortages = [
@@ -88,7 +88,7 @@ def short_of(resource: str) -> Find:
 
 
 def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
-    """Return the reason why a node with sufficient resources does not accept the pod."""
+    """Return the reason why a node rejects the pod although its resources are sufficient."""
     entry = nodetaints.known(taint)
     if entry is None:
         return f"node {name} has enough, but the pod does not tolerate its taint: {taint_text(taint)}"
@@ -103,7 +103,10 @@ def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
 
 
 def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
-    """Return the command for a local cluster with more accelerators. If no node has any, use a node per rank."""
+    """Return the command for a local cluster with more accelerators.
+
+    If no node has accelerators, use a node per rank.
+    """
     nodes = observed.nodes.values()
     runtimes = (str((meta.status(node).get("nodeInfo") or {}).get("containerRuntimeVersion")) for node in nodes)
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
@@ -124,7 +127,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
 
 
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:
-    """Return the pod's request, the largest free amount on a node, and the difference, if they are known."""
+    """Return the request of the pod, the largest free amount on a node, and the difference, if they are known."""
     try:
         request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
@@ -143,7 +146,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
-    """Return a node with a sufficient resource, and the taint that repels the pod. Return None if there is none."""
+    """Return a node with a sufficient resource and the taint that repels the pod, or None if there is none."""
     if observed.running is None:
         return None
     try:
@@ -158,7 +161,7 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
 
 
 def amount_text(amount: Quantity, name: str = "") -> str:
-    """Format a resource amount for users, with bytes in Mi or Gi.
+    """Format a resource amount for users. Bytes are in Mi or Gi.
 
     >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("47093746742"), "ephemeral-storage")
     ('4000', '43.9Gi')
@@ -191,7 +194,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
 )
 @noted
 def domain_is_held(observed: Observed) -> Finding | None:
-    """Find groups without a free topology domain, and the groups that use the domains."""
+    """Find groups for which no topology domain is free, and the groups that use the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
         rank
@@ -219,12 +222,12 @@ def domain_is_held(observed: Observed) -> Finding | None:
 
 
 def has_key(observed: Observed, key: str) -> bool:
-    """Return whether a node has this label, or nodes are unknown."""
+    """Return whether a node has this label, or the nodes are unknown."""
     return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
 
 
 def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
-    """Return the finding that no node has the required topology labels."""
+    """Return the finding that no node has the topology labels that the pod requires."""
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"pod {rank.pod} cannot be scheduled, because no node has the label {', '.join(keys)} that {where} requires",
@@ -354,7 +357,7 @@ SPREAD_TEXT: Final = StageMessage(
 )
 @noted
 def spread(observed: Observed) -> Finding | None:
-    """Find pods that other pods prevent from being scheduled, or whose constraint has a label that no node has."""
+    """Find pods that cannot be scheduled because of other pods, or of a constraint whose label no node has."""
     finding = SPREAD_TEXT(observed)
     if finding is None:
         return None

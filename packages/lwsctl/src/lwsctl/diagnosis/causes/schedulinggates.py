@@ -1,4 +1,4 @@
-"""Finds pods that wait in queues, have scheduling gates, or have no running scheduler. Pure."""
+"""Finds pods that wait in queues or have scheduling gates, or whose scheduler is not running. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -16,19 +16,19 @@ from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import duration
 
 GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() for kind in provider.group_objects)
-"""The providers that use one object per group, and the kind of that object."""
+"""The providers that use one object per group, and the kind of this object."""
 
 IGNORED: Final = timedelta(seconds=5)
-"""If no scheduler has reported on a pod after this time, no scheduler is responsible for it.
+"""The time without a scheduler report on a pod after which no scheduler is considered responsible for it.
 
 Usually, this takes a second.
 """
 
 IDLE: Final = timedelta(minutes=1)
-"""The time that the default scheduler may need to report in a busy cluster."""
+"""The time that the default scheduler may need to report on a pod in a busy cluster."""
 
 STARTED: Final = frozenset({"Running", "Finished", "Completed"})
-"""The PodGroup phases in which pods may start."""
+"""The PodGroup phases in which pods are allowed to start."""
 
 
 def gates(rank: Rank) -> list[str]:
@@ -45,7 +45,7 @@ def gates(rank: Rank) -> list[str]:
     "ProvisioningRequest for nodes, is progress.",
 )
 def awaits_queue(observed: Observed) -> Finding | None:
-    """Find pods that wait in a Kueue queue, and the state of their Workloads."""
+    """Find pods that wait in a Kueue queue, and report the state of their Workloads."""
     gated = [
         rank
         for rank in observed.at(ranks.is_unscheduled)
@@ -80,7 +80,7 @@ def _checks(workload: JSONObject) -> list[JSONObject]:
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
-    """Return what a pod's Workload waits for, or an empty string if it is admitted or belongs to another pod."""
+    """Return what a pod's Workload waits for. It is empty if the Workload is admitted or belongs to another pod."""
     pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
     condition = meta.find_condition(workload, "Finished")
@@ -121,7 +121,7 @@ def is_gated(observed: Observed) -> Finding | None:
 
 
 def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
-    """Return whether a pod waits as expected for other groups, or for the deletion of the replaced group."""
+    """Return whether a pod waits as expected for other groups, or until the replaced group is deleted."""
     if gates(rank) != [labels.REPLACEMENT_GATE]:
         return False
     age = observed.since(rank.created)
@@ -130,7 +130,7 @@ def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
 
 
 def _unreadable(gated: list[Rank]) -> list[str]:
-    """Return the invalid node selector terms, which do not match any node and so block the built-in gate."""
+    """Return the invalid node selector terms. They match no node and therefore block the built-in gate."""
     return [
         f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node matches this term"
         for rank in gated
@@ -147,7 +147,7 @@ def _unreadable(gated: list[Rank]) -> list[str]:
     remedy="Free resources for the whole group, or reduce the group size.",
 )
 def gang_is_incomplete(observed: Observed) -> Finding | None:
-    """Find a group that its gang scheduler does not start, and the state of its PodGroup."""
+    """Find a group that its gang scheduler does not start, and report the state of its PodGroup."""
     for rank in observed.at(ranks.is_unscheduled):
         for provider, kind in GROUPED:
             for pod_group in observed.get(kind):
@@ -166,7 +166,7 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
-    """Return whether a PodGroup belongs to the pod's group, or is referenced by the pod."""
+    """Return whether a PodGroup belongs to the group of the pod, or is referenced by the pod."""
     if name := linked_pod_group(rank.object or {}):
         return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
@@ -195,7 +195,7 @@ def _lacks(podgroup: JSONObject) -> str:
 
 
 def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
-    """Return pods without a scheduler report, and the time since they were created."""
+    """Return the pods without a scheduler report, and the time since they were created."""
     idle_ranks = []
     for rank in observed.at(ranks.is_unscheduled):
         age = observed.since(rank.created)

@@ -1,4 +1,4 @@
-"""Causes of a DisaggregatedSet itself, in addition to the causes of its LeaderWorkerSets. Pure."""
+"""Finds causes for a DisaggregatedSet itself, in addition to the causes for its LeaderWorkerSets. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import counted
 
 REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
-"""The controller's message about an object that it could not write for a DisaggregatedSet."""
+"""The controller's message about a failed write of an object of a DisaggregatedSet."""
 
 
 @cause(
@@ -34,7 +34,7 @@ REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DO
     remedy="If the object is not needed, delete it, so that the set creates its own. Otherwise rename the role.",
 )
 def scaler_is_taken(observed: Observed) -> Finding | None:
-    """Find a role whose scaler name belongs to an object of a different owner (R-DS-74)."""
+    """Find a role whose scaler name is used by an object with a different owner (R-DS-74)."""
     set_view = observed.of_set
     if set_view is None:
         return None
@@ -65,7 +65,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
     remedy="Remove the cause, such as a quota, an admission webhook, an invalid value, or an object of a different owner with this name.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:
-    """Find an object that cannot be written for the set, or a reconciliation that fails for a different reason."""
+    """Find a failed write of an object of the set, or a different error of the reconciliation."""
     set_view = observed.of_set
     if set_view is None or meta.is_deleting(set_view.object):
         return None
@@ -102,7 +102,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def set_goes_on(observed: Observed) -> Finding | None:
-    """Find a set whose status does not yet report the desired state."""
+    """Find a set whose status does not report the desired state yet."""
     set_view = observed.of_set
     if set_view is None or set_view.is_settled:
         return None
@@ -127,7 +127,7 @@ def _external(set_view: SetView) -> Iterator[str]:
 
 
 def _status_facts(obj: JSONObject) -> Iterator[str]:
-    """Yield evidence from the status: the condition that is True, and the number of groups of each role."""
+    """Yield evidence from the status, which is the `True` condition and the number of groups of each role."""
     for condition in meta.status(obj).get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in {"Available", "Progressing"}:
             yield f"condition {condition['type']}: {condition.get('reason', '')}: {masked(condition.get('message') or '')}"

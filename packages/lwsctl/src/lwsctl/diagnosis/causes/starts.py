@@ -1,4 +1,4 @@
-"""Finds causes that affect whole groups: names, rendezvous, start order, recreations and normal starts. Pure."""
+"""Finds causes that affect whole groups, such as names, rendezvous, start order, and recreations. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,10 @@ from lwsctl.views import recreations, wording
 from lwsctl.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
-"""The time after which the start of a rank is considered slow. Image pulls have a different limit."""
+"""The time after which the start of a rank is considered slow. The limit for image pulls is different."""
 
 EVICTED: Final = "EvictionByEvictionAPI"
-"""The reason in a pod that was deleted through the Eviction API."""
+"""The reason in the status of a pod that was deleted through the Eviction API."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
 SETTLING: Final = timedelta(seconds=10)
@@ -36,7 +36,7 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def warming(observed: Observed, rank: Rank) -> Verdict:
-    """Return the verdict for a running rank that is not ready, which may be loading or stuck.
+    """Return the verdict for a rank that is running but not ready, because it may be loading or stuck.
 
     A rank that runs to completion does not have to become ready.
     """
@@ -52,7 +52,7 @@ def warming(observed: Observed, rank: Rank) -> Verdict:
     remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
 )
 def names_do_not_resolve(observed: Observed) -> Finding | None:
-    """Find a headless service that is missing, or that does not publish ranks before they are ready."""
+    """Find a headless Service that does not exist or does not publish ranks before they are ready."""
     if not observed.knows(SERVICES):
         return None
     for _, rank in observed.unready:
@@ -99,7 +99,7 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
     remedy="Read the log of the leader. Check the group size, the address, the ports and the network policies.",
 )
 def rendezvous(observed: Observed) -> Finding | None:
-    """Find a leader that is running but not ready, although all its workers are ready."""
+    """Find a leader that is running but not ready, although all of its workers are ready."""
     for group in observed.view.groups:
         leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
         runs = leader is not None and leader.state == "Running" and not leader.is_ready
@@ -146,7 +146,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
 
 
 def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
-    """Yield groups that were or will be recreated, each with its record and the failed pod."""
+    """Yield groups that were or will be recreated, with their record and the failed pod."""
     for group in observed.view.groups:
         recreation = group.recreations
         if recreation is not None:
@@ -226,7 +226,7 @@ def backs_off(observed: Observed) -> Finding | None:
     "failure recording is enabled, `lws history` shows them.",
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
-    """Find a group without remaining restarts, whose pods are kept for diagnosis."""
+    """Find a group that has no remaining restarts and whose pods are kept for diagnosis."""
     for group in observed.view.groups:
         if not group.is_exhausted:
             continue
@@ -257,7 +257,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     verdict=Verdict.PROGRESSING,
 )
 def was_recreated(observed: Observed) -> Finding | None:
-    """Find a group that was recreated after a failure, and has not been ready for long enough."""
+    """Find a group that was recreated after a failure and has not been ready for long enough."""
     for group, recreation, subject in _recreated(observed):
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
         if recreation.done and not (group.is_condemned or is_over):
@@ -282,7 +282,7 @@ def was_recreated(observed: Observed) -> Finding | None:
     verdict=Verdict.STARTING,
 )
 def is_starting(observed: Observed) -> Finding | None:
-    """Find ranks that are starting within the usual time."""
+    """Find ranks that have been starting for no longer than usual."""
     waiting = [rank for _, rank in observed.unready]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
     awaited = _awaited_since(observed)
@@ -292,7 +292,7 @@ def is_starting(observed: Observed) -> Finding | None:
 
 
 def loads(observed: Observed) -> Finding | None:
-    """Find ranks that run, were never ready and are within their time limit, if no other cause explains them."""
+    """Find running ranks that were never ready and are within their time limit, if there is no other cause."""
     waiting = [rank for _, rank in observed.unready]
     are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
     return _starting(observed, waiting) if waiting and are_starting else None
@@ -311,12 +311,12 @@ def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
 
 
 def _phase(members: Sequence[Rank], what: str) -> str:
-    """Describe the state of some ranks in a sentence, or return an empty string if there are none."""
+    """Return a sentence about the state of some ranks, or an empty string if there are none."""
     return f"{counted(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
 
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
-    """Return whether a rank is new. A rank without a pod is as old as its group, or as `awaited`."""
+    """Return whether a rank is new. If the rank has no pod, its age is the age of its group or of `awaited`."""
     group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
     stamp = rank.created or max(member.created for member in group.ranks)
     age = observed.since(stamp or awaited)
@@ -324,6 +324,6 @@ def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
 
 
 def _awaited_since(observed: Observed) -> str:
-    """Return the time of the last pod creation or scaling. Creating hundreds of pods takes minutes."""
+    """Return the time of the last pod creation or scaling. It can take minutes to create hundreds of pods."""
     changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
     return max([*changes, *(rank.created for rank in observed.view.ranks)])

@@ -1,4 +1,4 @@
-"""Finds changes that no controller reconciles, and other problems of the manager and its dependencies. Pure."""
+"""Finds changes that no controller reconciles, and other problems with the manager and its dependencies. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -21,7 +21,7 @@ from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import duration
 
 BUSY: Final = timedelta(minutes=1)
-"""The time that the StatefulSet controller may need, including long retry delays after failed reconciliations."""
+"""The maximum time that the StatefulSet controller needs, including long retry delays after failures."""
 
 BRIEF: Final = timedelta(seconds=3)
 """The time after which a finalizer that blocks a deletion is reported."""
@@ -31,7 +31,7 @@ OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 def own(observed: Observed) -> Subject:
-    """Return the LeaderWorkerSet or DisaggregatedSet as a subject."""
+    """Return the LeaderWorkerSet or DisaggregatedSet as the subject of a sentence."""
     return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
 
 
@@ -44,7 +44,7 @@ def own(observed: Observed) -> Subject:
     "permanently.",
 )
 def held_by_finalizer(observed: Observed) -> Finding | None:
-    """Find a LeaderWorkerSet whose deletion is blocked only by finalizers of other components."""
+    """Find a LeaderWorkerSet whose deletion only finalizers of other components block."""
     obj = observed.view.object
     finalizers = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
     since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
@@ -67,7 +67,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     remedy="Correct the field. You can remove an annotation or label that the manager writes. Restart counts then start at 0.",
 )
 def field_is_unreadable(observed: Observed) -> Finding | None:
-    """Find a field that the manager cannot parse, from the object itself or from the manager's event."""
+    """Find a field that the manager cannot parse, based on the object or on the manager's event."""
     view = observed.view
     if observed.of_set is not None or meta.is_deleting(view.object):
         return None
@@ -90,13 +90,13 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
 
 
 def is_dated(obj: JSONObject) -> bool:
-    """Return whether all spec changes have a timestamp. kube-apiserver sets none for changes through `scale`."""
+    """Return whether all spec changes have a timestamp. Changes through `scale` have none in kube-apiserver."""
     entries = meta.metadata(obj).get("managedFields") or []
     return all(entry.get("time") for entry in entries if entry.get("subresource") != "status")
 
 
 def last_change(obj: JSONObject) -> str:
-    """Return the time of the last spec or scale change from the managed fields, or the creation time."""
+    """Return the time of the last spec or scale change in the managed fields, or the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
     times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
     return max([*times, meta.created(obj)])
@@ -110,7 +110,7 @@ def last_change(obj: JSONObject) -> str:
     remedy="Install the manager and its CRDs in the version of this command with `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
-    """Find an installed CRD without fields of this version, which the API server drops."""
+    """Find an installed CRD without fields of this version. The API server drops these fields."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:
@@ -139,7 +139,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
     remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
 )
 def statefulset_without_controller(observed: Observed) -> Finding | None:
-    """Find a StatefulSet whose latest spec was not observed. A deletion also increases the generation."""
+    """Find a StatefulSet whose latest spec is not observed. The generation also increases with a deletion."""
     for statefulset in observed.get(resources.STATEFULSETS):
         if meta.is_deleting(statefulset):
             continue
@@ -167,7 +167,7 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
     remedy="Delete the leader pod, so that the group is recreated from an existing revision.",
 )
 def revision_is_missing(observed: Observed) -> Finding | None:
-    """Find a leader whose revision was deleted, so that its workers cannot be created."""
+    """Find a leader whose revision was deleted. Its workers therefore cannot be created."""
     if not observed.knows(resources.CONTROLLER_REVISIONS):
         return None
     keys = {

@@ -1,4 +1,4 @@
-"""Finds pods that wait for a volume, because of a claim or a mount. Pure."""
+"""Finds pods that wait for a volume because of a claim or a mount. Pure."""
 
 import re
 from datetime import timedelta
@@ -24,7 +24,7 @@ BINDING: Final = re.compile(
 
 HOLDERS_NAMED: Final = 4
 PATIENCE: Final = timedelta(minutes=2)
-"""The time that a volume may need to be created, or that a temporary mount failure may last."""
+"""The maximum normal time for creating a volume, or for a temporary mount failure."""
 
 
 PROVISIONING: Final = (
@@ -45,7 +45,7 @@ PROVISIONING: Final = (
         "correct the claim or the parameters of its StorageClass, because the storage driver rejects the size or a parameter",
     ),
 )
-"""The next steps for the message of a storage driver that cannot create a volume."""
+"""The next steps for the message of a storage driver about a volume that it cannot create."""
 
 
 @cause(
@@ -55,7 +55,7 @@ PROVISIONING: Final = (
     remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
 )
 def claim_is_pending(observed: Observed) -> Finding | None:
-    """Find a claim that is not bound to a volume, and the reason."""
+    """Find a claim that is not bound to a volume, and report the reason."""
     waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
@@ -88,7 +88,7 @@ def _is_pending(observed: Observed, name: str) -> bool:
 
 
 def _why_pending(observed: Observed, name: str) -> str:
-    """Return the reason why a claim is not bound: a missing StorageClass, or the message of its events."""
+    """Return the reason why a claim is not bound, which is a missing StorageClass or an event message."""
     claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
     if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:
@@ -150,7 +150,7 @@ MOUNTS: Final = (
 PASSING: Final = re.compile(
     r"failed to sync (?:configmap|secret) cache: timed out|no relationship found between node '[^']+' and this object"
 )
-"""Temporary failures of a kubelet that is busy, or reads objects before it is authorized. It retries immediately."""
+"""Temporary failures of a kubelet that is busy or not authorized yet. The kubelet retries immediately."""
 
 CANNOT_MOUNT: Final = StageMessage(
     is_placed,
@@ -168,7 +168,7 @@ CANNOT_MOUNT: Final = StageMessage(
     remedy="Create the missing object, or check the storage driver.",
 )
 def cannot_mount(observed: Observed) -> Finding | None:
-    """Find a volume that cannot be mounted. The next step creates its missing Secret or ConfigMap."""
+    """Find a volume that cannot be mounted. If its Secret or ConfigMap is missing, the next step creates it."""
     finding = CANNOT_MOUNT(observed)
     absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
     if not finding:
@@ -198,7 +198,7 @@ ATTACHED: Final = re.compile(
     remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
 )
 def attached_elsewhere(observed: Observed) -> Finding | None:
-    """Find a volume that is attached to a different node, its claim, and the pods that use it on that node."""
+    """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""
     waiting = [(rank, match) for rank in observed.at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))]
     if not waiting:
         return None
@@ -227,7 +227,7 @@ def attached_elsewhere(observed: Observed) -> Finding | None:
 
 
 def _claim_of(observed: Observed, rank: Rank, volume: str) -> str:
-    """Return the pod's claim that is bound to a volume, or otherwise its first claim."""
+    """Return the claim of the pod that uses this volume, or the first claim if no claim uses it."""
     names = claims(rank)
     bound = (
         name

@@ -24,7 +24,7 @@ from lwsctl.views.selection import Selection
 NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
 RANK: Final = r"(?:-(?P<rank>\d+))?"
 GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
-"""The generated suffix in the names of ReplicaSets, and of leaders in groups with random keys."""
+"""The generated name suffix of ReplicaSets, and of leaders of groups with random keys."""
 
 
 class History:
@@ -44,7 +44,7 @@ class History:
         self._generated = re.compile(stem + GENERATED)
 
     def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[EventValue]:
-        """Return the selected events, the oldest first."""
+        """Return the selected events, starting with the oldest."""
         occurrences = (self.happening(event) for event in events)
         kept = [
             occurrence
@@ -54,7 +54,7 @@ class History:
         return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
     def happening(self, event: JSONObject) -> EventValue | None:
-        """Parse one event, or return None if it belongs to a different object."""
+        """Parse one event. Return None if it belongs to a different object."""
         place = self._place(event)
         return None if place is None else convert(event, place)
 
@@ -70,7 +70,7 @@ class History:
         return self._numbers(kind, name)
 
     def _numbers(self, kind: str, name: str) -> Place | None:
-        """Return the group and rank in a pod name. A leader pod is rank 0 of its group."""
+        """Return the group and rank in the name of a pod. A leader pod is rank 0 of its group."""
         if kind == "Pod" and self._places.get(name):
             return self._places[name]
         match = self._patterns.get(kind, self._foreign).fullmatch(name)
@@ -84,7 +84,7 @@ class History:
 
 
 def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[EventValue]:
-    """Return the events of a DisaggregatedSet and its LeaderWorkerSets, the oldest first.
+    """Return the events of a DisaggregatedSet and its LeaderWorkerSets, starting with the oldest.
 
     The names of its objects have its name and a dash as prefix. Only events with this prefix are compared with the
     parts.
@@ -102,7 +102,7 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
 
 
 def is_about(place: Place, selection: Selection) -> bool:
-    """Return whether the selection contains an event of this group or rank.
+    """Return whether an event of this group or rank is part of the selection.
 
     Events of a group belong to all its ranks.
     """
@@ -112,12 +112,12 @@ def is_about(place: Place, selection: Selection) -> bool:
 
 
 def since(occurrences: Iterable[EventValue], length: timedelta, now: datetime) -> list[EventValue]:
-    """Return the events of the last `duration`."""
+    """Return the events within the last `duration`."""
     return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 
 
 def document(occurrence: EventValue) -> JSONObject:
-    """Return an event as a document with stable field names."""
+    """Return an event as machine-readable data with stable field names."""
     group, rank = occurrence.place
     return {
         "last": occurrence.last.isoformat(),

@@ -1,4 +1,4 @@
-"""The event type for causes. Pure."""
+"""Defines the event type that causes use. Pure."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class WarningEvent(Struct, frozen=True):
-    """An event: the involved object, the message, and its last time."""
+    """An event with the involved object, the message, and its last time."""
 
     kind: str
     name: str

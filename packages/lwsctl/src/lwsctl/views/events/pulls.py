@@ -1,4 +1,4 @@
-"""Finds current image pulls, and the duration of the last pull of each image, from kubelet events. Pure."""
+"""Finds image pulls in progress, and the last pull duration of each image, from kubelet events. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ OVER: Final = re.compile(r'(?:Successfully pulled|Failed to pull|Back-off pullin
 
 
 class Pull(Struct, frozen=True):
-    """An image pull: its start, and the duration of the last pull on any node (None if not recorded)."""
+    """The start of an image pull, and the duration of the last pull on any node or None."""
 
     image: str
     since: datetime
@@ -25,7 +25,7 @@ class Pull(Struct, frozen=True):
 
 
 def current(events: Iterable[WarningEvent]) -> Pull | None:
-    """Return the oldest pull in progress for a pod, from the events of the pod."""
+    """Return the oldest image pull of a pod that is in progress, based on the events of the pod."""
     begun: dict[str, datetime] = {}
     over: dict[str, datetime] = {}
     for event in events:
@@ -37,7 +37,7 @@ def current(events: Iterable[WarningEvent]) -> Pull | None:
 
 
 def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
-    """Return the duration of the last recorded pull of an image on any node, or None if none is recorded."""
+    """Return the duration of the last recorded pull of an image on any node, or None if there is none."""
     newest = max(
         (event for event in events if (match := PULLED.search(event.message)) and match["image"] == image),
         key=lambda event: event.last,
@@ -51,6 +51,6 @@ def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
 
 
 def text(pull: Pull, node: str, now: datetime) -> str:
-    """Describe a pull: the image, its duration, and the duration of the last pull."""
+    """Describe an image pull with the image, its duration, and the duration of the last pull."""
     before = f"; the last pull took {duration(pull.last_took)}" if pull.last_took is not None else ""
     return f"pulling image {pull.image} to node {node} for {duration(now - pull.since)}{before}"

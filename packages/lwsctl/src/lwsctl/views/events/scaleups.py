@@ -1,4 +1,4 @@
-"""Finds nodes that an autoscaler adds for a pod, or the reason why it does not, from the pod's events. Pure.
+"""Finds nodes that an autoscaler adds for a pod, or why it adds no nodes, from the events of the pod. Pure.
 
 The input is the events about the pod, of any type. Autoscalers are recognized by reasons and messages, not by their
 names, because managed clusters rename them. The latest event is used. The output is a `NodeRequest`, and its text for
@@ -16,13 +16,13 @@ from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.wording import duration, listed
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
-"""The default time until pods run on a new node."""
+"""The default time until a new node runs pods."""
 
 ADDED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
 REFUSED: Final = frozenset({"NotTriggerScaleUp", "FailedScaleUp", "FailedScheduling"})
 
 FAILED_SCHEDULING: Final = re.compile(r"Failed to schedule pod,\s*(?P<why>.*)")
-"""The pattern of Karpenter's message. kube-scheduler uses the same reason with other messages."""
+"""The pattern of Karpenter's message. kube-scheduler uses the same reason with different messages."""
 
 NOT_TRIGGERED: Final = re.compile(r"pod didn't trigger scale-up:?\s*(?P<why>.*)")
 SCALED: Final = re.compile(r"\{(?:\S*/)?(?P<group>[^\s/]+) (?P<old>\d+)->(?P<new>\d+) \(max: (?P<most>\d+)\)\}")
@@ -33,7 +33,7 @@ NAMED: Final = 3
 
 
 class NodeRequest(Struct, frozen=True, kw_only=True):
-    """The autoscaler's latest response for a pod: the nodes that it adds, or the reason why it does not."""
+    """The latest response of the autoscaler for a pod, which is the nodes that it adds, or why it adds none."""
 
     component: str
     what: str
@@ -44,7 +44,7 @@ class NodeRequest(Struct, frozen=True, kw_only=True):
 
 
 def node_request(events: Iterable[WarningEvent]) -> NodeRequest | None:
-    """Return the autoscaler's latest response for a pod, from the pod's events."""
+    """Return the latest response of the autoscaler for a pod, based on the events of the pod."""
     answers = [answer for event in events if (answer := _answer(event)) is not None]
     return max(answers, key=lambda answer: (answer.last, answer.is_refused), default=None)
 
@@ -65,7 +65,7 @@ def _answer(event: WarningEvent) -> NodeRequest | None:
 
 
 def _nodes(message: str) -> str:
-    """Return the nodes in a message: node groups with their sizes, or names of NodeClaims.
+    """Return the nodes in a message, which are node groups with their sizes or names of NodeClaims.
 
     >>> _nodes("pod triggered scale-up: [{https://x/instanceGroups/gpu-a 0->2 (max: 8)}]")
     'gpu-a 0 to 2 of at most 8'
@@ -81,5 +81,5 @@ def _nodes(message: str) -> str:
 
 
 def added_text(request: NodeRequest, now: datetime) -> str:
-    """Return the nodes that an autoscaler is adding, and the elapsed time."""
+    """Return the nodes that an autoscaler adds, and the elapsed time."""
     return f"{request.component} is adding nodes ({request.what}, {duration(now - request.last)} ago)"

@@ -1,4 +1,4 @@
-"""Finds the latest event that explains why a rank is not ready, if its pod does not. Pure.
+"""Finds the latest event that explains why a rank is not ready if the pod does not explain it. Pure.
 
 The input is the events (v1) of a namespace. Warning events of the StatefulSet or LeaderWorkerSet explain a missing
 pod. Events of a pod explain why it does not start. Outdated events are ignored: events of a different pod with the
@@ -38,11 +38,11 @@ OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
 EVICTED: Final = "Evicted"
 NODE_NOT_READY: Final = "NodeNotReady"
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
-"""Event reasons that container states, or the recreation record, explain better."""
+"""Event reasons that container states or the recreation record explain better."""
 
 
 class Warnings:
-    """The events of one namespace or all namespaces, by involved object. Most causes use only Warning events."""
+    """The events of one or all namespaces by involved object. Most causes use only Warning events."""
 
     def __init__(self, events: Iterable[JSONObject]) -> None:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
@@ -58,21 +58,21 @@ class Warnings:
             self._by_object.setdefault(key, []).append(record)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
-        """Return the warnings about objects with this name, regardless of the UID."""
+        """Return the warnings about objects with this name, regardless of their UID."""
         return self._by_object.get((namespace, kind, name), ())
 
     def of_any_type(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
-        """Return all events about objects with this name, regardless of the UID."""
+        """Return all events about objects with this name, regardless of their UID."""
         return self._all.get((namespace, kind, name), ())
 
     def kills(self, namespace: str, pod: str) -> list[Kill]:
-        """Return the containers that a kubelet killed in pods with this name, the latest first."""
+        """Return the containers that a kubelet killed in pods with this name, with the latest first."""
         events = self.of_any_type(namespace, "Pod", pod)
         candidates = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
         return sorted(filter(None, candidates), key=lambda kill: kill.last, reverse=True)
 
     def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
-        """Return all events about the current pod of a rank."""
+        """Return all events about the current pod of the rank."""
         return [event for event in self.of_any_type(namespace, "Pod", rank.pod) if event.uid == rank.uid]
 
     def pull_of(self, namespace: str, rank: Rank) -> pulls.Pull | None:
@@ -87,7 +87,7 @@ class Warnings:
 
 
 def awaits_node(rank: Rank) -> bool:
-    """Return whether a pod waits for a node, so that an autoscaler may be adding one."""
+    """Return whether a pod waits for a node. An autoscaler may then be adding a node."""
     return rank.object is not None and not rank.node and not meta.is_deleting(rank.object)
 
 
@@ -96,7 +96,7 @@ def _is_starting(rank: Rank) -> bool:
 
 
 def is_unexplained(rank: Rank) -> bool:
-    """Return whether events may explain the state of a rank better than its pod."""
+    """Return whether events may explain the state of a rank better than the pod."""
     if rank.is_ready or rank.state in {"Completed", "Terminating"}:
         return False
     if rank.object is None:
@@ -119,7 +119,7 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
 
 
 def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
-    """Return the reason of a rank. If an autoscaler adds nodes in time, its progress is first."""
+    """Return the reason of a rank. If an autoscaler adds nodes in time, the progress of the autoscaler is first."""
     request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
     if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
         return why
@@ -138,7 +138,7 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
 
 
 def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
-    """Return the event. If the node controller marked the pod as not ready, add the node name."""
+    """Return the event. If the node controller marked the pod as not ready, the event includes the node name."""
     return replace(event, message=f"node {rank.node} is not ready") if event.reason == NODE_NOT_READY else event
 
 
@@ -149,7 +149,7 @@ def _started(rank: Rank) -> datetime:
 
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
-    """Return the warnings of the StatefulSet that creates the pod. Warnings about this pod are first.
+    """Return the warnings about the StatefulSet that creates the pod. Warnings about this pod are first.
 
     If there are none, return the warnings of the LeaderWorkerSet.
     """
@@ -169,7 +169,7 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
 
 
 def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
-    """Return the LeaderWorkerSet's warnings: about the leader for a worker, or about no group for a leader."""
+    """Return the LeaderWorkerSet's warnings about the leader, for a worker, or about no group, for a leader."""
     events = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
     related_pod = owner if rank.index else ""
     uid = meta.metadata(view.object).get("uid", "")
@@ -196,14 +196,14 @@ def _read(event: JSONObject) -> WarningEvent:
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """Events (v1) and recreation records of one namespace or of all namespaces."""
+    """Events (v1) and recreation records of one or all namespaces."""
 
     events: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
 
 
 def wants_events(views: Iterable[View]) -> bool:
-    """Return whether events are required, because the pod of an unready rank does not contain the whole reason."""
+    """Return whether events are required because the pod of an unready rank does not contain the whole reason."""
     ranks = (rank for view in views for rank in view.ranks)
     return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
 
@@ -215,7 +215,7 @@ def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[
 
 
 def _unexplained(group: Group, error: str) -> Group:
-    """Return a group whose evidence cannot be shown. The error is the reason of unready ranks without a reason."""
+    """Return a group whose evidence cannot be shown. For unready ranks without a reason, the error is the reason."""
     ranks = (rank if rank.is_ready or rank.why else replace(rank, why=error) for rank in group.ranks)
     return replace(group, ranks=tuple(ranks))
 
@@ -224,7 +224,7 @@ Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
 
 
 def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
-    """Return a view with the recreations of its groups, and with reasons."""
+    """Return a view with reasons and with the recreations of its groups."""
     ends = runsettings.read(meta.annotations(view.object)).completes
     last = errorboundary.attempt(partial(_longest_starts, view), lambda _: {})
 
@@ -239,7 +239,7 @@ def _explained(view: View, warnings: Warnings, records: Records, now: datetime) 
 
 
 def _longest_starts(view: View) -> Mapping[bool, timedelta]:
-    """Return the longest starts of ready ranks, if any other rank is not ready."""
+    """Return the longest starts of ready ranks if any rank is not ready."""
     ranks = view.ranks
     return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
 
@@ -251,7 +251,7 @@ def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[dat
 
 
 def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
-    """Return a group whose recreation explains why a kubelet killed a container in the failed pod, if it did."""
+    """Return the group. If a kubelet killed a container in the failed pod, the recreation explains why."""
     recreation = group.recreations
     if recreation is None:
         return group
@@ -275,7 +275,7 @@ def _evictions(view: View, group: Group, warnings: Warnings, now: datetime) -> l
 
 
 def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, timedelta], now: datetime) -> Group:
-    """Return a group with the failed runs and reasons of its ranks, even while it is ready between two failures."""
+    """Return a group with failed runs and reasons of its ranks, even while it is ready between two failures."""
     if group.is_ready and (group.crashes is None or group.crashes.are_over(now)):
         return group
     are_ready = all(rank.is_ready for rank in group.ranks)

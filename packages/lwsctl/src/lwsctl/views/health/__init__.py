@@ -1,1 +1,1 @@
-"""The health of groups and sets: recorded failures and starts, and the verdict that is derived from them. Pure."""
+"""Derives the health of groups and sets from recorded failures and starts, and the verdict from the health. Pure."""

@@ -23,18 +23,18 @@ DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"
     r"|Terminated|Preempting|no manager ran)(: .*)?)?"
 )
-"""Recorded failures that another component caused: a user, a drain, the scheduler, or a lost node."""
+"""Recorded failures that were caused by a user, a drain, the scheduler, a lost node, or another component."""
 
 EVICTED: Final = re.compile(r"deleted: Evicted\b")
 NOTICED: Final = timedelta(seconds=20)
-"""The time until a kubelet detects that a pod exceeds its limits.
+"""The maximum time until a kubelet detects that a pod exceeds its limits.
 
 It checks every ten seconds, with data that may be older.
 """
 
 
 class _Run(Struct, frozen=True):
-    """A container run that terminated unexpectedly. `lasted` is None if the duration is unknown."""
+    """A container run that terminated unexpectedly. If its duration is unknown, `lasted` is None."""
 
     ended: datetime
     lasted: timedelta | None
@@ -42,7 +42,7 @@ class _Run(Struct, frozen=True):
 
 
 def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] = ()) -> Crashes | None:
-    """Return the consecutive failures of a group, or None. If `ends` is set, exit code 0 is not a failure.
+    """Return the consecutive failures of a group, or None. If `ends` is set, exit code 0 is not considered a failure.
 
     `evictions` are the sorted times at which kubelets evicted previous pods of the group that are not recorded.
     """
@@ -69,25 +69,25 @@ def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] 
 
 
 def _recorded_lengths(record: Recreations) -> list[timedelta]:
-    """Return the longest recorded run. After an eviction, the kubelet may react later the next time."""
+    """Return the longest recorded run. A kubelet may react later the next time after an eviction."""
     if EVICTED.match(record.failure):
         return [(record.longest_run or timedelta()) + NOTICED]
     return [] if record.longest_run is None else [record.longest_run]
 
 
 def is_calm(view: View, now: datetime) -> bool:
-    """Return whether all groups have run for so long that failures are irrelevant and records are not required."""
+    """Return whether all groups have run for so long that failures are irrelevant and records are not needed."""
     moments = (_stable_since(group) for group in view.groups if group.end is None)
     return all(moment is not None and now - moment >= REMEMBERED for moment in moments)
 
 
 def is_failing(view: View, now: datetime) -> bool:
-    """Return whether a group failed, and has not been ready for long enough afterwards."""
+    """Return whether a group failed and has not been ready for long enough since then."""
     return any(group.crashes is not None and not group.crashes.are_over(now) for group in view.groups)
 
 
 def is_own(record: Recreations) -> bool:
-    """Return whether a group was recreated because of its own failure, and not because of a drain or deletion."""
+    """Return whether a group was recreated because of its own failure instead of a drain or deletion."""
     return DISRUPTED.fullmatch(record.failure) is None
 
 
@@ -130,7 +130,7 @@ def _run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
 
 
 def _stable_since(group: Group) -> datetime | None:
-    """Return the time since which all ranks run with unchanged readiness, or None if a container does not run."""
+    """Return the time since which all ranks run with the same readiness, or None if a container is not running."""
     moments: list[datetime] = []
     for rank in group.ranks:
         if rank.state == COMPLETED:

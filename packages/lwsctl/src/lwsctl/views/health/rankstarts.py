@@ -1,4 +1,4 @@
-"""Finds ranks that were never ready in their current run, with their start time and time limit. Pure.
+"""Finds ranks that were never ready in their current run, and their start time and time limit. Pure.
 
 The input is a rank, and the other ranks of its LeaderWorkerSet. The output is its startup, or None if the rank was
 ready or crashed.
@@ -15,14 +15,14 @@ from lwsctl.model.groups import Rank
 from lwsctl.views.health.crashes import ready_since, started_at
 
 WARM_UP: Final = timedelta(minutes=10)
-"""The default time limit until a rank is ready, which allows it to load a large model."""
+"""The default time limit for the readiness of a rank, which allows for loading a large model."""
 
 LONGER: Final = 2
-"""The maximum start duration of a rank, as a multiple of the longest start of another rank."""
+"""The maximum start duration of a rank, relative to the longest start of another rank."""
 
 
 def was_ready(rank: Rank) -> bool:
-    """Return whether an unready rank was ready earlier in its current run.
+    """Return whether an unready rank was ready before in its current run.
 
     The condition Ready is set to False before the containers start, and changes again only when a ready rank fails.
     """
@@ -33,7 +33,7 @@ def was_ready(rank: Rank) -> bool:
 
 
 def longest(ranks: Iterable[Rank]) -> Mapping[bool, timedelta]:
-    """Return the longest starts of ready leaders (True) and workers (False) that never failed.
+    """Return the longest starts of ready leaders (True) and ready workers (False) that never failed.
 
     A start lasts from the creation of a pod until it is ready.
     """
@@ -67,7 +67,7 @@ def current(rank: Rank, last: Mapping[bool, timedelta], now: datetime) -> Startu
 
 
 def _budget(container: JSONObject) -> timedelta:
-    """Return the time that the probes of a container allow until it is ready."""
+    """Return the maximum time that the probes of a container permit until it is ready."""
     startup, readiness = container.get("startupProbe") or {}, container.get("readinessProbe") or {}
     tries = _number(startup, "periodSeconds", 10) * _number(startup, "failureThreshold", 3) if startup else 0
     delays = _number(startup, "initialDelaySeconds", 0) + _number(readiness, "initialDelaySeconds", 0)
@@ -75,6 +75,6 @@ def _budget(container: JSONObject) -> timedelta:
 
 
 def _number(probe: JSONObject, name: str, default: int) -> int:
-    """Return a field of a probe, limited to a day, because users can set any number."""
+    """Return a probe field. It is limited to a day, because users can set arbitrary numbers."""
     value = decimals.natural(str(probe.get(name, default)))
     return min(default if value is None else value, 86400)

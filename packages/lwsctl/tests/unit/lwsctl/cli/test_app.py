@@ -1,4 +1,4 @@
-"""Tests the command line: exit codes, messages, options in any position, and a quick start."""
+"""Tests the exit codes, messages, option positions and start time of the command line."""
 
 import errno
 import os
@@ -194,7 +194,7 @@ STEPS = [
     ("run --help", HEAVY - {"structlog"}),
     ("manager --help", {"rich", "pygments", "localkube"}),
 ]
-"""The modules that a command, and each command before it, does not import."""
+"""The modules that this command and all commands before it do not import."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Tests that logs record events, and never secrets."""
+"""Tests that logs record events but no secrets."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Tests that the command reference equals the help."""
+"""Tests that the command reference matches the help screens."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,5 +15,5 @@ PAGES: dict[str, Callable[[], dict[Path, str]]] = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_command_reference_is_up_to_date(name: str) -> None:
-    """The command reference equals the help, from which `make generate` writes it."""
+    """The command reference equals the help screens from which `make generate` writes it."""
     assert [path.name for path, text in PAGES[name]().items() if path.read_text(encoding="utf-8") != text] == []

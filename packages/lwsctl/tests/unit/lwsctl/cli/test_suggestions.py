@@ -1,4 +1,4 @@
-"""Tests that similar words are suggested for an unknown word, if there are any."""
+"""Tests that similar words are suggested for an unknown word."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests the Python client: manifests, its state before it is opened, and the end of its iterators."""
+"""Tests manifests in the Python client, its state before it is opened, and the completion of its iterators."""
 
 import asyncio
 import copy

@@ -1,4 +1,4 @@
-"""Tests commands in a rank: the request, the output, and connections that close early."""
+"""Tests the request and the output of commands in a rank, and connections that close early."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Tests that an action is one of a few commands, with only names and numbers as parameters."""
+"""Tests that only a few commands are available as actions, with names and numbers as parameters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests the actions that a page offers, and what each of them stops."""
+"""Tests which actions a page offers, and what prevents each action."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""Tests that a reconnecting client receives the missed events once.
+"""Tests that a reconnecting client receives each missed event once.
 
 A client that missed too much, or knows another server, gets everything.
 """
@@ -13,7 +13,7 @@ from lwsctl.dashboard.markup import Safe
 
 
 def show(channel: PageChannel, number: int) -> str:
-    """Show a state. Return its number."""
+    """Send a state. Return its number."""
     channel.show({"r": [Fragment("a", Safe(f"<i>{number}</i>"))]})
     return channel.ident
 

@@ -19,7 +19,7 @@ def test_first_error_is_the_earliest_of_all_ranks() -> None:
 
 
 def test_error_of_a_peer_follows_the_error_of_a_rank() -> None:
-    """The failed rank printed its error after a long traceback, after its peers had noticed its exit."""
+    """The failed rank printed its error after a long traceback, when its peers had already detected its exit."""
     logs = {
         "0/0": [b"2026-01-01T00:00:03Z torch.distributed.DistBackendError: Connection closed by peer"],
         "0/1": [b"2026-01-01T00:00:04Z \x1b[31mKeyError: 'shard'\x1b[0m"],

@@ -1,4 +1,4 @@
-"""Tests that a difference transforms any page state into any other, and that strings never become HTML."""
+"""Tests that a difference transforms one page state into another, and that strings are not parsed as HTML."""
 
 import doctest
 import re
@@ -31,7 +31,7 @@ def rendered(state: tuple[list[str], list[int], int]) -> Rendering:
 
 
 def piece(key: str, version: int) -> Fragment:
-    """Return an element with a nested part.
+    """Return an element with a nested element.
 
     Versions 0 and 1 differ in the part, and version 2 also differs around it.
     """
@@ -41,7 +41,7 @@ def piece(key: str, version: int) -> Fragment:
 
 
 def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[str, dict[str, str]]:
-    """Apply a difference to the regions as `static/stream.js` does."""
+    """Apply a difference to the regions in the same way as `static/stream.js`."""
     gone = change.get("gone", ())
     regions = {region: {k: v for k, v in pieces.items() if k not in gone} for region, pieces in shown.items()}
     for region, key, html in change.get("put", ()):

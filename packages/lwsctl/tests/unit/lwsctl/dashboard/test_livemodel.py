@@ -27,7 +27,7 @@ def lws(name: str) -> JSONObject:
 
 @pytest.mark.parametrize("minutes", [1, 30])
 async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
-    """The watch connections closed silently, and their back-off is long after an outage of minutes."""
+    """The watch connections closed silently, and their back-off is long after an outage of several minutes."""
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
@@ -77,7 +77,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
 
 
 class BrokenSets:
-    """Replaces the followed workloads, and cannot show them."""
+    """Replaces the followed workloads, and fails to display them."""
 
     def views(self) -> list[View]:
         raise RecursionError("maximum recursion depth exceeded")

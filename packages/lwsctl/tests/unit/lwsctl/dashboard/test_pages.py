@@ -1,4 +1,4 @@
-"""Pages as functions from a picture to pieces, with the same answers as `lws get`, `explain` and `rollout status`."""
+"""Tests that pages contain the same results as `lws get`, `lws explain` and `lws rollout status`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -243,7 +243,7 @@ def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
 
 
 def flat(pieces: Iterable[Fragment]) -> Iterator[Fragment]:
-    """Yield elements and all of their parts."""
+    """Yield elements and all their nested elements."""
     for piece in pieces:
         yield piece
         yield from flat(piece.parts)
@@ -416,7 +416,7 @@ def test_topology_omits_nothing() -> None:
 
 
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
-    """Return the number of groups that would fit: in total, and in each domain."""
+    """Return the number of groups that would fit, in total and in each domain."""
     facts = {NODES: nodes, PODS: pods or []}
     shown = rendered(picture(found), PageKind.TOPOLOGY, facts=facts, other=str(found.key))
     words = re.sub("<[^>]*>", "", html(shown, "fit"))

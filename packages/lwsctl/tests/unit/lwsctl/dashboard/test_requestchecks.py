@@ -1,4 +1,4 @@
-"""Tests that only the browser that opened the link receives responses. Each check is tested alone."""
+"""Tests that only the browser that opened the link receives responses. Each check is tested separately."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Tests the style. All text has enough contrast on each possible background."""
+"""Tests that all text has sufficient contrast with each possible background."""
 
 import re
 

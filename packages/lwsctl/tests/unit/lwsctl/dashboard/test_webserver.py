@@ -234,7 +234,7 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
 
 
 async def test_all_commands_to_copy_address_the_same_cluster() -> None:
-    """Commands without the option address another cluster, which is the user's current one."""
+    """Commands without the option would use the current cluster of the user, which is a different cluster."""
     async with open_house() as house, house.browser() as session:
         house.model.commands = Commands(lws="lws --local=dev", kubectl="")
         house.model.paint()

@@ -1,4 +1,4 @@
-"""Tests each cause in the catalogue. Its scenario has its code and the recorded message."""
+"""Tests that the scenario of each cause in the catalogue has its code and the recorded message."""
 
 import importlib
 import pkgutil
@@ -67,7 +67,7 @@ def test_texts_equal_the_recorded_ones() -> None:
 
 
 def test_verdict_of_a_scenario_equals_the_reference() -> None:
-    """A group that was just created may be progressing, while the same group is stuck later."""
+    """A group that was just created may be progressing. The same group is stuck later."""
     said = dict(re.findall(r"^## (.*)\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE))
     for code in CODES:
         early, _, later_word = said[code].partition(", then ")
@@ -104,7 +104,7 @@ def test_titles_meanings_and_remedies_are_sentences() -> None:
 
 
 def test_every_remedy_is_tried_or_needs_a_person() -> None:
-    """A cause that only requires patience does not have a remedy to apply."""
+    """A cause that only requires waiting has no remedy to apply."""
     patient = {cause.code for cause in CATALOGUE if cause.verdict not in {Verdict.STUCK, Verdict.CRASHING}}
     of_people = {cause.code for cause in CATALOGUE if cause.person}
     assert {*CODES} >= TRIED

@@ -96,7 +96,7 @@ def test_failed_attachment_has_the_remedy_of_its_message(message: str, step: str
     ],
 )  # fmt: skip
 def test_first_failed_read_of_a_kubelet_is_not_a_cause(message: str) -> None:
-    """Real events of busy nodes. The kubelet retries immediately, and mounts the volume."""
+    """Real events of busy nodes, on which the kubelet retries immediately and mounts the volume."""
     failed = event("Pod", "web-0", "FailedMount", message)
     assert (told(creating(failed, made=20)).verdict, told(creating(failed, made=20)).code) != ("stuck", "LWS-E064")
     assert told(creating(failed, made=600)).code == "LWS-E064"

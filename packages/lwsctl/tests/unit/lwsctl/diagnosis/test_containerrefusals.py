@@ -1,4 +1,4 @@
-"""Tests recorded messages of kubelets and container runtimes. Each has its own cause and remedy."""
+"""Tests that each recorded message of kubelets and container runtimes has its own cause and remedy."""
 
 import pytest
 from tests.explanations.builders import container, ended, event, observed, placed, running, waiting

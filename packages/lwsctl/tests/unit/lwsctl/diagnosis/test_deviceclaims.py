@@ -1,4 +1,4 @@
-"""Tests a pod that waits for claimed devices: the missing object by name, or the lack of devices."""
+"""Tests pods that wait for claimed devices, because an object does not exist or devices are missing."""
 
 from tests.explanations.builders import pending
 

@@ -1,4 +1,4 @@
-"""Tests the choice among several causes for each target, and the message without a known cause."""
+"""Tests the selection among several causes for each target, and the message without a known cause."""
 
 import pytest
 from msgspec.structs import replace
@@ -109,7 +109,7 @@ def test_group_and_rank_are_healthy_by_their_own_pods() -> None:
 
 
 def test_earlier_stage_is_the_cause() -> None:
-    """An unscheduled worker explains a leader that crashes because of it."""
+    """An unscheduled worker is the cause if a leader crashes because of it."""
     told_unplaced = pod(0, 1, status={"conditions": [unscheduled("0/1 nodes are available: 1 Insufficient cpu.")]})
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
     assert told(observed([crashed, told_unplaced])).code == "LWS-E036"
@@ -167,7 +167,7 @@ def test_missing_manager_is_named_when_workers_are_not_created(code: str, kind: 
 
 
 def test_terminating_statefulset_is_not_a_controller_problem() -> None:
-    """A deletion increments the generation, and the last spec write was long before."""
+    """A deletion increments the generation, and the last spec write was much earlier."""
     (left,) = SCENARIOS["LWS-E014"].objects[STATEFULSETS]
     ending = left | {"metadata": left["metadata"] | {"name": "web-0", "deletionTimestamp": ago(1)}}
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {STATEFULSETS: [ending]})).code == "LWS-E091"
@@ -187,7 +187,7 @@ def test_rank_that_ends_is_not_called_starting(pods: list[JSONObject], sentence:
 
 
 def test_finished_workload_must_be_deleted() -> None:
-    """The Workload remains Admitted, so its message is the one from its admission."""
+    """The Workload remains `Admitted`, so its message is from the time of its admission."""
     queued = SCENARIOS["LWS-E030"]
     (workload,) = queued.objects[QUEUED_WORKLOADS]
     states = [{"type": kind, "status": "True", "message": "m"} for kind in ("QuotaReserved", "Admitted", "Finished")]
@@ -219,7 +219,7 @@ def test_groups_without_all_pods_are_starting_in_an_old_set(
 
 
 def test_quota_of_an_embedded_cluster_is_raised_by_its_option() -> None:
-    """The kind is not served, so `kubectl describe resourcequota` finds nothing."""
+    """The kind is not served, so `kubectl describe resourcequota` finds no object."""
     said = "exceeded quota: {}, requested: count/pods=1, used: count/pods=3, limited: count/pods=3"
     own, other = (told(refused(f'pods "web-0" is forbidden: {said.format(name)}')) for name in ("max-pods", "team"))
     assert (own.code, other.code) == ("LWS-E020", "LWS-E020")
@@ -394,7 +394,7 @@ def test_set_with_a_user_service_may_still_start() -> None:
 
 
 def test_resize_that_the_api_server_rejects_is_quoted() -> None:
-    """The leader has a mark, and pods of a group that may only be updated in place continue to run (ADR 24)."""
+    """The leader has a mark, and the pods of a group that is only updated in place continue to run (ADR 24)."""
     marked = {labels.IN_PLACE_REVISION: "new", labels.IN_PLACE_REFUSED: "new"}
     said = 'Cannot resize pod web-0-1: pods "web-0-1" is forbidden: exceeded quota: compute'
     leader = ready(metadata={"annotations": marked})
@@ -500,7 +500,7 @@ def test_rollout_does_not_wait_for_a_broken_older_group(key: str, code: str) -> 
 
 
 def test_rollout_with_a_partition_waits_for_a_broken_older_group() -> None:
-    """Groups below the partition must retain their template, so no group is replaced out of order (docs/adr/0030)."""
+    """Groups below the partition must retain their template, so groups are replaced in order (docs/adr/0030)."""
     starting = placed(1, status={"containerStatuses": [container(running={"startedAt": ago(300)})]})
     statefulset = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: "newer"}}}
     rolling = {"rollingUpdateConfiguration": {"partition": 1}}

@@ -1,4 +1,4 @@
-"""Tests explanations of terminated containers: crashes, completions, exit codes, and records of failed groups."""
+"""Tests explanations of terminated containers: crashes, completions, exit codes, and recorded failures."""
 
 import pytest
 from msgspec.structs import replace
@@ -137,7 +137,7 @@ def test_rank_that_runs_to_completion_need_not_become_ready() -> None:
 
 
 def test_exiting_program_is_the_cause_while_its_group_waits() -> None:
-    """Recreation does not help. The container exits with code 0 each time, and a user must act."""
+    """A recreation does not help. The container exits with code 0 each time, and user action is required."""
     waits = SCENARIOS["LWS-E080"].objects  # group 0 waits because of web-0-1
     found = told(observed([placed(), completed(1)], waits))
     assert (found.code, found.verdict) == ("LWS-E075", Verdict.CRASHING)
@@ -221,7 +221,7 @@ KILLED = "Container main failed liveness probe, will be restarted"
 def test_probe_is_the_cause_only_if_the_run_was_killed(
     code: int, finished: int, killed: int | None, cause: str
 ) -> None:
-    """The container crashes. Its liveness probe failed during loading, with an empty output."""
+    """The container crashes. Its liveness probe failed while it was loading, with empty output."""
     line = "Error: no such model: llama"
     last = ended(code, finished, message=f"loading\n{line}\n") | {"startedAt": ago(60)}
     events = [event("Pod", "web-0", "Unhealthy", "Liveness probe failed: ", seconds=55)]
@@ -258,7 +258,7 @@ def test_recorded_failure_is_a_probe_only_if_it_killed_that_pod(uid: str, code: 
 def test_kill_is_likely_while_the_kubelet_writes_no_events(
     reason: str, message: str, code: int, has_events: bool, cause: str
 ) -> None:
-    """A former pod was killed, and the current pod exited as after a SIGTERM."""
+    """A former pod was killed, and the current pod exited as after a SIGTERM signal."""
     events = [event("Pod", "web-0", reason, message, uid="former", seconds=60)]
     events += [event("Pod", "web-0", "Pulled", "the image is present", seconds=9)] if has_events else []
     run = ended(code, 20, reason="Completed") | {"startedAt": ago(40)}

@@ -1,4 +1,4 @@
-"""Tests pods that a kubelet terminated, with resource, amount and limit from the pod, the record and the events."""
+"""Tests pods that a kubelet evicted. The resource, amount and limit are in the pod, the record and the events."""
 
 import pytest
 from tests.explanations.builders import (
@@ -30,7 +30,7 @@ MESSAGES = {
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ": "request the memory that",
     "The node had condition: [DiskPressure]. ": "free resources on the node (DiskPressure)",
 }
-"""Kubelet messages, with strings in the remedy."""
+"""Kubelet messages, with strings that the remedy contains."""
 
 STARTING = [pod(made=1), pod(0, 1, made=1)]
 
@@ -71,7 +71,7 @@ def test_preempted_and_drained_pods_have_different_causes() -> None:
 
 
 def test_leader_that_is_evicted_again_and_again_is_never_healthy() -> None:
-    """Its pods are ready between two evictions, which only events contain."""
+    """The pods are ready between two evictions, which only events record."""
     of = lws(status={"readyReplicas": 1, "updatedReplicas": 1, "conditions": conditions(Available="True")})
     pods = [ready(made=40), ready(0, 1, made=40)]
     for member in pods:

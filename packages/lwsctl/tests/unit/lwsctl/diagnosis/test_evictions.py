@@ -1,4 +1,4 @@
-"""Tests the reasons why evictions are delayed, as far as a LeaderWorkerSet shows them."""
+"""Tests the reasons for delayed evictions that are visible in a LeaderWorkerSet."""
 
 import pytest
 from tests.explanations.builders import lws, observed, ready

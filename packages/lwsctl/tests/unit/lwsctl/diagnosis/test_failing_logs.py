@@ -1,4 +1,4 @@
-"""Thirty failing programs: the first and the last error, cause and next step, from whole logs and from their ends."""
+"""Tests the errors, causes and next steps of thirty failing programs, from full logs and from their ends."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Tests which Kubernetes component does not have the feature gate for native groups, based on a PodGroup and pods."""
+"""Tests which component has not enabled the feature gate for native groups, based on a PodGroup and pods."""
 
 from typing import Any
 

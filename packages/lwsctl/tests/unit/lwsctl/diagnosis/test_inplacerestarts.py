@@ -1,4 +1,4 @@
-"""Restarts in place in views: the pod, the number, the time since it is unready, and the reason of a recreation."""
+"""Tests how views show restarts in place: the pod, the count, the unready time, and recreations."""
 
 import pytest
 from tests.explanations.builders import NOW, ago, container, ended, lws, observed, placed, ready, recreated
@@ -17,7 +17,7 @@ WHY = "main: exit code 137, RestartingAllContainers: all containers of the pod r
 
 
 def noted(note: str, rank: int = 1, *, is_ready: bool = False) -> JSONObject:
-    """Return a pod with this note, whose container was restarted with all others."""
+    """Return a pod with this note whose container was restarted together with all other containers."""
     metadata = {"annotations": {labels.RESTARTED_IN_PLACE: note}}
     status = {"containerStatuses": [container(restarts=2, last=BY_THE_POD, running={"startedAt": ago(11)})]}
     return placed(0, rank, ready=is_ready, metadata=metadata, status=status)

@@ -19,7 +19,7 @@ CAUSES = "diagnosis/causes/"
 """Causes declare whether they need user action."""
 
 COMPARES = {"diagnosis/diagnose.py": 2, "diagnosis/current.py": 1, "dashboard/setorder.py": 1}
-"""The number of comparisons that choose a message or count complete workloads, which may only decrease."""
+"""The number of comparisons that select a message or count complete workloads, which may only decrease."""
 
 SPELLS = {
     "model/disaggregatedset.py": {"progressing"},  # the rollout of a DisaggregatedSet
@@ -33,7 +33,7 @@ SPELLS = {
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the modules that ask a cluster, without the causes."""
+    """Yield the modules that query a cluster, except the causes."""
     for path in (path for folder in ASKING for path in (SOURCES / folder).rglob("*.py")):
         name = str(path.relative_to(SOURCES))
         if name != JUDGE and not name.startswith(CAUSES):

@@ -1,4 +1,4 @@
-"""Tests the Deployment status of leaders with random keys: rejected leaders, no progress, and a stuck rollout."""
+"""Tests the Deployment status of leaders with random keys that are rejected, stuck, or in a stuck rollout."""
 
 from typing import Any
 

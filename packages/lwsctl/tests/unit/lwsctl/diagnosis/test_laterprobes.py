@@ -1,4 +1,4 @@
-"""Tests running ranks whose first probe is not due yet."""
+"""Tests running ranks whose first probe is not yet due."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests a manager that does not act because it is scaled to 0, or its webhook does not have a server."""
+"""Tests a manager that is inactive because it is scaled to 0, or because its webhook has no server."""
 
 import re
 from datetime import timedelta

@@ -30,7 +30,7 @@ def test_pods_may_be_missing_for_a_while() -> None:
 
 
 def test_status_written_lately_counts_as_a_change() -> None:
-    """A pod that was deleted long after its creation has been missing since the deletion."""
+    """A pod that was deleted long after its creation is missing since the deletion."""
     situation = missing_workers()
     *others, workers = situation.objects[STATEFULSETS]
     lately = {"managedFields": [{"subresource": "status", "time": ago(5)}]}

@@ -1,4 +1,4 @@
-"""Tests the overview of a namespace: the worst workload first, a block for each, and healthy ones in one line."""
+"""Tests the overview of a namespace: the worst workload is first, and healthy workloads share a line."""
 
 from lwsctl.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
 from lwsctl.model.diagnosis import Diagnosis

@@ -1,4 +1,4 @@
-"""Tests the reasons why groups still wait to leave nodes."""
+"""Tests the reasons why groups have not yet been moved from nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A missing or edited policy that admits pods, and the situations in which it is not the cause."""
+"""Tests missing or edited pod admission policies, and situations in which they are not the cause."""
 
 import pytest
 from msgspec.structs import replace

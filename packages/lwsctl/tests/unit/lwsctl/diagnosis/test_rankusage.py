@@ -1,4 +1,4 @@
-"""Tests the resource usage of ranks: from pod metrics to table cells, and the limit of each resource."""
+"""Tests the resource usage of ranks from pod metrics to table cells, and the limit of each resource."""
 
 from datetime import UTC, datetime
 

@@ -94,7 +94,7 @@ KILLS = {
 @pytest.mark.parametrize("killed", KILLS)
 @pytest.mark.parametrize("times", [1, 2])
 def test_ready_group_remembers_the_kill_of_the_kubelet(killed: str, times: int) -> None:
-    """The first recreation is progress. After the second one, the group is in a crash loop."""
+    """The first recreation is reported as progress. After the second recreation, the group is in a crash loop."""
     reason, message, code = KILLS[killed]
     former = failed_pod(container(restarts=1, last=ended(0, reason="Completed")))
     events = [event("Pod", "web-0", reason, message, uid="former", seconds=20)]
@@ -130,7 +130,7 @@ def test_injected_container_keeps_its_cause_after_a_recreation(phase: str) -> No
 
 
 def test_group_with_a_new_key_remembers_its_predecessor() -> None:
-    """The leader has another name and key. The annotation contains the name of the leader that it replaces."""
+    """The leader has a different name and key. The annotation contains the name of the leader that it replaces."""
     former = keyed(1)
     former["status"]["containerStatuses"] = [container(restarts=1, last=ended(1, message="KeyError: 'rank'"))]
     successor = keyed(2, made=5)

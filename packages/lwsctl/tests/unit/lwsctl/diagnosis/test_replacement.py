@@ -1,4 +1,4 @@
-"""Tests a leader with the replacement gate, which waits correctly or is not admitted by the manager."""
+"""Tests leaders with the replacement gate that wait correctly or are not admitted by the manager."""
 
 from typing import Any
 

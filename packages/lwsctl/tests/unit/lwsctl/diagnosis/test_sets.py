@@ -1,4 +1,4 @@
-"""Tests the causes of a DisaggregatedSet, and cases in which its LeaderWorkerSets have better causes."""
+"""Tests causes of a DisaggregatedSet, and situations in which its LeaderWorkerSets have better causes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Tests causes that follow from objects: taints, labels, quotas, Secrets and corrections."""
+"""Tests causes that are derived from taints, labels, quotas, Secrets and corrections."""
 
 from datetime import timedelta
 
@@ -138,7 +138,7 @@ def test_missing_pull_secret_is_the_cause_of_a_denial() -> None:
 
 
 def test_event_of_before_the_correction_is_not_the_cause() -> None:
-    """Events remain after a field was corrected."""
+    """Events remain after a field is corrected."""
     warning = event("LeaderWorkerSet", "web", decisionevents.unreadable.reason, "bad field", uid="set", seconds=100)
     for changed, code in ((200, "LWS-E056"), (50, "")):
         entry = {"manager": "kubectl", "operation": "Update", "time": ago(changed)}

@@ -54,7 +54,7 @@ def test_quota_is_reported_first() -> None:
 
 
 def test_scheduler_message_replaces_the_group_reason() -> None:
-    """The pod condition contains more: the number of nodes, and the reason why each node was rejected."""
+    """The pod condition also contains the number of nodes, and the reason why each node was rejected."""
     tried = pod(schedulingGroup={"podGroupName": "g"})
     tried["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
 

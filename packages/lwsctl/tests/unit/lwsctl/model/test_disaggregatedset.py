@@ -1,4 +1,4 @@
-"""Tests DisaggregatedSets in views: roles, parts, rollout progress, and missing parts."""
+"""Tests roles, parts, rollout progress, and missing parts of DisaggregatedSets in views."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def disaggregated(*, is_available: bool = True, updated: int = 3, roles: Any = R
 
 
 def part(role_name: str, desired: int, *, ready: int | None = None, revision: str = "new", slice_: str = "0") -> View:
-    """Return the view of a LeaderWorkerSet in the DisaggregatedSet, whose pods are as ready as its groups."""
+    """Return the view of a LeaderWorkerSet in the DisaggregatedSet. Its pods are as ready as its groups."""
     name = f"split-{slice_}-{revision}-{role_name}"
     obj = builders.leaderworkerset_object(name=name, replicas=desired, size=1)
     owner = {"kind": "DisaggregatedSet", "name": "split", "uid": "uid-of-split", "controller": True}

@@ -1,4 +1,4 @@
-"""Tests that pods are arranged by group and rank, and that missing pods have a reason."""
+"""Tests that pods are grouped by group and rank, and that missing pods have a reason."""
 
 from typing import Any
 

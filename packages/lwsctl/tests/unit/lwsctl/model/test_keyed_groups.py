@@ -1,4 +1,4 @@
-"""Tests groups with random keys, which are selected by the first characters of their key instead of an index."""
+"""Tests groups with random keys, which a prefix of the key selects instead of an index."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ from lwsctl.views.selection import Selection, narrow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OLD, NEW, GONE = "95e88034", "0b1c2d3e", "12345678"
-"""The third key contains only digits, which is possible."""
+"""The third key consists only of digits, which is possible."""
 
 
 def lws(replicas: int = 2, **status: Any) -> JSONObject:
@@ -31,7 +31,7 @@ def lws(replicas: int = 2, **status: Any) -> JSONObject:
 
 
 def pod(key: str, rank: int, *, age: int = 0, ready: bool = True, revision: str = "r1", **fields: Any) -> JSONObject:
-    """Return a pod of the group with this key. `age` is the second of its creation."""
+    """Return a pod of the group with this key. `age` is the second in which it was created."""
     own: JSONObject = {
         "labels": {labels.GROUP_INDEX: key.ljust(40, "f")},
         "annotations": {labels.GROUP_IDENTITY: "Hash"},

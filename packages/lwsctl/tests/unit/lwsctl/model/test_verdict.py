@@ -1,4 +1,4 @@
-"""Tests the status with tables: the selection, the recorded failures, and the patience for starts."""
+"""Tests the status with tables: the selection, the recorded failures, and the tolerance for starts."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ def at(seconds: float) -> datetime:
 
 
 def failures(count: int = 2, ready_for: float | None = 5, longest: float | None = 2, **fields: Any) -> Crashes:
-    """Return failures, the last of which was 90 seconds ago."""
+    """Return failures, the last of which occurred 90 seconds ago."""
     return Crashes(
         count=count,
         first=at(300),
@@ -166,7 +166,7 @@ def test_start_may_take_twice_as_long_as_the_last_one() -> None:
 
 @pytest.mark.parametrize(("since", "least", "lacks"), [(4, 10, True), (11, 10, False), (11, 30, True)])
 def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool) -> None:
-    """Without failures, ready has an immediate effect."""
+    """Without failures, the state ready takes effect immediately."""
     failed = placed(ready=True, status=running(1, ended(3, since + 1) | {"startedAt": ago(since + 6)}, since))
     view = observed_of([failed, ready(0, 1)]).view
     missing_text = unmetconditions.for_lasting(view, NOW, timedelta(seconds=least))
@@ -179,7 +179,7 @@ def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool
     [("ready", 10, True), ("ready", 0, False), ("condition=Available", 10, False), ("replicas=1", 10, False)],
 )
 def test_only_ready_must_last(condition: str, least: float, lacks: bool) -> None:
-    """With a time of 0, and for other conditions, the current state has an effect."""
+    """With a time of 0, and for other conditions, the current state takes effect."""
     failed = placed(ready=True, status=running(1, ended(3, 5) | {"startedAt": ago(10)}, 4))
     available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True", "observedGeneration": 1}]}
     view = observed_of([failed, ready(0, 1)], of=lws(status=available)).view

@@ -1,4 +1,4 @@
-"""Tests watches.
+"""Tests watches that wait for conditions.
 
 A forbidden watch is an immediate error, but an optional one is omitted. Slow checks run less often.
 """

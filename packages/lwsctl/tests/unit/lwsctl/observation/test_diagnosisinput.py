@@ -1,4 +1,4 @@
-"""Tests the reads of a diagnosis: few for healthy workloads, always limited, and a note on forbidden reads."""
+"""Tests that a diagnosis sends few, limited requests, and has a note about forbidden requests."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -42,7 +42,7 @@ SHORT = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are av
 
 @dataclass
 class Server:
-    """Responds to lists by path with objects, pages or an error. Other kinds are not served."""
+    """Responds to list requests by path with objects, pages or an error. Other kinds are not served."""
 
     lists: Mapping[str, Sequence[JSONObject] | int]
     page: int = 500
@@ -72,7 +72,7 @@ def paths(*resources: Any) -> dict[str, Any]:
 
 
 def observe(server: Server, of: JSONObject | None = None, target: Selection | None = None) -> Observed:
-    """Observe a workload with the pods that the server lists."""
+    """Return the observation of a workload with the pods that the server lists."""
     members = server.lists[PODS.path("prod")]
     assert not isinstance(members, int)
     read = lists.Lists(Client(server))
@@ -128,7 +128,7 @@ def test_unscheduled_pods_need_nodes_claims_and_running_pods() -> None:
 
 
 def test_objects_that_no_cause_needs_are_not_read() -> None:
-    """All pods exist and are unscheduled. No StatefulSet must act, and there are no claims and no gangs."""
+    """All pods exist and are unscheduled. StatefulSets need no action, and there are no claims or gangs."""
     waiting = [pod(0, at, status={"conditions": [SHORT]}) for at in (0, 1)]
     server = Server({PODS.path("prod"): waiting, PODS.path(): [], NODES.path(): []} | paths(CORE_EVENTS))
     observe(server)

@@ -1,4 +1,4 @@
-"""Tests followed logs: no repeated or lost line after restarts and disconnections, and a limit on open streams."""
+"""Tests that followed logs neither repeat nor lose lines after restarts and disconnections."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -21,12 +21,12 @@ from lwsctl.observation.podlogs import LogError, LostLogError, PodLogOptions
 pytestmark = pytest.mark.virtual_time
 
 STATUSES = {"not now": 400, "forbidden": 403}
-"""The responses of an API server for logs that cannot be read, by the state of the script."""
+"""The HTTP status of log requests that fail, for each state of the test script."""
 
 
 @dataclass
 class Kubelet:
-    """A transport with scripted logs, which stop, disconnect or remain open. Each line contains its second."""
+    """A transport with scripted logs that stop, disconnect or remain open. Each line contains its second."""
 
     scripts: list[tuple[list[int], str]]
     requests: list[Request] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Store:
 
 @dataclass
 class Informers:
-    """Replaces the informers of one workload, and tasks that wait for their changes."""
+    """Replaces the informers of one workload, and tasks that wait for changes."""
 
     store: Store
     object: JSONObject | None = field(default_factory=dict)
@@ -115,7 +115,7 @@ def pod(name: str = "web-0", restarts: int = 0, *, running: bool = True) -> JSON
 async def followed(
     kubelet: Kubelet, informers: Informers, *, options: PodLogOptions | None = None, streams: Streams | None = None
 ) -> list[str]:
-    """Follow until the workload is deleted. Return the lines."""
+    """Follow the logs until the workload is deleted. Return the lines."""
     seen: list[str] = []
     follower = LogFollower(
         Client(kubelet), lambda _: True, options or PodLogOptions(), lambda _, line: seen.append(line.decode()), streams
@@ -177,7 +177,7 @@ async def test_stream_that_ends_before_its_container_is_opened_again() -> None:
 
 
 async def test_temporarily_unreadable_log_is_read_again() -> None:
-    """For example, the log of a pod that crashed immediately and is being recreated."""
+    """An example is the log of a pod that crashed immediately and is being recreated."""
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
@@ -209,7 +209,7 @@ async def test_number_of_open_streams_is_limited(most: int | None) -> None:
 
 @pytest.mark.parametrize("later", [0.02, 0.5], ids=["before the first pause is over", "in a later pause"])
 async def test_log_is_finished_when_its_run_is_known_to_have_ended(later: float) -> None:
-    """Waiting for the last lines (`drained`) stops as soon as the pod status shows the termination."""
+    """The wait for the last lines (`drained`) stops as soon as the pod status reports the termination."""
     loop = asyncio.get_running_loop()
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "ends")] * 9)
@@ -266,7 +266,7 @@ async def test_a_removed_log_is_reported_once_when_its_run_ended() -> None:
 
 
 async def test_a_log_is_requested_again_when_its_container_runs() -> None:
-    """A node briefly renames the log when it grows."""
+    """A node briefly renames the log when its size exceeds the limit."""
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([], "lost"), ([1], "ends")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.put(pod(running=False))

@@ -19,7 +19,7 @@ async def lines(text: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("text", [REMOVED, UNLINKED])
 async def test_message_of_a_kubelet_is_not_a_line(text: bytes) -> None:
-    """A kubelet that has removed the containers of an existing pod responds with status 200 and its error."""
+    """A kubelet that has removed the containers of an existing pod responds with status 200 and an error."""
     with pytest.raises(LogError, match="its node has deleted its log"):
         await lines(text)
 

@@ -1,4 +1,4 @@
-"""Tests that situations recorded on real nodes have the same diagnosis.
+"""Tests that situations recorded on real nodes result in the same diagnosis.
 
 `tests/node/situations/recording.py` renews them.
 """
@@ -30,7 +30,7 @@ RECORDED: Final = {one["name"]: one for one in json.loads(lzma.decompress(ARCHIV
 
 
 class RecordedLists:
-    """Responds to queries with recorded lists. Lists that were not recorded are forbidden."""
+    """Responds with recorded lists. Lists that were not recorded are forbidden."""
 
     def __init__(self, lists: dict[str, list[JSONObject]]) -> None:
         self._lists = lists

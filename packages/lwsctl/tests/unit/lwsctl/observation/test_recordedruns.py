@@ -1,4 +1,4 @@
-"""Runs of deleted pods, judged from the episodes of a recorder: the newest that has the run, and the log with an error."""
+"""Tests the diagnosis of runs in deleted pods, based on the latest episode and its logs."""
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ OTHER = "OSError: no such model"
 
 
 def episode(number: int, *logs: tuple[str, ...], code: int = 1, pod: str = "web-0-1") -> Episode:
-    """Return an episode of a container with these logs, the oldest first."""
+    """Return an episode of a container with these logs, oldest first."""
     container = ContainerEnd(name="main", restarts=1, ends=(RunEnd(exit_code=code),), logs=logs)
     return Episode(
         namespace="prod",
@@ -31,7 +31,7 @@ def episode(number: int, *logs: tuple[str, ...], code: int = 1, pod: str = "web-
 
 
 def with_episodes(diagnosis: Diagnosis, episodes: list[Episode]) -> Diagnosis:
-    """Return the diagnosis, judged from the episode of its run if there is one."""
+    """Return the diagnosis, which uses the episode of the run if there is one."""
     run = diagnosis.recorded
     lines = () if run is None else lines_of(episodes, run)
     return with_run(diagnosis, RunLines(run.pod, run.container, lines) if run is not None and lines else None)
@@ -73,6 +73,6 @@ def test_known_error_of_a_record_is_kept() -> None:
     ],
 )
 def test_without_any_line_of_a_run_a_step_names_what_keeps_them(kubectl: str, failure: str, kept: bool) -> None:
-    """A cluster on this machine stores all logs."""
+    """A local cluster stores all logs."""
     steps = told(replace(recreated([], failure=failure), commands=Commands(kubectl=kubectl))).steps
     assert any(step == f"{NO_LINES}main" for step in steps) is not kept

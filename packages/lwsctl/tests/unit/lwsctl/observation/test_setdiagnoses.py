@@ -1,4 +1,4 @@
-"""Tests that many LeaderWorkerSets are diagnosed from shared lists, with the same results as alone."""
+"""Tests that diagnoses of many LeaderWorkerSets from shared lists equal separate diagnoses."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass wi
 
 @dataclass
 class Server:
-    """Responds to lists for all namespaces or for one, filtered by labels."""
+    """Responds to list requests for one or all namespaces, filtered by labels."""
 
     objects: Mapping[Resource, Sequence[JSONObject]]
     forbidden: frozenset[Resource] = frozenset()
@@ -77,7 +77,7 @@ class Server:
 
 
 def named(obj: JSONObject, name: str, namespace: str = NAMESPACE) -> JSONObject:
-    """Return an object of the LeaderWorkerSet `web` for another one."""
+    """Return an object of the LeaderWorkerSet `web` for a different LeaderWorkerSet."""
     text = msgspec.json.encode(obj).replace(b'"web', f'"{name}'.encode()).replace(b'"prod"', f'"{namespace}"'.encode())
     found: JSONObject = msgspec.json.decode(text)
     return found
@@ -96,7 +96,7 @@ CLAIMING = pod(
 
 
 def situation() -> tuple[list[JSONObject], dict[Resource, list[JSONObject]]]:
-    """Return workloads in two namespaces, one for each kind of failure, and all their objects."""
+    """Return workloads in two namespaces, one for each type of failure, and all their objects."""
     sets, objects = (
         [],
         {one: list[JSONObject]() for one in (STATEFULSETS, CONTROLLER_REVISIONS, SERVICES, STORAGE_CLASSES)},

@@ -38,7 +38,7 @@ def a_set(
     status: JSONObject | None = None,
     generation: int = 1,
 ) -> SetView:
-    """Return a DisaggregatedSet as `lws get` reads it. By default, it is progressing."""
+    """Return a DisaggregatedSet in the form that `lws get` reads. By default, it is progressing."""
     whole = of_set(status=status, metadata={"generation": generation}).of_set
     assert whole is not None
     return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])

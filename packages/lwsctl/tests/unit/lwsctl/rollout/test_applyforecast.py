@@ -1,4 +1,4 @@
-"""Tests the effects of a change, as text and in JSON, with and without a cluster."""
+"""Tests the effects of a change as text and in JSON, with and without a cluster."""
 
 import copy
 from datetime import timedelta
@@ -20,7 +20,7 @@ NEW = builders.leaderworkerset_object(image="app:2", replicas=3, size=1)
 
 
 def pods(lws: dict[str, Any], took: int = 30) -> list[dict[str, Any]]:
-    """Return ready groups of one pod, which took `seconds` to start."""
+    """Return ready groups of one pod, each of which needed `seconds` to start."""
     found = []
     for index in range(lws["spec"]["replicas"]):
         leader = builders.leader_pod(lws, index)
@@ -144,7 +144,7 @@ def test_endless_rollout_is_reported() -> None:
 
 
 def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> View:
-    """Return groups of which one has no remaining restart, was terminated, and is preserved."""
+    """Return groups, one of which has no remaining restart, was terminated, and is preserved."""
     leaders = pods(lws)
     leaders[index] = builders.leader_pod(lws, index, ready=False, deleting=True)
     leaders[index]["metadata"]["annotations"][labels.GROUP_RESTART_BUDGET_EXHAUSTED] = "true"
@@ -152,7 +152,7 @@ def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> View:
 
 
 def test_rollout_skips_a_group_without_restarts_left() -> None:
-    """By default, the other groups are replaced one after the other, and the rollout completes (N-RB-8, N-AT-21)."""
+    """By default, the other groups are replaced one at a time, and the rollout completes (N-RB-8, N-AT-21)."""
     found = applyforecast.forecast_apply(exhausted_at(0), NEW)
     told = applyforecast.lines(found)
     assert [line for line in told if "step" in line] == [
@@ -169,7 +169,7 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
 
 
 def test_exhausted_group_stays_when_nothing_rolls() -> None:
-    """The group also remains below a partition, and is deleted by scaling down (N-RB-5, N-RB-6)."""
+    """The group is also preserved below a partition, and is deleted by scaling down (N-RB-5, N-RB-6)."""
     stays = "no remaining restarts: group 1, which would remain terminated; to recover: lws recover web"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
@@ -261,7 +261,7 @@ def test_list_of_another_length_is_taken_from_the_manifest() -> None:
 
 
 def way(lws: dict[str, Any], word: str, **fields: Any) -> dict[str, Any]:
-    """Return a LeaderWorkerSet with updates in place."""
+    """Return a LeaderWorkerSet that is updated in place."""
     annotated = lws["metadata"] | {"annotations": {labels.IN_PLACE: word}}
     return lws | {"metadata": annotated, "spec": lws["spec"] | fields}
 
@@ -280,7 +280,7 @@ def test_pods_in_place_and_recreated_are_counted() -> None:
 
 
 def test_cpu_and_memory_change_in_place() -> None:
-    """Requests cannot be added to a pod without requests, because its QoS class would change."""
+    """Requests cannot be added to a pod without requests, because this would change its QoS class."""
 
     def sized(**requests: str) -> dict[str, Any]:
         main = {"name": "main", "image": "app:1", "resources": {"requests": requests}}

@@ -1,4 +1,4 @@
-"""Tests the groups that would leave nodes, their order, and the pods that would remain."""
+"""Tests which groups would be moved from nodes, their order, and which pods would remain."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests forecasts of rollouts: within the budget, until completion, by the steps of the controller."""
+"""Tests that forecast rollouts respect the budget, complete, and use the steps of the controller."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def foreseen(
     before: int | None = None,
     rolls: bool = True,
 ) -> Forecast:
-    """Forecast a rollout of ready groups."""
+    """Return the forecast rollout of ready groups."""
     there = replicas if before is None else before
     everything = (1 << there) - 1
     world = RolloutState(
@@ -88,7 +88,7 @@ def test_reverted_update_rolls_only_the_updated_groups() -> None:
     replicas=st.integers(1, 12), reached=st.integers(0, 11), broken=st.integers(0, 11), unavailable=st.integers(1, 5)
 )
 def test_reverted_update_creates_no_group_twice(replicas: int, reached: int, broken: int, unavailable: int) -> None:
-    """The update reached the highest groups, the last of which are not ready. The others have the target revision."""
+    """The update reached the highest groups, and the last of them are not ready. Others have the target revision."""
     reached, everything = min(reached, replicas - 1), (1 << replicas) - 1
     kept = (1 << (replicas - reached)) - 1
     ready = everything & ~(((1 << min(broken, reached)) - 1) << (replicas - reached))

@@ -1,4 +1,4 @@
-"""Where a group fits that leaves nodes: by requests, labels, taints, volumes, priorities and exclusive topology."""
+"""Tests where a moved group fits: requests, labels, taints, volumes, priorities and exclusive topology."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -112,7 +112,7 @@ def test_reason_states_what_other_nodes_lack(
 
 
 def test_reason_regards_the_pod_that_fits_nowhere() -> None:
-    """The leader fits on b, and the worker is pinned."""
+    """The leader fits on node b, and the worker is pinned to its node."""
     leader, worker = group_of(LWS, "a", "a")
     worker["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "a"}
     assert moved([leader, worker], NODES[:2], off={"a"}).why_nowhere == "node selector, affinity or volume: b"
@@ -177,7 +177,7 @@ SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 def test_group_that_the_scheduler_places_is_never_refused(
     sizes: list[int], used: list[int], cpu: int, *, selects: bool
 ) -> None:
-    """The embedded scheduler, which is compared with kube-scheduler, decides for all pods of the group."""
+    """The embedded scheduler, which is compared with kube-scheduler, evaluates all pods of the group."""
     nodes = [node(f"n{index}", str(size), rack=f"r{index % 2}") for index, size in enumerate(sizes)]
     pods = group_of(LWS, "n0", "n0", cpu=str(cpu), nodeSelector={RACK: "r1"} if selects else {})
     others = [foreign(f"x{index}", f"n{index}", cpu=str(used[index])) for index in range(1, len(nodes))]

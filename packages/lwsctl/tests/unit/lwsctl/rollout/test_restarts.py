@@ -11,7 +11,7 @@ from lwsctl.rollout import restarts
 
 
 def groups(*, uids: str, unready: tuple[int, ...] = (), going: tuple[int, ...] = ()) -> View:
-    """Return groups whose leaders have these UIDs of one letter."""
+    """Return groups whose leaders have these single-letter UIDs."""
     lws = builders.leaderworkerset_object(size=1, replicas=len(uids))
     leaders: list[dict[str, Any]] = []
     for index, uid in enumerate(uids):

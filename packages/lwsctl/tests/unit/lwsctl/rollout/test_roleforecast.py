@@ -1,4 +1,4 @@
-"""Tests the effects of a manifest on a DisaggregatedSet: fields, and steps of each role."""
+"""Tests the effects of a manifest on the fields of a DisaggregatedSet, and on the steps of each role."""
 
 import pytest
 from tests.disaggregated import disaggregatedset_object, role, with_image

@@ -20,7 +20,7 @@ def conditions(*, updating: bool) -> list[dict[str, Any]]:
 def measured(
     *groups: str, partition: int = 0, updating: bool = True, observed: int = 1, **metadata: Any
 ) -> rolloutprogress.RolloutProgress:
-    """Return the progress for groups that are `old`, `new` or `starting`.
+    """Return the progress of groups that are `old`, `new` or `starting`.
 
     `old!` and `new!` have no remaining restart.
     """

@@ -1,4 +1,4 @@
-"""Tests the groups that are deleted by scaling down, and the unready groups that remain."""
+"""Tests which groups are deleted by scaling down, and which unready groups remain."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def test_unready_groups_with_random_keys_are_deleted_first() -> None:
 
 
 def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
-    """Kubernetes chooses among unready groups (N-HASH-6)."""
+    """Kubernetes selects among unready groups (N-HASH-6)."""
     found = scaledown.forecast(keyed(False, False, True), 2)
     assert found.others == -1
     (line,) = told("keyed", found)

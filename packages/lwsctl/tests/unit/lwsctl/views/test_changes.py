@@ -1,4 +1,4 @@
-"""Tests that a watch prints one line for each LeaderWorkerSet or group whose line has changed."""
+"""Tests that a watch prints one line for each LeaderWorkerSet or group that has changed."""
 
 from datetime import UTC, datetime
 from typing import Any

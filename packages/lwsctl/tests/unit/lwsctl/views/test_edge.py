@@ -1,4 +1,4 @@
-"""Tests that an object which cannot be shown is one line with its error, and that the others are shown."""
+"""Tests that an object which cannot be displayed becomes one line with its error, without affecting others."""
 
 from datetime import timedelta
 from typing import Any
@@ -123,7 +123,7 @@ def test_event_that_cannot_be_read_leaves_the_other_evidence() -> None:
 
 
 class FailingMask(Mask):
-    """Fails for one line, as a faulty pattern would."""
+    """Fails for one line, as with a faulty pattern."""
 
     def text(self, text: str) -> str:
         if "poison" in text:

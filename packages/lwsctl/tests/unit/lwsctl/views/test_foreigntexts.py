@@ -1,4 +1,4 @@
-"""Tests that each displayed string from tenants and containers is masked. The test searches the sources."""
+"""Tests by searching the sources that each displayed string from tenants and containers is masked."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ FIELDS: Final = frozenset({"message", "note"})
 """Fields with strings from containers, kubelets and tenants."""
 
 PASSES: Final = frozenset({"masked", "quote", "clean", "text", "last_lines"})
-"""The functions that clean a string. `mask.text` is one of them."""
+"""The functions that clean a string, such as `mask.text`."""
 
 PARTS: Final = frozenset({"match", "words"})
 """Names of values that contain parts of a string, and whose uses are checked."""
@@ -32,7 +32,7 @@ OTHERS: Final = {
 
 
 def readings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the lines and fields that are read outside a cleaning function."""
+    """Yield the lines and the fields that are read outside a cleaning function."""
     cleaned = {
         id(inner)
         for call in ast.walk(tree)

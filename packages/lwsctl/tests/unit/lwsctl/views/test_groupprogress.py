@@ -1,4 +1,4 @@
-"""Tests progress, hangs, and complete runs: in tables, documents, waits, causes, and on the dashboard."""
+"""Tests how progress, hangs, and complete runs are displayed in views, waits, causes, and the dashboard."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests that equal groups share a row. Problems come first, and no group is omitted."""
+"""Tests that equal groups share a row, problems come first, and no group is omitted."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
 
 def group(index: int, *, revision: str = "abc", why: str = "", **changes: object) -> Group:
-    """Return a group of two ranks with this worker."""
+    """Return a group of two ranks that contains this worker."""
     pods = (f"web-{index}", f"web-{index}-1")
     leader = Rank(group=index, index=0, pod=pods[0], state="Running", is_ready=True, created="2026-01-01T00:00:00Z")
     worker = {"group": index, "index": 1, "pod": pods[1], "state": "Running", "is_ready": True, "why": why, **changes}

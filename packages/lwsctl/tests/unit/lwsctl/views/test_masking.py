@@ -136,7 +136,7 @@ r"""Container output with `SECRET` in place of the value, also in base64. A line
 SECRET = re.compile("SECRET|U0VDUkVU")
 
 KEY_LINE = "MIIEowIBAAKCAQEA7bq2kq3xq0Zb8b0h2ElJtGd7mXv5Yx1kP0uRr5c3nJ8wQeTz"
-"""A line of an unused private key."""
+"""A line of a private key that is not used."""
 
 KEYS = {
     "whole": ["-----BEGIN RSA PRIVATE KEY-----", KEY_LINE, KEY_LINE, "-----END RSA PRIVATE KEY-----"],

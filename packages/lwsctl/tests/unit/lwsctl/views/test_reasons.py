@@ -98,7 +98,7 @@ SICK: dict[str, tuple[JSONObject, str]] = {
 
 @pytest.mark.parametrize(("sick", "said"), SICK.values(), ids=SICK)
 def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str) -> None:
-    """The leader responds with status 503 while a worker is missing, and another worker exits for this reason."""
+    """The leader returns status 503 while a worker is missing, and a different worker exits because of it."""
     told = {CORE_EVENTS: [event("Pod", "web-0", *NOT_YET)]}
     situation = observed([LEADER, crashed(1, 10, waiting=BACK_OFF), sick], told, of=lws(1, 3))
     shown = situation.view

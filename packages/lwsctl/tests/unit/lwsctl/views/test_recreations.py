@@ -1,4 +1,4 @@
-"""A recreated group shows the count, the reason, and the time of the next recreation (docs/adr/0003)."""
+"""Tests that recreated groups show the count, the reason, and the next recreation time (docs/adr/0003)."""
 
 from datetime import UTC, datetime, timedelta
 

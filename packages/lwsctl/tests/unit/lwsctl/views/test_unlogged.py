@@ -1,4 +1,4 @@
-"""Tests the reason why a container does not have a log: its pod is unscheduled, or it never ran.
+"""Tests the reason why a container has no log, for example because its pod is unscheduled.
 
 Pods share a reason.
 """

@@ -1,4 +1,4 @@
-"""JSON has the bytes that Go writes."""
+"""Tests that JSON is encoded to the same bytes as in Go."""
 
 import json
 from decimal import Decimal
@@ -30,12 +30,12 @@ from kuberuntime.objects.gotypes.canonicaljson import MAX_EXACT_INTEGER, canonic
     ],
 )
 def test_canonical_json_equals_the_output_of_go(value: Any, expected: bytes) -> None:
-    """Revision data is encoded in the bytes of Go (R-REV-6.7 and R-REV-6.8)."""
+    """Revision data is encoded to the same bytes as in Go (R-REV-6.7 and R-REV-6.8)."""
     assert canonical_json(value) == expected
 
 
 TEXTS = ["", "<", "\\u003c", "1.5", ":1.5", ",12345678901234567", '":-1.5', "\\", "[1e5", "app:1", "1.1.1.1"]
-"""Texts that contain characters like numbers."""
+"""Strings that contain the characters of numbers."""
 
 NUMBERS = st.sampled_from(
     [
@@ -64,7 +64,7 @@ VALUES = st.recursive(
 
 
 def written_number_by_number(value: Any) -> bytes:
-    """Write as Go does, without the fast path."""
+    """Encode JSON as Go does, without the fast path."""
 
     def rounded(part: Any) -> Any:
         if isinstance(part, dict):
@@ -82,5 +82,5 @@ def written_number_by_number(value: Any) -> bytes:
 
 @given(VALUES)
 def test_unusual_numbers_are_found_anywhere(value: Any) -> None:
-    """Unusual numbers are found also next to similar texts (R-REV-6.8)."""
+    """Unusual numbers are also found next to strings that look similar (R-REV-6.8)."""
     assert canonical_json(value) == written_number_by_number(value)

@@ -1,4 +1,4 @@
-"""The typed round trip (R-REV-6): each rule alone."""
+"""Tests each rule of the typed round trip separately (R-REV-6)."""
 
 from typing import Any
 
@@ -55,12 +55,12 @@ from kuberuntime.objects.gotypes.roundtrip import round_trip
     ],
 )
 def test_round_trip_equals_the_expected_value(type_name: str, value: Any, expected: Any) -> None:
-    """Fields are dropped, defaulted and ordered as in Go (R-REV-6.1 to 6.6, contract appendix B)."""
+    """Fields are removed, defaulted and ordered as in Go (R-REV-6.1 to 6.6, contract appendix B)."""
     assert round_trip(KUBERNETES, type_name, value) == expected
 
 
 def test_round_trip_results_share_nothing() -> None:
-    """Defaults and small quantities are shared only while they are read."""
+    """Default values and small quantities are shared only if they are read and not changed."""
     claim = {"spec": {"resources": {"requests": {"storage": "1000m"}}}}
 
     one, other = (round_trip(KUBERNETES, "PersistentVolumeClaim", claim) for _ in range(2))

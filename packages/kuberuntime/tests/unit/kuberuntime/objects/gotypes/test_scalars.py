@@ -1,4 +1,4 @@
-"""Scalars with their own syntax, as Go reads and writes them, and Go's errors."""
+"""Tests that scalars with a special syntax are parsed and printed as in Go, with the same errors."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ LAYOUT = "2006-01-02T15:04:05Z07:00"
     ],
 )
 def test_scalar_becomes_canonical(kind: type[Scalar], value: Any, text: str) -> None:
-    """Quantities, times and durations are canonical (R-REV-6.6)."""
+    """Quantities, times and durations have their canonical form (R-REV-6.6)."""
     assert scalars.encode(scalars.decode(kind, value)) == text
 
 
@@ -53,7 +53,7 @@ def test_non_scalar_values_are_refused() -> None:
 
 @pytest.mark.parametrize("amounts", [{"a" * 300: "1"}, {"cpu": 1}, {f"r{n}": "1" for n in range(5)}])
 def test_long_or_unusual_amounts_are_not_cached(amounts: dict[str, Any]) -> None:
-    """A thousand edits of one object must not fill the memory of the manager."""
+    """A thousand changes of one object must not fill the memory of the manager."""
     known = scalars._few_amounts.cache_info().currsize
     read = scalars.decode(Amounts, amounts)
     assert isinstance(read, Amounts)

@@ -1,4 +1,4 @@
-"""Tests the settings of recreations: valid annotations, and their effect."""
+"""Tests valid annotations for recreations, and their effect."""
 
 from datetime import timedelta
 from typing import Any
@@ -55,7 +55,7 @@ def test_invalid_settings_are_rejected_and_ignored(key: str, text: str) -> None:
 
 
 def test_differs_from_upstream_stored_settings_block_no_update() -> None:
-    """Clusters without the webhook store values that creation rejects (R-VAL, ADR 29)."""
+    """Clusters without the webhook store values that are rejected on creation (R-VAL, ADR 29)."""
     stored = builders.annotated({labels.RESTART_FIRST_DELAY: "soon"})
     edited = builders.annotated({labels.RESTART_FIRST_DELAY: "soon", "example.com/team": "a"})
 
@@ -99,7 +99,7 @@ def test_first_delay_must_not_exceed_the_longest(first: str, longest: str, error
 
 @given(first=st.integers(1, 3600), longest=st.integers(1, 86_400), count=st.integers(0, 10**6))
 def test_delays_grow_up_to_the_longest(first: int, longest: int, count: int) -> None:
-    """If the longest delay is below the first, by the manager's setting or an annotation, it counts as the first."""
+    """If the maximum delay is shorter than the first delay in a setting or annotation, the first one is used."""
     one = RestartSettings(first_delay=timedelta(seconds=first), longest_delay=timedelta(seconds=longest))
     delay, following = one.delay(count).total_seconds(), one.delay(count + 1).total_seconds()
 
@@ -108,7 +108,7 @@ def test_delays_grow_up_to_the_longest(first: int, longest: int, count: int) -> 
 
 
 def test_record_is_kept_when_delays_or_limits_need_it() -> None:
-    """Without delays and without a budget, no record is needed."""
+    """Without delays and without a limit, no record is needed."""
     assert DEFAULTS.remembers
     assert not RestartSettings(backs_off=False).remembers
     assert RestartSettings(backs_off=False, max_restarts=1).remembers

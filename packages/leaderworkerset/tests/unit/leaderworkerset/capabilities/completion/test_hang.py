@@ -1,4 +1,4 @@
-"""Tests that hanging groups are recreated on request, as after any other failure."""
+"""Tests that hanging groups are recreated on request, in the same way as after other failures."""
 
 import pytest
 from tests import builders

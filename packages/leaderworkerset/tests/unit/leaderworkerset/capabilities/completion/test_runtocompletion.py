@@ -1,4 +1,4 @@
-"""Tests groups that run to completion: how it is detected, and that no restart follows (docs/adr/0026)."""
+"""Tests that groups that run to completion are detected and not restarted (docs/adr/0026)."""
 
 from datetime import timedelta
 from typing import Any
@@ -96,7 +96,7 @@ def test_completed_leader_is_marked_and_ends_with_its_workers() -> None:
 
 
 def test_queued_leader_gets_the_marks_that_kueue_reads() -> None:
-    """Without the marks Kueue never finishes the Workload of a group (R-KQ-12, R-KQ-34)."""
+    """Without the labels, Kueue never finishes the Workload of a group (R-KQ-12, R-KQ-34)."""
     queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
     for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
         written = runtocompletion.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
@@ -121,7 +121,7 @@ def test_group_that_runs_again_loses_its_finalizer() -> None:
     ],
 )
 def test_rank_that_exited_0_and_restarted_has_not_failed(statuses: dict[str, Any], *, has_failed: bool) -> None:
-    """For workloads that run to completion, this differs from R-POD-4, in which each restart is a failure."""
+    """For workloads that run to completion, this differs from R-POD-4, where each restart is a failure."""
     worker = WORKER | {"status": WORKER["status"] | statuses}
     members = builders.live_group(leader=LEADER, pods=(LEADER, worker), statefulsets=(SET,))
     assert bool(failures.failed_pods(leaderworkerset.decode(LWS), members, [runtocompletion.excuses])) is has_failed

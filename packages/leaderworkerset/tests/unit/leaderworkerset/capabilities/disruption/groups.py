@@ -1,4 +1,4 @@
-"""Groups and their budgets, as the window sees them."""
+"""Builds groups with their disruption budgets."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ SIZE = 2
 
 
 def budget(*, least: int = SIZE, healthy: int = SIZE, observed: bool = True, disrupted: bool = False) -> JSONObject:
-    """Return a budget: closed, and of a complete group by default."""
+    """Return a budget. By default, it is closed and belongs to a complete group."""
     status: JSONObject = {"observedGeneration": 3 if observed else 2, "currentHealthy": healthy}
     if disrupted:
         status["disruptedPods"] = {"web-0": "2026-01-01T00:00:00Z"}
@@ -17,12 +17,12 @@ def budget(*, least: int = SIZE, healthy: int = SIZE, observed: bool = True, dis
 
 
 def group(label: str, *, present: bool = True, wanted: bool = False, **fields: Any) -> ProtectedGroup:
-    """Return a group with such a budget."""
+    """Return a group with this budget."""
     return ProtectedGroup(
         label=label, size=SIZE, min_available=SIZE, is_present=present, must_move=wanted, budget=budget(**fields)
     )
 
 
 def opened(label: str, *, wanted: bool = False, **fields: Any) -> ProtectedGroup:
-    """Return a group that is open."""
+    """Return a group whose budget is open."""
     return group(label, wanted=wanted, least=0, **fields)

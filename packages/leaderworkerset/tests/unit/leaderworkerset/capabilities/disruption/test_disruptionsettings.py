@@ -1,4 +1,4 @@
-"""Tests the limit of unavailable groups: the LeaderWorkerSet annotation, and the manager's setting."""
+"""Tests the maximum number of unavailable groups in the annotation and the manager setting."""
 
 from typing import Any
 
@@ -48,6 +48,6 @@ def test_manager_setting_applies_without_the_annotation() -> None:
 
 
 def test_surge_only_rollout_permits_one_eviction() -> None:
-    """Evictions do not create surge groups, so a limit of 0 would prevent any drain."""
+    """Evictions do not create surge groups, so a limit of 0 would prevent all drains."""
     only_surge = spec(maxUnavailable=0, maxSurge=1)
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, only_surge) == 1

@@ -1,4 +1,4 @@
-"""The nodes that are being drained, by pod."""
+"""Tests which nodes are being drained, by pod."""
 
 from typing import Any
 

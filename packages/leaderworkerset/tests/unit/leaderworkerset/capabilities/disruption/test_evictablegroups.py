@@ -1,4 +1,4 @@
-"""Tests each rule for the groups that may be evicted (ADR 22)."""
+"""Tests each rule that selects the groups that may be evicted (ADR 22)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ def decide(
     settings: DisruptionSettings | None = None,
     now: datetime = NOW,
 ) -> tuple[str, str]:
-    """Return the labels of the groups to close and to open."""
+    """Return the labels of the groups to close and of the groups to open."""
     chosen = settings or DisruptionSettings()
     found = evictablegroups.decide(groups, evictablegroups.Allowance(limit=limit, missing=missing), chosen, now)
     return "".join(one.label for one in found.close), "".join(one.label for one in found.open)
@@ -49,7 +49,7 @@ def test_unavailable_group_uses_the_budget_and_stays_open() -> None:
 
 
 def test_failed_closed_group_replaces_an_open_one() -> None:
-    """The open group is closed first.
+    """The group that is open is closed first.
 
     The broken group is opened when no eviction is pending, as it does not serve.
     """
@@ -77,12 +77,12 @@ def test_group_without_a_budget_is_not_opened() -> None:
 
 
 def new(found: ProtectedGroup, age: float) -> ProtectedGroup:
-    """Return the group with a leader of this age in seconds, while a node is cordoned."""
+    """Return the group whose leader has this age in seconds, while a node is cordoned."""
     return replace(found, age=age)
 
 
 def test_new_open_group_stays_open_while_drains_retry() -> None:
-    """`kubectl drain` evicts by name, and repeats after 5 s, when the pods may already be on another node."""
+    """`kubectl drain` evicts pods by name, and retries after 5 s, when the pods may run on another node."""
     young = new(opened("0"), 3.0)
     assert decide(young, group("1", wanted=True)) == ("", "")
     assert (
@@ -166,7 +166,7 @@ def any_groups(draw: some.DrawFn) -> list[ProtectedGroup]:
 def test_window_never_exceeds_the_budget(
     groups: list[ProtectedGroup], limit: int, missing: int, watches: bool, minutes: int
 ) -> None:
-    """Open, missing, unconfirmed and newly opened groups are at most as many as permitted, or none is opened."""
+    """The permitted number limits open, missing, unconfirmed and newly opened groups, or no group is opened."""
     settings = DisruptionSettings(watches_nodes=watches)
     found = evictablegroups.decide(
         groups, evictablegroups.Allowance(limit=limit, missing=missing), settings, NOW + minutes * MINUTE
@@ -181,7 +181,7 @@ def test_window_never_exceeds_the_budget(
 def test_window_is_stable_and_opens_every_group_in_turn(
     groups: list[ProtectedGroup], limit: int, watches: bool
 ) -> None:
-    """The initial state is any state with complete groups, and writes are observed immediately."""
+    """The initial state is any state with complete groups. Writes are observed immediately."""
     whole = [replace(one, is_present=True, budget=group(one.label).budget) for one in groups]
     settings = DisruptionSettings(watches_nodes=watches)
     seen: set[str] = set()

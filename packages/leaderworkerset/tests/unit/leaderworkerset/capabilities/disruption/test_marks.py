@@ -1,4 +1,4 @@
-"""Tests the annotations with which autoscalers do not evict a starting group."""
+"""Tests the annotations that prevent autoscalers from evicting a starting group."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ MARKING = {"metadata": {"annotations": {labels.DO_NOT_DISRUPT: STARTING}}}
 
 
 def pod(label: str = "0", age: timedelta = timedelta(), **metadata: Any) -> JSONObject:
-    """Return a pod of a group."""
+    """Return a pod of the group."""
     return leader(label, uid="u", creationTimestamp=timestamps.render(NOW - age), **metadata)
 
 

@@ -1,4 +1,4 @@
-"""Tests the writes of a LeaderWorkerSet's budgets (ADR 22): created, closed, opened, corrected and removed."""
+"""Tests how disruption budgets are created, closed, opened, corrected and removed (ADR 22)."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ def leader(label: str, *, size: str = "2", **metadata: Any) -> JSONObject:
 
 
 def stored(obj: JSONObject, label: str, *, least: int = 2, healthy: int = 2, size: int = 2) -> JSONObject:
-    """Return a budget as the API server has it, with a status of its spec."""
+    """Return a budget in the form of the API server, with a status for its current spec."""
     bare = groupbudget.ProtectedGroup(
         label=label, size=size, min_available=least, is_present=True, must_move=False, budget=None
     )
@@ -55,7 +55,7 @@ def plan(
 
 
 def told(found: Plan) -> list[str]:
-    """Return readable writes."""
+    """Return the writes in a readable form."""
     words = []
     for action in flat(found.actions):
         match action:
@@ -129,7 +129,7 @@ def test_terminating_leader_counts_as_absent_unless_replaced(going: dict[str, An
 
 
 def test_group_that_waits_for_its_recreation_counts_as_absent() -> None:
-    """Its pods may be Ready. No other group is opened in the meantime, and it has nothing left to protect."""
+    """Its pods may be Ready. In the meantime, no other group is opened, and its budget has no pods to protect."""
     obj = lws()
     failed = leader("1", uid="uid-of-web-1")
     annotations = {
@@ -146,7 +146,7 @@ def test_group_that_waits_for_its_recreation_counts_as_absent() -> None:
 
 
 def test_growing_group_is_protected_with_its_next_size() -> None:
-    """With the previous size, the group would be open between its growth and the next write."""
+    """With the previous size, the group would be open from its growth until the next write."""
     obj = lws(size=4)
     leaders = [leader("0"), leader("1", size="2")]
     assert told(plan(obj, leaders, [stored(obj, "0", least=0), stored(obj, "1", least=2)])) == ["set web-1 4"]

@@ -1,4 +1,4 @@
-"""Revisions that no group uses any more."""
+"""Tests revisions that no group uses any longer."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ KEY = builders.key_of(LWS)
 
 
 def revision(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
-    """Return a revision with its own content, or with the image of another revision."""
+    """Return a revision with separate content, or with the image of another revision."""
     made = builders.revision(builders.leaderworkerset_object(image=image or f"app:{number}-old"), number=number)
     return made if owned else made | {"metadata": meta.metadata(made) | {"ownerReferences": []}}
 
 
 def past(number: int, *, image: str = "", owned: bool = True) -> dict[str, Any]:
-    """Return the revision in its history form."""
+    """Return the revision in the form of the history."""
     made = revision(number, image=image, owned=owned)
     key = meta.labels(made)[labels.TEMPLATE_REVISION_HASH]
     moved = {"labels": {labels.HISTORY_OF: "web"}, "annotations": {labels.TEMPLATE_REVISION_HASH: key}}
@@ -90,7 +90,7 @@ def test_newest_of_equal_revisions_is_kept() -> None:
 
 
 def test_orphaned_revisions_are_adopted_unless_owned_by_others() -> None:
-    """Tests that a recreated LeaderWorkerSet with old revisions can be rolled back to them."""
+    """Tests that a recreated LeaderWorkerSet can be rolled back to its old revisions."""
     stranger = past(2)
     stranger["metadata"]["ownerReferences"] = [stranger["metadata"]["ownerReferences"][0] | {"uid": "another"}]
     orphans = [revision(4, owned=False), past(3, owned=False)]
@@ -118,7 +118,7 @@ def test_history_has_a_label_selector() -> None:
 
 @pytest.mark.parametrize(("count", "mebibytes", "expected"), [(9, 1, 3), (2, 5, 1), (9, 0, 9)])
 def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes: int, expected: int) -> None:
-    """The newest revision is always preserved, so that an update can be undone."""
+    """The newest revision is always retained, so that an update can be undone."""
     found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
     newest = revisionhistory.newest(found, KEY, 10)
     assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))

@@ -1,4 +1,4 @@
-"""The settings of updates in place (docs/adr/0024-update-in-place.md)."""
+"""Tests the settings of in-place updates (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PATH = f"metadata.annotations.{labels.IN_PLACE}"
 
 
 def errors(way: str | None, stored: str | None = None, **fields: Any) -> list[str]:
-    """Return the errors of an annotation. With `stored`, return the errors of an update from that value."""
+    """Return the errors of an annotation. With `stored`, return the errors of a change from this value."""
     old, new = (
         leaderworkerset.decode(
             builders.leaderworkerset_object(
@@ -35,13 +35,16 @@ def test_invalid_in_place_value_is_rejected_unless_stored() -> None:
 
 
 def test_in_place_update_rejects_random_keys() -> None:
-    """A ReplicaSet selects its pods by the hash of its template, so a pod cannot change its revision."""
+    """A ReplicaSet selects pods by their template hash, so the revision of a pod cannot change."""
     text = "in-place updates require groupIdentity Ordinal: remove this annotation"
     assert errors("Only", spec={"groupIdentity": "Hash"}) == [f'{PATH}: Invalid value: "Only": {text}']
 
 
 def restarts(text: str, policy: str = "RecreateGroupAfterStart", stored: str = "") -> list[str]:
-    """Return the errors of tolerated restarts with a restart policy. With `stored`, return those of an update."""
+    """Return the errors of tolerated restarts with a restart policy.
+
+    With `stored`, return the errors of an update.
+    """
     new, old = (
         leaderworkerset.decode(
             builders.leaderworkerset_object(

@@ -1,4 +1,4 @@
-"""The groups that a rollout updates in place, and the ones that it recreates (docs/adr/0024-update-in-place.md)."""
+"""Tests which groups a rollout updates in place or recreates (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -36,7 +36,9 @@ KEY = builders.key_of(NEW)
 
 
 def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
-    """Return a group: O old, N new, o and n the same and not ready, M marked for `key`, m for another revision.
+    """Return a group. O is old, N is new, o and n are the same but not ready. M is marked for `key`.
+
+    The letter m is marked for another revision.
 
     R is marked and has the labels of `key`, and its nodes cannot resize it.
     """
@@ -76,7 +78,7 @@ def marked(observed: ObservedLeaderWorkerSet) -> list[str]:
 
 
 def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
-    """Return the partition that is written, if any is."""
+    """Return the written partition, or None if it is not written."""
     applied = [one for one in flat(decide(observed, builders.NOW).plan.actions) if isinstance(one, Apply)]
     found = [one.object["spec"]["updateStrategy"] for one in applied if one.resource == STATEFULSETS]
     return [one["rollingUpdate"]["partition"] for one in found]
@@ -105,13 +107,13 @@ def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
 def test_rollout_marks_groups_in_order_before_the_partition(
     letters: str, partition: int, marks: list[str], written: list[int]
 ) -> None:
-    """The number of marked groups equals the number that the partition would have released (R-ROLL-6, R-ROLL-7)."""
+    """The number of marked groups equals the number that the partition would release (R-ROLL-6, R-ROLL-7)."""
     observed = rolling(letters, partition=partition)
     assert (marked(observed), partitions(observed)) == (marks, written)
 
 
 def test_partition_waits_until_the_leader_is_counted() -> None:
-    """With the partition before the leader's label in its caches, the StatefulSet controller would delete the leader."""
+    """The StatefulSet controller deletes the leader if it observes the partition before the leader's label."""
     observed = rolling("OOON")
     (observed.leader_workload or {})["status"]["updatedReplicas"] = 0
     assert (marked(observed), partitions(observed)) == (["web-2"], [])
@@ -147,7 +149,7 @@ def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
 
 
 def test_partition_releases_groups_without_the_annotation() -> None:
-    """A value that no webhook has rejected has the same effect."""
+    """A value that no webhook has validated has the same effect."""
     for way in ("", "Sometimes"):
         plain = rolling("OOOO", lws("app:2", way))
         assert (marked(plain), partitions(plain)) == ([], [3])
@@ -188,7 +190,7 @@ def test_group_between_revisions_is_recreated_immediately() -> None:
 def test_group_that_cannot_be_resized_gets_the_new_revision(
     way: str, partition: int, written: list[int], deleted: list[str]
 ) -> None:
-    """The partition first moves below the group, because an earlier deleted leader would return unchanged."""
+    """The partition is first lowered below the group. Otherwise, a deleted leader would be recreated unchanged."""
     observed = rolling("OOOR", lws("app:2", way), partition=partition)
     actions = list(flat(decide(observed, builders.NOW).plan.actions))
     assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)
@@ -201,7 +203,7 @@ def test_group_without_its_revision_is_recreated() -> None:
 
 
 def update(way: str) -> list[str]:
-    """Return the notes of the events of a new revision of another size."""
+    """Return the event messages for a new revision with a different size."""
     wanted = lws("app:2", way, size=3)
     observed = replace(rolling("OOOO", OLD, partition=0), leaderworkerset=wanted)
     applied = [one for one in flat(decide(observed, builders.NOW).plan.actions) if isinstance(one, Apply)]
@@ -234,7 +236,7 @@ def content(**changes: Any) -> Any:
     ids=["same", "image", "field gone", "field added", "list", "init container", "within a container"],
 )  # fmt: skip
 def test_container_images_are_the_only_change_without_obstacle(new: Any, expected: str) -> None:
-    """Init containers do not run again in an existing pod."""
+    """Init containers do not run a second time in an existing pod."""
     prefix = "spec.leaderWorkerTemplate.workerTemplate."
     assert inplace.obstacle(content(), new) == (prefix + expected if expected else "")
 

@@ -1,4 +1,4 @@
-"""Tests the record of the containers in a pod that is updated in place, and the restarts that are not failures."""
+"""Tests the record of updated containers, and which restarts are not failures."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ UNTIL = "2026-01-02T03:04:05Z"
 
 
 def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", image: str = "app:1") -> JSONObject:
-    """Return a leader whose only container runs. `before` is its record."""
+    """Return a leader whose only container is running. `before` is its record."""
     found = builders.leader_pod(
         builders.leaderworkerset_object(),
         annotations={labels.IN_PLACE_BEFORE: before} if before else {},
@@ -29,7 +29,7 @@ def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", ima
 
 
 def waiting(before: str, **facts: Any) -> JSONObject:
-    """Return a leader whose container terminated and waits for its image.
+    """Return a leader whose container has terminated and waits for its image.
 
     A kubelet reports the terminated container's ID.
     """
@@ -64,7 +64,7 @@ def waiting(before: str, **facts: Any) -> JSONObject:
     ],
 )
 def test_record_has_the_restarts_that_the_change_causes(found: JSONObject, expected: str) -> None:
-    """A container that is already terminating is not counted twice. A container whose image is reverted continues."""
+    """A terminating container is not counted twice. A container whose image is reverted continues to run."""
     assert inplacepods.record(found, {"main": "app:2"}, UNTIL) == expected
 
 
@@ -89,7 +89,7 @@ def test_pod_is_settled_when_the_new_containers_run(found: JSONObject, expected:
 
 @pytest.mark.parametrize(("restarts", "expected"), [(0, False), (1, False), (2, True)])
 def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
-    """Restarts that an update requested are not failures, unlike all others (R-POD-4)."""
+    """Unlike all other restarts, restarts that an update requests are not failures (R-POD-4)."""
     assert (
         failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[inplacegroups.excuses])
         is expected
@@ -102,7 +102,7 @@ def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expect
     ids=["it continues", "ended twice", "once more", "much later"],
 )
 def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: str, expected: bool) -> None:
-    """The kubelet stopped the container and restarts it with the reverted or the first image."""
+    """The kubelet has stopped the container, and restarts it with either the reverted or the original image."""
     found = pod(f"main=0==={UNTIL}", restarts=restarts)
     found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
     assert failures.has_failed(found, excuses=[inplacegroups.excuses]) is expected

@@ -1,4 +1,4 @@
-"""Tests in-place changes to CPU and memory: their record, and the kubelet's reports (ADR 24)."""
+"""Tests the record of in-place resource changes, and the reports of the kubelet (ADR 24)."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def template(**resources: Any) -> JSONObject:
 def pod(
     record: str = "", *, spec: str = "1", status: str | None = "1", reason: str = "", ready: bool = True
 ) -> JSONObject:
-    """Return a leader with what its spec requests, what its kubelet reports, and why a resize is pending."""
+    """Return a leader with its requests, the resources in its status, and the reason of a pending resize."""
     annotations = {labels.IN_PLACE_RESOURCES: record} if record else {}
     found = builders.leader_pod(builders.leaderworkerset_object(), annotations=annotations, ready=ready)
     found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": spec}}

@@ -1,4 +1,4 @@
-"""Tests the steps of a group that is updated in place, from the observed state (docs/adr/0024-update-in-place.md)."""
+"""Tests the steps of an in-place group update for each observed state (docs/adr/0024-update-in-place.md)."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ OWN, HASH = labels.TEMPLATE_REVISION_HASH, labels.STATEFULSET_REVISION
 
 
 def pod(found: JSONObject, *, new: bool, container: str = "runc://a", made_of: str = "") -> JSONObject:
-    """Return a pod of either revision, whose container is `runc://a` until it is replaced."""
+    """Return a pod of either revision. Its container ID is `runc://a` until the container is replaced."""
     revision = {OWN: AFTER if new else BEFORE, HASH: made_of or ("web-new" if new else "web-old")}
     found["metadata"]["labels"] |= revision
     found["spec"]["containers"][0]["image"] = "app:2" if new else "app:1"
@@ -43,7 +43,7 @@ def group(
     mark: str = AFTER,
     **ran: Any,
 ) -> LiveGroup:
-    """Return a marked group, with the revisions of its pods and of its worker StatefulSet."""
+    """Return a marked group with the revisions of its pods and its worker StatefulSet."""
     led = pod(
         builders.leader_pod(OLD, annotations=MARK | {labels.IN_PLACE_REVISION: mark, labels.SIZE: "2"}),
         new=leader,
@@ -65,7 +65,7 @@ def group(
 
 
 def resizing(found: LiveGroup, *, spec: str = "1", status: str = "1", reason: str = "") -> LiveGroup:
-    """Return the group whose pods should request two CPUs, with the requests of their specs and of their kubelets."""
+    """Return a group whose pods should request two CPUs, with the requests in the specs and in the statuses."""
     for one in found.objects.pods:
         one["metadata"]["annotations"][labels.IN_PLACE_RESOURCES] = "main.requests.cpu=2"
         other: JSONObject = {"limits": {"cpu": "4", "memory": "2Gi"}}
@@ -181,7 +181,7 @@ def test_statefulset_may_replace_pods_again_at_the_end() -> None:
 
 
 def sized(image: str, cpu: str) -> JSONObject:
-    """Return a LeaderWorkerSet whose pods request so much."""
+    """Return a LeaderWorkerSet whose pods have these requests."""
     obj = builders.leaderworkerset_object(image=image)
     obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["resources"] = {
         "requests": {"cpu": cpu}
@@ -190,7 +190,7 @@ def sized(image: str, cpu: str) -> JSONObject:
 
 
 def test_cpu_and_memory_are_resized_after_the_labels() -> None:
-    """The target amounts are recorded with the labels, so that they are available after an interruption."""
+    """The target resources are recorded with the labels, so that they are available after an interruption."""
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
     for one in (*observed.objects.pods, *observed.objects.statefulsets):
@@ -208,7 +208,10 @@ def test_cpu_and_memory_are_resized_after_the_labels() -> None:
 
 
 def test_rejected_resize_is_repeated_only_without_alternative() -> None:
-    """After an infeasible amount, a quota or a missing permission, the leader is marked, as after a report of the kubelet."""
+    """After an infeasible request, a quota or a missing permission, the leader is marked.
+
+    The same happens after a report by the kubelet.
+    """
     observed = WALK[InPlaceStep.RESIZE]
     (together,) = inplacesteps.decide(observed).actions
     assert isinstance(together, Concurrently)
@@ -315,7 +318,7 @@ def test_group_is_ready_again_when_all_steps_are_done(observed: LiveGroup, is_re
 
 
 def test_group_is_recreated_when_a_worker_fails_meanwhile() -> None:
-    """A second restart was not requested by the update (R-POD-4)."""
+    """A second restart is not part of the update (R-POD-4)."""
     observed = WALK[InPlaceStep.AWAIT_LEADER]
     worker = observed.objects.pods[1] | {
         "status": observed.objects.pods[1]["status"] | {"containerStatuses": [{"name": "main", "restartCount": 2}]}

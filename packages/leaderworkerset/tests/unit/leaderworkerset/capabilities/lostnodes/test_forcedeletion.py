@@ -1,4 +1,4 @@
-"""Pods on lost nodes are released, a leader only where no second one can live."""
+"""Tests that pods on lost nodes are deleted by force, but leaders only if no second leader can run."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS, deleting=True, node="n1")
 WORKER = builders.worker_pod(LEADER, deleting=True, node="n1")
-"""Both have been terminating for a second."""
+"""Both pods have been terminating for one second."""
 
 
 def node(ready: str | None, *taints: str) -> JSONObject:
@@ -61,7 +61,7 @@ def test_worker_on_a_lost_node_is_released(found: JSONObject | None, why: str) -
 
 
 def test_worker_on_a_reporting_node_is_not_released() -> None:
-    """The container terminates slowly, or the pod has a finalizer, so the manager does not force its deletion."""
+    """The container terminates slowly, or the pod has a finalizer, so the manager does not force the deletion."""
     assert forcedeletion.release(stuck(WORKER), {"n1": node("True")}) == PolicyDecision(actions=(), requeue_after=30.0)
 
 
@@ -77,7 +77,7 @@ def test_leader_is_released_when_its_node_is_certainly_down(found: JSONObject | 
 
 
 def test_leader_that_may_run_is_not_released() -> None:
-    """Two leaders of one identity could run. The reason of the delay is reported once."""
+    """Two leaders with the same identity could run. The reason for the delay is reported once."""
     note = (
         "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
         " a leader is force-deleted only if its node is deleted or has the taint node.kubernetes.io/out-of-service"

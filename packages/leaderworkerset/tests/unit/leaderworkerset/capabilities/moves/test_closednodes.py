@@ -1,4 +1,4 @@
-"""Closed nodes, and the pods that have to leave them (docs/adr/0023)."""
+"""Tests cordoned nodes, and the pods that must be moved from them (docs/adr/0023)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests the groups that are moved from cordoned nodes (docs/adr/0023)."""
+"""Tests the settings for moving groups from cordoned nodes (docs/adr/0023)."""
 
 import pytest
 from tests import builders

@@ -1,4 +1,4 @@
-"""Tests which groups are moved now: within the rollout budget, and no group twice (docs/adr/0023)."""
+"""Tests that groups are moved within the rollout budget, and that no group is moved twice (docs/adr/0023)."""
 
 from typing import Any
 
@@ -26,21 +26,21 @@ def lws(replicas: int = 4, **rolling: Any) -> dict[str, Any]:
 
 
 def reported(decision: Decision) -> list[tuple[str, str, str]]:
-    """Return status, reason and message of the condition in the status that is written."""
+    """Return the status, reason and message of the condition in the written status."""
     writes = [one for one in flat(decision.plan.actions) if isinstance(one, PutStatus)]
     conditions = [one for write in writes for one in meta.status(write.object)["conditions"]]
     return [(one["status"], one["reason"], one["message"]) for one in conditions if one["type"] == "MoveInProgress"]
 
 
 def decided(obj: dict[str, Any], leaving: str, **changes: Any) -> Decision:
-    """Decide about the groups of `observe`."""
+    """Run the decision for the groups of `observe`."""
     return decide(observe(obj, leaving, **changes), builders.NOW)
 
 
 def observe(
     obj: dict[str, Any], leaving: str, *, unready: str = "", ending: str = "", count: int = 4, made_of: str = "web-1"
 ) -> ObservedLeaderWorkerSet:
-    """Return `count` groups; each text names groups by their indexes."""
+    """Return `count` groups. Each string contains the indexes of groups."""
     typed = leaderworkerset.decode(obj)
     desired = statefulsets.build(
         obj,
@@ -70,7 +70,7 @@ def observe(
 
 
 def moved(decision: Decision) -> list[str]:
-    """Return the leaders that are deleted."""
+    """Return the deleted leaders."""
     return [one.key.name for one in flat(decision.plan.actions) if isinstance(one, Delete)]
 
 
@@ -111,7 +111,7 @@ def test_move_names_the_node_and_needs_fresh_leaders() -> None:
 
 
 def test_condition_names_nodes_until_no_group_must_leave() -> None:
-    """The condition does not exist until the first group must leave a node (ADR 23)."""
+    """The condition does not exist until the first group must be moved from a node (ADR 23)."""
     assert reported(decided(lws(), "")) == []
     assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups must be moved from their nodes: node-7")]
     (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
@@ -136,7 +136,7 @@ def test_surge_group_is_created_before_a_move() -> None:
 
 
 def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
-    """Decide for three groups with random keys. Return the leaders that are deleted."""
+    """Run the decision for three groups with random keys. Return the deleted leaders."""
     obj = builders.hash_object()
     obj = obj | {"spec": obj["spec"] | {"replicas": 3}}
     leaders = [builders.hash_leader(obj, letter, ready=letter not in unready) for letter in "abc"]

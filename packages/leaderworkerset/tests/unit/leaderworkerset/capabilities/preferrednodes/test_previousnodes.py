@@ -1,4 +1,4 @@
-"""Tests the previous nodes of a group: how they are recorded, which pods prefer them, and which node is avoided."""
+"""Tests how a group's nodes are recorded, which pods prefer them, and which node is avoided."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEAD
 def record(
     nodes: str, *, leader: str = "before", failed: str = "before", count: int = 0, pod: str = "web-0-1"
 ) -> JSONObject:
-    """Return the nodes of the leader with this UID. With a count, also return the recreation of a `failed` pod."""
+    """Return the nodes of the leader with this UID. With a count, also return the recreation for a `failed` pod."""
     last = Recreation(
         leader=UID(failed), revision="", count=count, due=builders.NOW - timedelta(1), failure=Failure(pod=pod)
     )
@@ -57,7 +57,7 @@ def applied(observed: LiveGroup) -> list[JSONObject]:
 
 
 def test_nodes_are_recorded_when_all_pods_have_one() -> None:
-    """The record of the group's recreations contains the nodes, with a separate field manager."""
+    """The record of the group's recreations also contains the nodes, with a separate field manager."""
     (action,) = reconcile(group(WORKER)).actions
     assert isinstance(action, Apply)
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")
@@ -120,7 +120,7 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
 def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> None:
-    """Users who may write the annotation can write any string, and the API server would reject the pod."""
+    """Users with access to the annotation can write any string, and the API server would reject the pod."""
     assert previousnodes.of(LWS, record(text)).nodes == nodes
 
 
@@ -182,7 +182,7 @@ def test_gated_leader_gets_its_preference_when_the_gate_opens() -> None:
 
 
 def test_leaders_are_marked_with_a_new_revision_only() -> None:
-    """The mark changes the leader template, and would replace all groups."""
+    """The annotation would change the leader template and replace all groups."""
 
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
         lws = leaderworkerset.decode(obj)

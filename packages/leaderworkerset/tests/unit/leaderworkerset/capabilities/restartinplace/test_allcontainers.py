@@ -1,4 +1,4 @@
-"""Tests that restarts of all containers in a pod are tolerated if permitted, for the permitted time."""
+"""Tests that permitted restarts of all containers in a pod are tolerated for the permitted time."""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ SET = builders.worker_statefulset(LEADER)
 
 
 def restarted(count: int = 1, note: str = "", *, how: JSONObject = ALL, ready: bool = False) -> JSONObject:
-    """Return a worker both of whose containers were restarted so often, the last time in this way."""
+    """Return a worker whose two containers restarted this number of times, the last time in this way."""
     pod = builders.worker_pod(LEADER, restarts=count, init_restarts=count, ready=ready)
     for kind in ("containerStatuses", "initContainerStatuses"):
         pod["status"][kind] = [one | how for one in pod["status"][kind]]
@@ -42,7 +42,7 @@ def group(*workers: JSONObject, obj: JSONObject = OBJECT, **fields: Any) -> Live
 
 
 def written(plan: Plan) -> dict[str, str]:
-    """Return the notes that a plan writes, by the names of the pods."""
+    """Return the annotations that a plan writes, by pod name."""
     patches = [one for one in flat(plan.actions) if isinstance(one, Patch)]
     return {one.key.name: one.patch["metadata"]["annotations"][labels.RESTARTED_IN_PLACE] for one in patches}
 
@@ -66,7 +66,7 @@ def test_restart_in_place_is_a_failure_without_the_annotation() -> None:
 
 @pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "is not ready"])
 def test_noted_restart_stays_excused_without_the_annotation(note: str) -> None:
-    """Without this, all groups with such pods would be recreated when the annotation is removed."""
+    """Otherwise, all groups with such pods would be recreated when the annotation is removed."""
     without = builders.leaderworkerset_object()
     assert not recreates(reconcile(group(restarted(note=note), obj=without)))
     assert recreates(reconcile(group(restarted(2, note=note), obj=without)))
@@ -112,7 +112,7 @@ def test_pod_that_exceeds_its_time_has_failed() -> None:
 
 
 def test_late_pod_uses_a_restart_of_its_group() -> None:
-    """A late pod uses a restart of its group (N-RB-3)."""
+    """A delayed pod uses one restart of its group's limit (N-RB-3)."""
     limited = replace(RestartSettings(), max_restarts=1)
     counts = (labels.GROUP_RESTART_COUNTS,)
     for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):

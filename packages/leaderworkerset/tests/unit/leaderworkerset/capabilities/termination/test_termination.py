@@ -35,7 +35,7 @@ def test_workers_of_a_terminating_leader_are_deleted() -> None:
 
 
 def test_workers_of_a_deleted_set_end_by_their_own_annotation() -> None:
-    """The annotation of the StatefulSet applies after the LeaderWorkerSet no longer exists (N-PT-2, N-PT-3)."""
+    """After the LeaderWorkerSet is deleted, the annotation of the StatefulSet applies (N-PT-2, N-PT-3)."""
     going = changed(LWS, deletionTimestamp="2026-03-01T11:59:59Z")
     assert reconcile(group(going)) == Plan(DELETED)
     assert reconcile(group({}, LEADER, changed(WORKERS, **PARALLEL))) == Plan(DELETED)
@@ -44,7 +44,7 @@ def test_workers_of_a_deleted_set_end_by_their_own_annotation() -> None:
 
 @pytest.mark.parametrize("text", ["Default", "parallel", ""])
 def test_workers_end_after_their_leader_by_default(text: str) -> None:
-    """Any value except Parallel means the default, also for a group that was created with Parallel (N-PT-1)."""
+    """Each value except Parallel selects the default, also for a group that was created with Parallel (N-PT-1)."""
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.POD_TERMINATION_POLICY: text}})
     assert reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan()
 
@@ -62,7 +62,7 @@ def test_workers_end_after_their_leader_by_default(text: str) -> None:
     ],
 )
 def test_field_counts_before_the_annotation(field: Any, annotation: str | None, *, is_parallel: bool) -> None:
-    """The field precedes the annotation. Without the field, the default applies (N-PT-1, N-PT-2)."""
+    """The field overrides the annotation. Without either, the default applies (N-PT-1, N-PT-2)."""
     annotations = {} if annotation is None else {labels.POD_TERMINATION_POLICY: annotation}
     spec = {} if field is None else {"podTerminationPolicy": field}
     lws = builders.leaderworkerset_object(metadata={"annotations": annotations}, spec=spec)

@@ -1,4 +1,4 @@
-"""Tests that each annotation with the project's prefix is parsed, rejected, or causes a warning."""
+"""Tests that each annotation with the project's prefix is parsed, rejected, or reported with a warning."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ OURS: Final = sorted(
     {value for value in vars(labels).values() if isinstance(value, str) and value.startswith(labels.PREFIX)}
     - {labels.PREFIX}
 )
-"""All names with the project's prefix. A label or a gate also has no effect as an annotation."""
+"""All names with the project's prefix. An annotation with the name of a label or a gate has no effect."""
 
 UNREADABLE: Final = "what is this? " * 40
 """A string that is too long for a name, and is neither a number nor a duration."""
@@ -39,7 +39,7 @@ def told(name: str, text: str) -> list[str]:
 
 
 def test_only_one_annotation_accepts_any_text_silently() -> None:
-    """The table of annotations is complete. Its names come from `labels`, and not from this test."""
+    """The table of annotations is complete. The expected names are from `labels`, and not from this test."""
     assert [name for name in OURS if not told(name, UNREADABLE)] == [labels.RECREATE_GROUP_AFTER_START]
 
 
@@ -54,7 +54,7 @@ def test_every_setting_has_a_reader() -> None:
 
 
 STATE: Final = {labels.GROUP_RESTART_COUNTS, labels.PAUSED_PARTITION}
-"""Annotations of a LeaderWorkerSet that the manager and commands write."""
+"""LeaderWorkerSet annotations that the manager and commands write."""
 
 
 @pytest.mark.parametrize("name", sorted(annotationvalues.CHECKS))

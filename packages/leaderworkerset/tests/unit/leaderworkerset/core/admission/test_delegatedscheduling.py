@@ -1,4 +1,4 @@
-"""Validation of `spec.scheduling` of a LeaderWorkerSet whose groups are described by its owner's Workload."""
+"""Tests the validation of `spec.scheduling` if the owner's Workload describes the groups."""
 
 import pytest
 from tests.unit.leaderworkerset.core.admission.test_schedulingfield import GANG, errors, lws

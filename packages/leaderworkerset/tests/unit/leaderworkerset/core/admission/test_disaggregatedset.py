@@ -1,4 +1,4 @@
-"""Admission of DisaggregatedSets (R-DS-8 to R-DS-13)."""
+"""Tests the admission of DisaggregatedSets (R-DS-8 to R-DS-13)."""
 
 import base64
 import json
@@ -40,14 +40,14 @@ CONFIGURATION = "spec.roles[0].spec.rolloutStrategy.rollingUpdateConfiguration"
     ],
 )
 def test_invalid_budgets_are_rejected(entry: JSONObject, path: str, words: str) -> None:
-    """The budgets alone are invalid (R-DS-9 b to d)."""
+    """The budgets are invalid even without other errors (R-DS-9 b to d)."""
     (error,) = errors_of(entry)
     assert error.startswith(f"{CONFIGURATION}.{path}: ")
     assert words in error
 
 
 def test_differs_from_upstream_stored_role_blocks_no_update() -> None:
-    """A DisaggregatedSet that was stored without the webhook can be edited (ADR 29)."""
+    """A DisaggregatedSet that was stored without the webhook can be changed (ADR 29)."""
     stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
     edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
     worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
@@ -70,13 +70,13 @@ def test_valid_budgets_are_accepted(entry: JSONObject) -> None:
 
 
 def test_budgets_of_a_role_without_groups_are_ignored() -> None:
-    """Invalid budgets are ignored as well (R-DS-9)."""
+    """Invalid budgets are also ignored (R-DS-9)."""
     entry = role("prefill", 0, rollout={"maxSurge": "many", "maxUnavailable": 0})
     assert errors_of(entry, second=role("decode", 0)) == []
 
 
 def test_unsupported_strategy_is_rejected() -> None:
-    """Only the strategy RollingUpdate is supported (R-DS-9 a)."""
+    """Only the `RollingUpdate` strategy is supported (R-DS-9 a)."""
     entry = role("prefill", 4)
     entry["spec"]["rolloutStrategy"] = {"type": "Recreate"}
     (error,) = errors_of(entry)
@@ -88,7 +88,7 @@ def test_unsupported_strategy_is_rejected() -> None:
     [(40, 1, True), (41, 1, False), (40, 10, True), (40, 11, False), (39, 100, True)],
 )
 def test_role_names_must_leave_space_for_service_names(length: int, slices: int, is_accepted: bool) -> None:
-    """Service names have at most 63 characters, of which slice, revision and suffix need 16 or 17 (R-DS-9 f)."""
+    """Service names have at most 63 characters. Slice, revision and suffix need 16 or 17 (R-DS-9 f)."""
     services = [text for text in errors_of(role("prefill", 4), name="s" * length, slices=slices) if "DNS-1035" in text]
     assert (services == []) is is_accepted
     assert all("spec.roles[0].name" in error for error in services[:1])
@@ -96,7 +96,7 @@ def test_role_names_must_leave_space_for_service_names(length: int, slices: int,
 
 @pytest.mark.parametrize(("size", "length"), [(1, 35), (2, 33)])
 def test_differs_from_upstream_role_names_leave_space_for_pods(size: int, length: int) -> None:
-    """`<set>-<slice>-<revision>-<role>-<group>-<hash>` is a worker pod label of at most 63 characters (ADR 29)."""
+    """The worker pod label `<set>-<slice>-<revision>-<role>-<group>-<hash>` has at most 63 characters (ADR 29)."""
     (error,) = errors_of(role("prefill", 4, size=size), name="s" * (length + 1))
     assert error.startswith("spec.roles[0].name: Invalid value: ")
     assert "must be no more than" in error
@@ -111,7 +111,7 @@ def test_role_name_that_fits_some_revisions_causes_a_warning() -> None:
 
 
 def test_scaler_name_is_limited_to_253_characters() -> None:
-    """The error is reported together with the error of the service name (R-DS-9 e)."""
+    """The error is reported together with the error for the Service name (R-DS-9 e)."""
     found = errors_of(role("prefill", external=True), name="s" * 246, second=role("d", 4))
     assert any("253 characters" in error for error in found)
 
@@ -136,7 +136,7 @@ POLICY = {"type": "ExclusiveSlice", "topology": "rack"}
 
 class TestPlacement:
     def test_exclusive_topology_requires_a_topology(self) -> None:
-        """Exclusive topology requires a topology (R-DS-11)."""
+        """Exclusive topology requires a topology key (R-DS-11)."""
         (error,) = errors_of(role("prefill", 4), placementPolicy={"type": "ExclusiveSlice"})
         assert error.startswith("spec.placementPolicy.topology: Required value")
 
@@ -157,7 +157,7 @@ class TestPlacement:
 
 
 def test_ignored_replicas_cause_a_warning() -> None:
-    """Ignored replicas cause a warning (R-DS-12)."""
+    """Replicas that are ignored cause a warning (R-DS-12)."""
     (text,) = warnings(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
     assert "role prefill" in text
     assert "split-prefill" in text
@@ -165,7 +165,7 @@ def test_ignored_replicas_cause_a_warning() -> None:
 
 
 def test_name_that_no_leaderworkerset_can_have_causes_a_warning() -> None:
-    """The name is accepted as in upstream, but with a warning (R-DS-13)."""
+    """The name is accepted as in upstream, with a warning (R-DS-13)."""
     (text,) = warnings(disaggregatedset_object(name="1st"))
     assert text.startswith("metadata.name: ")
 
@@ -179,7 +179,7 @@ def answer(obj: Any, operation: str = "CREATE") -> JSONObject:
 
 
 def test_webhook_answers_with_errors_warnings_and_types() -> None:
-    """Rejections list all errors, warnings accompany an admission, and wrong types are rejected (R-DS-8)."""
+    """A rejection lists all errors. An accepted object can have warnings. Incorrect types are rejected (R-DS-8)."""
     assert answer(disaggregatedset_object()) == {"uid": "u", "allowed": True}
     warned = answer(disaggregatedset_object([role("prefill", 3, external=True), DECODE]))
     assert warned["allowed"]

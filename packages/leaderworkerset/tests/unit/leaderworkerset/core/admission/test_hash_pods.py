@@ -1,4 +1,4 @@
-"""Admission of pods whose group has a random key (N-ADM-1 to N-ADM-5, N-ADM-7, N-ADM-10, N-KEY-1)."""
+"""Tests the admission of pods with random group keys (N-ADM-1 to N-ADM-5, N-ADM-7, N-ADM-10, N-KEY-1)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ TPU = {"name": "main", "image": "i", "resources": {"limits": {"google.com/tpu": 
 
 
 def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the pod that a ReplicaSet creates: without a name, with the labels and annotations of the template."""
+    """Return a pod as a ReplicaSet creates it, without a name, and with the template's labels and annotations."""
     own = {labels.NAME: "my", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "k"}
     marked = {labels.SIZE: "4", labels.GROUP_IDENTITY: "Hash"} | (annotations or {})
     return {
@@ -23,7 +23,7 @@ def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] 
 
 
 def worker(leader: dict[str, Any], index: int, annotations: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the worker pod of the StatefulSet that is named after the leader's host."""
+    """Return a worker pod of the StatefulSet that is named after the leader's host."""
     host, subdomain = meta.spec(leader)["hostname"], meta.spec(leader)["subdomain"]
     inherited = {key: meta.labels(leader)[key] for key in (labels.NAME, labels.GROUP_INDEX, labels.GROUP_KEY)}
     address = {labels.LEADER_ADDRESS: f"{host}.{subdomain}.ns", labels.LEADER_NAME: "my-7d9f8b6c4-x2kkp"}
@@ -61,7 +61,7 @@ def test_leader_keeps_its_own_host_name() -> None:
 
 
 def test_group_service_has_the_host_name_as_subdomain() -> None:
-    """The subdomain of the group Service is the host name (N-ADM-3)."""
+    """The subdomain of the group Service equals the host name (N-ADM-3)."""
     spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
     assert spec["subdomain"] == spec["hostname"]
@@ -69,7 +69,7 @@ def test_group_service_has_the_host_name_as_subdomain() -> None:
 
 @pytest.mark.parametrize("given", [{labels.GROUP_KEY: "mine"}, {labels.GROUP_KEY: "a", labels.GROUP_INDEX: "b"}])
 def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
-    """With the key of the template, all groups would have the same key (N-ADM-2)."""
+    """If the template key were used, all groups would have the same key (N-ADM-2)."""
     posted = pod()
     posted["metadata"]["labels"] |= given
 
@@ -77,7 +77,7 @@ def test_group_key_of_a_template_is_replaced(given: dict[str, str]) -> None:
 
 
 def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
-    """Other gates remain (N-ADM-4)."""
+    """Other gates are not removed (N-ADM-4)."""
     gated = pod()
     gated["spec"]["schedulingGates"] = [{"name": "other"}]
     admitted = admit_pod(gated, request="one")
@@ -89,7 +89,7 @@ def test_leader_gets_a_gate_and_a_low_deletion_cost() -> None:
 
 
 def test_deletion_cost_of_the_user_is_kept() -> None:
-    """The user's deletion cost remains (N-ADM-4)."""
+    """The user's deletion cost is not changed (N-ADM-4)."""
     admitted = admit_pod(pod({labels.POD_DELETION_COST: "7"}), request="one")
 
     assert meta.annotations(admitted)[labels.POD_DELETION_COST] == "7"
@@ -97,7 +97,7 @@ def test_deletion_cost_of_the_user_is_kept() -> None:
 
 @pytest.mark.parametrize("other", ["one", "another"])
 def test_second_admission_changes_nothing(other: str) -> None:
-    """A webhook that is called again for the same pod finds its own key (N-AT-3, N-ADM-6)."""
+    """A webhook that is called twice for a pod finds its previous key (N-AT-3, N-ADM-6)."""
     spread = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host", labels.SUBGROUP_SIZE: "2"}
     once = admit_pod(pod(spread, container=TPU), request="one")
     key = meta.labels(once)[labels.GROUP_KEY]
@@ -110,7 +110,7 @@ def test_second_admission_changes_nothing(other: str) -> None:
 
 
 def test_workers_share_the_subgroup_key_of_their_leader() -> None:
-    """The key derives from the group key, because leaders have no name at admission (N-ADM-5)."""
+    """The key derives from the group key, because a leader has no name at admission (N-ADM-5)."""
     halves = {labels.SUBGROUP_SIZE: "2"}
     leader = admit_pod(pod(halves), request="one")
     first, last = (admit_pod(worker(leader, index, halves)) for index in (1, 3))
@@ -141,7 +141,7 @@ SLICES: list[tuple[dict[str, str], list[str]]] = [
 
 @pytest.mark.parametrize(("subgroups", "hosts"), SLICES, ids=["group", "subgroup"])
 def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], hosts: list[str]) -> None:
-    """The variables of both use the leader's host name (N-AT-2, N-ADM-10)."""
+    """The variables of leaders and workers use the leader's host name (N-AT-2, N-ADM-10)."""
     leader = admit_pod(pod(subgroups, container=TPU), request="one")
     second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
     host = meta.spec(leader)["hostname"]
@@ -156,7 +156,7 @@ def test_leader_and_workers_agree_on_tpu_host_names(subgroups: dict[str, str], h
 
 
 def test_tpu_hosts_omit_a_leader_without_tpus() -> None:
-    """TPU hosts omit a leader without TPUs (N-AT-2)."""
+    """The list of TPU hosts does not contain a leader without TPUs (N-AT-2)."""
     excluded = {labels.SUBGROUP_SIZE: "3", labels.SUBGROUP_POLICY_TYPE: "LeaderExcluded"}
     leader = admit_pod(pod(excluded), request="one")
     host = meta.spec(leader)["hostname"]

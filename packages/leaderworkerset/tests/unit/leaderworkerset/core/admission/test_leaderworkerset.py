@@ -1,4 +1,4 @@
-"""Defaults and validation of LeaderWorkerSets (R-DEF, R-VAL)."""
+"""Tests the defaults and validation of LeaderWorkerSets (R-DEF, R-VAL)."""
 
 import copy
 from typing import Any
@@ -122,7 +122,7 @@ def test_group_identity_and_replacement_have_defaults(empty: str | None) -> None
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_termination_policy_has_no_default_unless_it_is_given(empty: str | None) -> None:
-    """If the field is missing, the annotation decides (N-DEF-1)."""
+    """If the field is missing, the annotation is used (N-DEF-1)."""
     assert default_leaderworkerset(lws(podTerminationPolicy=empty))["spec"]["podTerminationPolicy"] == "Default"
     assert "podTerminationPolicy" not in default_leaderworkerset(lws())["spec"]
 
@@ -135,7 +135,7 @@ def test_defaults_of_newer_fields_are_left_to_the_schema() -> None:
 
 
 def test_given_identity_replacement_and_replicas_are_kept() -> None:
-    """Zero groups are a number as well (N-DEF-1)."""
+    """Zero is also a valid number of groups (N-DEF-1)."""
     given: dict[str, Any] = {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "replicas": 0}
     assert default_leaderworkerset(lws(**given))["spec"].items() >= given.items()
 
@@ -323,7 +323,7 @@ def test_valid_object_is_accepted(obj: dict[str, Any]) -> None:
     ],
 )
 def test_invalid_object_is_rejected_on_create_and_update(obj: dict[str, Any], expected: list[str]) -> None:
-    """The errors are defined in R-VAL-3 to R-VAL-21, N-VAL-10 and N-AT-24."""
+    """R-VAL-3 to R-VAL-21, N-VAL-10 and N-AT-24 define the errors."""
     assert errors(obj) == expected
     assert set(expected) <= set(errors(obj, lws()))
 
@@ -389,7 +389,7 @@ QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
     ],
 )
 def test_differs_from_upstream_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
-    """The scale subresource and clusters without the webhook store values that creation rejects (R-VAL, ADR 29)."""
+    """`/scale` and clusters without the webhook store values that are rejected on creation (R-VAL, ADR 29)."""
     edited = copy.deepcopy(stored)
     edited["metadata"] = {**stored["metadata"], "labels": {"team": "a"}, "finalizers": ["a.b/c"]}
     edited["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [{"name": "c", "image": "2"}]}}

@@ -1,4 +1,4 @@
-"""Rejected claims, identities of groups, and restart limits."""
+"""Tests rejected claims, group identities, and restart limits."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def claim(name: str = "data", storage: str = "1Gi", **metadata: Any) -> dict[str
     ids=["same", "same amount", "dropped field", "none", "amount", "name", "removed", "added"],
 )
 def test_immutable_claim_template_changes_are_rejected(old: Any, new: Any, is_allowed: bool) -> None:
-    """Upstream accepts such changes and fails forever (Q-7)."""
+    """Upstream accepts such changes and then fails permanently (Q-7)."""
     found = errors(lws(template={"volumeClaimTemplates": new}), lws(template={"volumeClaimTemplates": old}))
     assert found == (
         [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
@@ -79,7 +79,7 @@ def test_immediate_replacement_requires_random_keys() -> None:
     ],
 )
 def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -> None:
-    """Random keys reject unsupported fields (N-API-7, N-VAL-3, N-VAL-4)."""
+    """Groups with random keys do not support some fields (N-API-7, N-VAL-3, N-VAL-4)."""
     expected = f'{IDENTITY}: Invalid value: "Hash": {text} not supported with groupIdentity Hash'
     assert errors(obj) == [expected]
     assert errors(obj | {"spec": obj["spec"] | {"groupIdentity": "Ordinal"}}) == []
@@ -87,7 +87,7 @@ def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
 def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
-    """Workers are named after the host name (N-ADM-3). A StatefulSet gives its pods their own names."""
+    """Workers are named after the host name (N-ADM-3). A StatefulSet sets the names of its pods."""
     named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
     text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
     assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']

@@ -1,4 +1,4 @@
-"""Names that leave too little space for the names and labels of pods (docs/adr/0029-stored-values.md)."""
+"""Tests names that leave too little space for pod names and labels (docs/adr/0029-stored-values.md)."""
 
 import pytest
 from tests import builders
@@ -23,7 +23,10 @@ def named(length: int, *, replicas: int = 2, size: int = 2, surge: int = 0) -> L
     [(52, 1, 2), (52, 10, 2), (51, 11, 2), (50, 101, 2), (52, 0, 2), (54, 1, 1), (54, 1000, 1), (54, 1_000_000, 1)],
 )
 def test_differs_from_upstream_names_without_pods_are_rejected(longest: int, replicas: int, size: int) -> None:
-    """Upstream accepts 63 characters, but the pods are never created. The shortest revision hash has 8 (R-VAL-28)."""
+    """Upstream accepts 63 characters, but the pods are never created. The shortest revision hash has 8 characters.
+
+    See R-VAL-28.
+    """
     assert validate_leaderworkerset(named(longest, replicas=replicas, size=size)) == []
     (error,) = validate_leaderworkerset(named(longest + 1, replicas=replicas, size=size))
     assert (error.path, len(str(error.value))) == ("metadata.name", longest + 1)
@@ -31,7 +34,7 @@ def test_differs_from_upstream_names_without_pods_are_rejected(longest: int, rep
 
 
 def test_stored_name_blocks_no_update_with_more_groups() -> None:
-    """An autoscaler or a DisaggregatedSet adds groups with an update. Groups with a valid name are still created."""
+    """An update by an autoscaler or a DisaggregatedSet adds groups. Groups with valid names are still created."""
     stored = named(60)
     assert validate_leaderworkerset(named(60, replicas=200), stored) == []
     assert [error.path for error in stored_errors(stored)] == ["metadata.name"]

@@ -1,4 +1,4 @@
-"""Admission of pods (R-ADM, R-ENV)."""
+"""Tests the admission of pods (R-ADM, R-ENV)."""
 
 import copy
 from typing import Any
@@ -51,7 +51,7 @@ def names_of(container: dict[str, Any]) -> list[str]:
 
 
 def test_other_pods_are_not_changed() -> None:
-    """Other pods are not changed (R-ADM-1)."""
+    """Pods without a LeaderWorkerSet are not changed (R-ADM-1)."""
     foreign = pod("web-0")
     foreign["metadata"]["labels"] = {"app": "web"}
     assert admit_pod(foreign) is foreign
@@ -82,7 +82,7 @@ def test_size_must_be_a_number(annotations: dict[str, str], message: str) -> Non
 
 
 def test_pod_without_a_worker_index_is_a_worker() -> None:
-    """A pod with the name of a leader becomes worker 0 (R-ADM-2, Q-1)."""
+    """A pod with the name of a leader is treated as worker 0 (R-ADM-2, Q-1)."""
     admitted = admit_pod(pod("test-pod-0", labels={"group-index": "0"}))
     assert own_labels(admitted)["worker-index"] == "0"
     assert "group-key" not in own_labels(admitted)
@@ -92,7 +92,7 @@ def test_pod_without_a_worker_index_is_a_worker() -> None:
     ("name", "group_index"), [("test-7", "7"), ("a-1-0", "0"), ("a--1", "1"), ("test-sample-12", "12")]
 )
 def test_leader_gets_its_group_index_from_its_name(name: str, group_index: str) -> None:
-    """A leader's group index comes from its name (R-ADM-3, R-ADM-4)."""
+    """A leader's group index is derived from its name (R-ADM-3, R-ADM-4)."""
     assert own_labels(admit_pod(pod(name, labels={"worker-index": "0"})))["group-index"] == group_index
 
 
@@ -140,7 +140,7 @@ def exclusive(key: str, value: str, topology: str) -> dict[str, Any]:
 
 
 def test_leader_gets_an_exclusive_affinity() -> None:
-    """A leader receives an exclusive affinity (R-ADM-7, R-ADM-14)."""
+    """A leader receives an affinity for exclusive placement (R-ADM-7, R-ADM-14)."""
     admitted = admit_pod(leader(annotations={"exclusive-topology": "rack"}))
     assert admitted["spec"]["affinity"] == exclusive("group-key", GROUP_KEY, "rack")
 
@@ -159,7 +159,7 @@ def test_leader_joins_the_first_subgroup() -> None:
 
 
 def test_group_affinity_precedes_subgroup_affinity() -> None:
-    """The order of the terms is fixed (R-ADM-7, R-ADM-9)."""
+    """The order of the affinity terms is fixed (R-ADM-7, R-ADM-9)."""
     annotations = {"subgroup-size": "2", "exclusive-topology": "rack", "subgroup-exclusive-topology": "block"}
     affinity = admit_pod(leader(annotations=annotations))["spec"]["affinity"]
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -183,7 +183,7 @@ def test_excluded_leader_joins_no_subgroup(labels: dict[str, str], annotations: 
 
 
 def test_worker_gets_its_index_from_its_name() -> None:
-    """An existing index is overwritten. Group index and key remain (R-ADM-10)."""
+    """An existing worker index is overwritten. Group index and group key do not change (R-ADM-10)."""
     found = own_labels(admit_pod(worker("test-1-3", labels={"worker-index": "9"})))
     assert (found["worker-index"], found["group-index"], found["group-key"]) == ("3", "1", "k")
 
@@ -198,7 +198,7 @@ def test_worker_joins_its_subgroup() -> None:
 
 
 def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
-    """Both keys are a hash of the leader's name and the index (R-ADM-9, R-ADM-13)."""
+    """Both keys are hashes of the leader's name and the index (R-ADM-9, R-ADM-13)."""
     annotations = {"subgroup-size": "2"}
     first = own_labels(admit_pod(leader("test-1", annotations=annotations)))
     second = own_labels(admit_pod(worker("test-1-2", annotations=annotations)))
@@ -223,7 +223,7 @@ INJECTED = ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GRO
 
 
 def test_injected_variables_are_first_in_every_container() -> None:
-    """The group index follows the variables of the group (R-ENV-1, R-ENV-2)."""
+    """The variable for the group index follows the other group variables (R-ENV-1, R-ENV-2)."""
     spec = {
         "containers": [{"name": "a", "env": [{"name": "X", "value": "1"}]}, {"name": "b"}],
         "initContainers": [{"name": "i", "env": None}],
@@ -239,7 +239,7 @@ def test_injected_variables_are_first_in_every_container() -> None:
 
 
 def test_injected_variables_override_those_of_the_user() -> None:
-    """If the user has duplicate names, the first one is used (R-ENV-3)."""
+    """If the user's variables contain a duplicate name, the first one is used (R-ENV-3)."""
     env = [
         {"name": "X", "value": "1"},
         {"name": "LWS_GROUP_SIZE", "value": "99"},

@@ -1,4 +1,4 @@
-"""Tests the pod admission policy: its parts, and the writes that maintain it.
+"""Tests the parts of the pod admission policy, and the writes that maintain it.
 
 `tests/kubernetes/admission` compares the policy with the webhook.
 """
@@ -25,7 +25,7 @@ JOINED = "2c1b6d0e-7f9e-4a3c-9f10-0d5b6f0f7a11-3"
 
 
 def stored() -> dict[Any, Any]:
-    """Return both objects as they are after the first writes."""
+    """Return both objects in their state after the first writes."""
     actions = podpolicy.reconcile(BUILT, dict.fromkeys(podpolicy.KINDS), CONFIGURATION).actions
     return {action.resource: action.object for action in actions if isinstance(action, Apply)}
 

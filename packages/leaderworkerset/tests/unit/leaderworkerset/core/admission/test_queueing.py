@@ -18,7 +18,7 @@ QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
 def test_surge_percentage_that_kueue_never_admits_is_reported(
     labels: dict[str, str], surge: Any, is_warned: bool
 ) -> None:
-    """A surge percentage that Kueue never admits is reported (R-KQ-62)."""
+    """A surge percentage that Kueue never admits causes a warning (R-KQ-62)."""
     lws = decode(builders.leaderworkerset_object(rollout={"maxSurge": surge}, metadata={"labels": labels}))
 
     found = queue_warnings(lws)
@@ -29,7 +29,7 @@ def test_surge_percentage_that_kueue_never_admits_is_reported(
 
 @pytest.mark.parametrize(("own", "is_warned"), [({}, True), (QUEUE, False)])
 def test_queue_on_the_templates_only_causes_a_warning(own: dict[str, str], is_warned: bool) -> None:
-    """A queue only on the templates causes a warning (R-KQ-4)."""
+    """A queue that is set only on the templates causes a warning (R-KQ-4)."""
     template = {"workerTemplate": builders.pod_template(labels=QUEUE)}
     lws = decode(builders.leaderworkerset_object(template=template, metadata={"labels": own}))
 

@@ -1,4 +1,4 @@
-"""Tests pods that the Go manager admitted.
+"""Tests admission with pods that the Go manager admitted.
 
 `vectors/pod-admission.json` contains each observed combination of features.
 """
@@ -15,7 +15,7 @@ RECORDED = json.loads((Path(__file__).parents[4] / "vectors" / "pod-admission.js
 
 
 def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
-    """Keep the recorded fields of a container, without the one variable that the Go manager does not inject."""
+    """Keep the recorded fields of a container, without the variable that the Go manager does not inject."""
     fields = {
         field: [
             {
@@ -32,5 +32,5 @@ def as_recorded(pod: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["pod"]["metadata"]["name"])
 def test_admitted_pod_equals_the_recorded_one(record: dict[str, Any]) -> None:
-    """The admitted pod equals the recorded one (R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5)."""
+    """The admitted pod equals the recorded pod (R-ADM-4 to R-ADM-15, R-ENV-1 to R-ENV-4, R-TPU-1 to R-TPU-5)."""
     assert as_recorded(admit_pod(record["pod"])) == record["admitted"]

@@ -1,4 +1,4 @@
-"""Tests the validation of `spec.scheduling`: each error with its field, its message and the order."""
+"""Tests each validation error of `spec.scheduling`, with its field, message and order."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TOPOLOGY: JSONObject = {"schedulingConstraints": {"topology": [{"key": "rack"}]}
 
 
 def lws(scheduling: JSONObject | None = None, **fields: Any) -> JSONObject:
-    """Return a LeaderWorkerSet, by default with an empty `scheduling`."""
+    """Return a LeaderWorkerSet. By default, `scheduling` is empty."""
     spec = fields.pop("spec", {}) | {"scheduling": {} if scheduling is None else scheduling}
     return builders.leaderworkerset_object(spec=spec, **fields)
 
@@ -37,7 +37,7 @@ def errors(new: JSONObject, old: JSONObject | None = None, gang: Gang = KUBERNET
 
 
 def templates(leader: JSONObject | None = None, worker: JSONObject | None = None) -> JSONObject:
-    """Return both templates with further fields in their specs."""
+    """Return both templates with additional pod spec fields."""
     made = {}
     for name, fields in (("leaderTemplate", leader), ("workerTemplate", worker)):
         if fields is not None:
@@ -59,7 +59,7 @@ def templates(leader: JSONObject | None = None, worker: JSONObject | None = None
     ],
 )
 def test_every_scheduling_level_is_accepted(scheduling: JSONObject) -> None:
-    """The level is accepted with each name of the provider (N-API-10, N-API-13)."""
+    """The level is accepted with each provider name (N-API-10, N-API-13)."""
     for default in ("kubernetes", "native", AUTO):
         assert errors(lws(scheduling), gang=Gangs(default=default, served=SERVED, is_enabled=True)) == []
 
@@ -71,7 +71,7 @@ def test_scheduling_cannot_be_removed() -> None:
 
 @pytest.mark.parametrize("gang", [NoGang(), Gangs(default="kubernetes", served=SERVED)])
 def test_scheduling_requires_the_gate_unless_stored(gang: Gang) -> None:
-    """Scheduling requires the gate unless stored (N-SCH-VAL-2, N-K8S-18, N-CFG-4)."""
+    """Scheduling requires the feature gate, unless it is already stored (N-SCH-VAL-2, N-K8S-18, N-CFG-4)."""
     text = "spec.scheduling: Forbidden: requires the WorkloadAwareScheduling feature gate"
 
     assert errors(lws(), gang=gang) == errors(lws(), plain(), gang) == [text]
@@ -157,7 +157,7 @@ def test_served_name_has_group_version_and_kind() -> None:
     ],
 )
 def test_volcano_supports_groups_of_one_replica_only(scheduling: JSONObject, expected: list[str]) -> None:
-    """Volcano supports groups of one replica only (N-SCH-VAL-4)."""
+    """Volcano supports only groups with one replica (N-SCH-VAL-4)."""
     assert errors(lws(scheduling), gang=VOLCANO) == expected
 
 
@@ -259,13 +259,13 @@ CLAIM = {"name": "net", "resourceClaimName": "shared"}
     ],
 )
 def test_scheduling_has_the_schema_of_workloads(scheduling: JSONObject, expected: str) -> None:
-    """Scheduling has the schema of Workloads (N-API-11, N-SCH-VAL-12)."""
+    """Scheduling has the same schema as Workloads (N-API-11, N-SCH-VAL-12)."""
     assert any(error.startswith(f"spec.scheduling.{expected}") for error in errors(lws(scheduling)))
 
 
 @pytest.mark.parametrize("path", ["schedulingPolicy", "replica.schedulingPolicy"])
 def test_min_group_count_is_rejected(path: str) -> None:
-    """minGroupCount is rejected (N-SCH-VAL-13)."""
+    """`minGroupCount` is rejected (N-SCH-VAL-13)."""
     policy = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
     scheduling = policy if path == "schedulingPolicy" else {"replica": policy}
 
@@ -285,7 +285,7 @@ def test_scheduling_of_roles_requires_workers() -> None:
 
 @pytest.mark.parametrize(("role", "count", "whole"), [("leader", 2, 1), ("worker", 4, 3)])
 def test_minimum_of_a_role_equals_its_pods(role: str, count: int, whole: int) -> None:
-    """The minimum of a role equals its pods (N-SCH-VAL-15)."""
+    """The minimum of a role equals the number of its pods (N-SCH-VAL-15)."""
     path = f"spec.scheduling.replica.{role}.schedulingPolicy.gang.minCount"
 
     def asking(number: int) -> JSONObject:
@@ -300,7 +300,7 @@ def test_minimum_of_a_role_equals_its_pods(role: str, count: int, whole: int) ->
     [({}, True), (GANG, True), (BASIC, False), ({"replica": BASIC}, False), ({"replica": {"leader": GANG}}, False)],
 )
 def test_gang_of_leader_and_workers_conflicts_with_leader_ready(scheduling: JSONObject, refused: bool) -> None:
-    """A gang of leader and workers conflicts with LeaderReady (N-SCH-VAL-16)."""
+    """A gang of leader and workers conflicts with `LeaderReady` (N-SCH-VAL-16)."""
     text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
     found = errors(lws(scheduling, spec={"startupPolicy": "LeaderReady"}))
 
@@ -328,7 +328,7 @@ def test_all_pods_must_have_one_priority() -> None:
 
 
 def test_templates_must_not_name_a_scheduling_group() -> None:
-    """Templates must not name a scheduling group (N-SCH-VAL-19)."""
+    """Templates must not contain a scheduling group (N-SCH-VAL-19)."""
     text = "managed pod templates must not set spec.schedulingGroup"
 
     assert errors(lws(template=templates(worker={"schedulingGroup": {"podGroupName": "x"}}))) == [
@@ -348,7 +348,7 @@ def test_claims_must_match_the_pods_of_their_role() -> None:
 
 
 def test_scheduling_errors_are_all_reported_in_order() -> None:
-    """Scheduling errors are all reported in order (N-SCH-VAL-22)."""
+    """All scheduling errors are reported in order (N-SCH-VAL-22)."""
     old = lws(GANG)
     new = lws(
         {"replica": {"leader": {"schedulingPolicy": {"gang": {"minCount": 3}}}, "worker": {"disruptionMode": {}}}},

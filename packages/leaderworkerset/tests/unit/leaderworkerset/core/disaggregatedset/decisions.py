@@ -1,4 +1,4 @@
-"""Decisions about one DisaggregatedSet, as the tests of this folder read them."""
+"""Returns decisions about one DisaggregatedSet in the form that the tests in this directory use."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ def revision_of(obj: JSONObject) -> str:
 def lws(
     obj: JSONObject, name: str, replicas: int, *, ready: int | None = None, index: int = 0, **fields: Any
 ) -> JSONObject:
-    """Return the LeaderWorkerSet of a role. `initial`, `legacy` and `owner` set the fields with these meanings."""
+    """Return the LeaderWorkerSet of a role. `initial`, `legacy` and `owner` set the corresponding fields."""
     place = RolePlace(meta.name(obj), index, revision_of(obj), name)
     legacy, initial = fields.get("legacy", False), fields.get("initial")
     labels = {key: value for key, value in place.labels.items() if not (legacy and key == SLICE)}
@@ -52,7 +52,7 @@ def both(obj: JSONObject, prefill: int, decode: int, **fields: Any) -> list[JSON
 
 
 def service(obj: JSONObject, name: str, **fields: Any) -> JSONObject:
-    """Return the stored service of a role."""
+    """Return the stored Service of a role."""
     found = build_service(obj, part_of(lws(obj, name, 1, **fields)))
     return found | {"metadata": found["metadata"] | {"uid": f"uid-of-{meta.name(found)}"}}
 
@@ -62,7 +62,7 @@ def writes(plan: Plan) -> list[Action]:
 
 
 def told(plan: Plan) -> list[str]:
-    """Return the actions of a plan, a line each, without statuses."""
+    """Return the actions of a plan, one line each, without statuses."""
     lines = []
     for action in writes(plan):
         match action:

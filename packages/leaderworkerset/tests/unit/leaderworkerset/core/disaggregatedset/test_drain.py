@@ -1,4 +1,4 @@
-"""Tests the old revisions whose groups are removed (R-DS-62, R-DS-63)."""
+"""Tests from which old revisions groups are removed (R-DS-62, R-DS-63)."""
 
 import pytest
 
@@ -30,22 +30,25 @@ def pair(prefill: int, decode: int) -> dict[str, int]:
 def test_drain_follows_the_examples_of_the_contract(
     revisions: list[dict[str, int]], budget: dict[str, int], kept: list[dict[str, int]]
 ) -> None:
-    """The newest revision is first (R-DS-63)."""
+    """The newest revision is the first one (R-DS-63)."""
     assert drain(revisions, budget, {}) == kept
 
 
 def test_revision_beyond_the_budget_drains_no_further() -> None:
-    """The Go controller would remove another group of the older revision (Q-4)."""
+    """The Go controller would remove a second group of the older revision (Q-4)."""
     assert drain([pair(3, 2), pair(5, 5)], pair(1, 2), {}) == [pair(0, 0), pair(5, 5)]
 
 
 def test_drain_keeps_a_revision_above_the_floor() -> None:
-    """Prefill needs its three groups, so decode keeps its last one, and a group of an older revision is removed (Q-4)."""
+    """Prefill needs its three groups.
+
+    Decode keeps its last group, and a group of an older revision is removed (Q-4).
+    """
     assert drain([pair(3, 1), pair(1, 2)], pair(1, 1), pair(1, 1)) == [pair(2, 1), pair(1, 1)]
 
 
 def test_role_without_groups_limits_no_other_role() -> None:
-    """For example, an External role that is scaled to zero (Q-5)."""
+    """An example is an External role that is scaled to zero (Q-5)."""
     assert drain([pair(4, 0)], pair(1, 0), {}) == [pair(3, 0)]
 
 

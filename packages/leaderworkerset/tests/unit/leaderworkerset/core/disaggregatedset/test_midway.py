@@ -1,4 +1,4 @@
-"""Tests a pass during a rollout while other parts change, and the order of its actions."""
+"""Tests reconciles during a rollout while other parts change, and the order of the actions."""
 
 from collections.abc import Iterable
 
@@ -40,7 +40,7 @@ def scaled(lines: list[str]) -> list[str]:
 
 class TestOtherTemplates:
     def test_third_template_starts_from_the_current_sizes(self) -> None:
-        """The baseline of each revision is its current size when the new rollout starts (R-DS-65)."""
+        """The baseline of each revision is its size at the start of the new rollout (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 3, 3, initial=4), *both(NEXT, 2, 2))
         assert {line for line in lines if line.startswith("record")} == {
             "record split-0-A-prefill 3",
@@ -50,7 +50,7 @@ class TestOtherTemplates:
         }
 
     def test_second_template_without_groups_is_deleted_immediately(self) -> None:
-        """A second template without groups is immediately deleted (R-DS-65)."""
+        """A second template without groups is deleted immediately (R-DS-65)."""
         lines = decided(LATEST, *both(SET, 4, 4, initial=4), *both(NEXT, 0, 0))
         assert "delete LeaderWorkerSet split-0-B-prefill" in lines
         assert "delete LeaderWorkerSet split-0-B-decode" in lines
@@ -58,7 +58,7 @@ class TestOtherTemplates:
 
 class TestOtherSizes:
     def test_larger_size_is_reached_without_adding_old_groups(self) -> None:
-        """A larger size is reached without adding old groups (R-DS-67)."""
+        """A larger size is reached without creating old groups (R-DS-67)."""
         roles = [role("prefill", 6, image="app:2"), role("decode", 6, image="app:2")]
         raised = disaggregatedset_object(roles)
         lines = scaled(decided(raised, *both(SET, 4, 4, initial=4), *both(raised, 1, 1)))
@@ -66,7 +66,7 @@ class TestOtherSizes:
         assert lines == [f"scale {name}-prefill 2", f"scale {name}-decode 2"]
 
     def test_changed_budget_applies_without_starting_a_rollout(self) -> None:
-        """A changed budget has an effect without a new rollout (R-DS-68)."""
+        """A changed budget takes effect without a new rollout (R-DS-68)."""
         budget = {"maxSurge": 2, "maxUnavailable": 0}
         roles = [role(name, 4, image="app:2", rollout=budget) for name in ("prefill", "decode")]
         wider = disaggregatedset_object(roles)
@@ -87,7 +87,7 @@ class TestOtherSizes:
 
 class TestSlices:
     def test_added_slice_starts_with_the_new_revision_at_full_size(self) -> None:
-        """Another slice rolls at the same time (R-DS-70, R-DS-26)."""
+        """Two slices are updated at the same time (R-DS-70, R-DS-26)."""
         two = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         lines = decided(two, *both(SET, 4, 4, initial=4), *both(NEXT, 1, 1))
         assert "create LeaderWorkerSet split-1-B-prefill 4" in lines
@@ -97,7 +97,7 @@ class TestSlices:
 
 class TestOrder:
     def test_pass_deletes_slices_then_reconciles_then_writes_status(self) -> None:
-        """A failed deletion stops the pass. The status is written although a slice failed (R-DS-29, R-DS-104)."""
+        """A failed deletion stops the reconcile. The status is written even if a slice fails (R-DS-29, R-DS-104)."""
         plan = plan_for(SET, *both(SET, 3, 4, ready=0), *both(SET, 4, 4, index=1))
         *first, work = plan.actions
         assert all(isinstance(action, Delete) for action in first)
@@ -108,7 +108,7 @@ class TestOrder:
         assert [type(action) for action in work.after] == [PutStatus]
 
     def test_services_follow_leaderworkersets_within_a_slice(self) -> None:
-        """After a failed write of a LeaderWorkerSet, services are not created (R-DS-30)."""
+        """After a failed write of a LeaderWorkerSet, Services are not created (R-DS-30)."""
         done = writes(plan_for(SET, *both(SET, 4, 3)))
         kinds = [action.resource.plural for action in done if isinstance(action, Patch | Create)]
         assert kinds.index("leaderworkersets") < kinds.index("services")
@@ -121,7 +121,7 @@ class TestOrder:
 
 class TestForeign:
     def test_leaderworkersets_of_other_owners_are_not_scaled(self) -> None:
-        """Names are compared by the UID of the owner (R-DS-73)."""
+        """Objects with the same name are distinguished by the owner's UID (R-DS-73)."""
         other = SET | {"metadata": SET["metadata"] | {"uid": "another"}}
         lines = decided(SET, lws(SET, "prefill", 4, owner=other), lws(SET, "decode", 4))
         assert not [line for line in lines if line.startswith("scale")]
@@ -136,7 +136,7 @@ class TestForeign:
 
 class TestNothingThatServes:
     def test_services_are_unchanged_without_groups(self) -> None:
-        """Services are unchanged without groups (R-DS-84)."""
+        """Services do not change if there are no groups (R-DS-84)."""
         empty = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         old = service(SET, "prefill")
         lines = decided(empty, *both(empty, 0, 0), services=[old])
@@ -145,7 +145,7 @@ class TestNothingThatServes:
 
 class TestLegacy:
     def test_new_template_gets_names_with_a_slice(self) -> None:
-        """Old objects are drained under their old names (R-DS-88)."""
+        """Old objects are drained and retain their names (R-DS-88)."""
         first = decided(NEXT, *both(SET, 4, 4, legacy=True))
         assert "create LeaderWorkerSet split-0-B-prefill 0" in first
         later = scaled(decided(NEXT, *both(SET, 4, 4, legacy=True, initial=4), *both(NEXT, 1, 1)))
@@ -154,7 +154,7 @@ class TestLegacy:
 
 class TestPlacement:
     def test_placement_change_does_not_touch_existing_groups(self) -> None:
-        """The placement applies to new objects (R-DS-91)."""
+        """The placement policy applies to new objects (R-DS-91)."""
         placed = SET | {"spec": SET["spec"] | {"placementPolicy": {"type": "PreferredSlice", "topology": "rack"}}}
         assert revision_of(placed) == revision_of(SET)
         assert scaled(decided(placed, *both(SET, 4, 4))) == []
@@ -175,7 +175,7 @@ class TestWire:
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
     def test_set_of_another_controller_is_adopted_without_a_write(self) -> None:
-        """The revision has equal bytes, so no object is outdated (R-DS-24)."""
+        """The revision bytes are equal, so no object is outdated (R-DS-24)."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
             rolehash.revision_of(SET["spec"]["roles"])
@@ -200,11 +200,11 @@ class TestWire:
     def test_events_have_types_reasons_and_actions_of_the_contract(
         self, event: Event, expected: tuple[str, str, str]
     ) -> None:
-        """The events refer to the DisaggregatedSet, and have the name of its controller (R-DS-102)."""
+        """The events refer to the DisaggregatedSet and contain the name of its controller (R-DS-102)."""
         assert (event.type, event.reason, event.action) == expected
         assert (event.reporter, event.regarding["name"], event.related) == ("disaggregatedset", "split", None)
 
     def test_scaling_without_a_rollout_records_no_event(self) -> None:
-        """Scaling without a rollout records no event (R-DS-102)."""
+        """Scaling without a rollout does not record an event (R-DS-102)."""
         assert reasons(plan_for(SET, *both(SET, 2, 6, ready=0))) == []
         assert not [line for line in told(plan_for(SET)) if INITIAL_REPLICAS in line]

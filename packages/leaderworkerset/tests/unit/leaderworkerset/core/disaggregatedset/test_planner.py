@@ -1,4 +1,4 @@
-"""Tests the arithmetic of coordinated rollouts with recorded rollouts of the Go controller, and the differences."""
+"""Tests coordinated rollouts against recorded rollouts of the Go controller, and the differences."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ def recorded(entries: Iterable[dict[str, list[int]]]) -> list[PlannerStep]:
 
 
 def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
-    """Apply step after step, each with immediate success."""
+    """Apply all steps, each with immediate success."""
     steps = [PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))]
     while (step := upstream_step(state)) is not None:
         steps.append(step)
@@ -54,7 +54,7 @@ def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
 
 
 def text(steps: Iterable[PlannerStep]) -> str:
-    """Write a rollout in the notation of the contract."""
+    """Print a rollout in the notation of the contract."""
     return " ".join(f"{','.join(map(str, step.old))}/{','.join(map(str, step.new))}" for step in steps)
 
 
@@ -68,13 +68,13 @@ def test_recorded_vectors_are_complete() -> None:
 
 
 def test_upstream_rollouts_equal_the_recorded_ones() -> None:
-    """Upstream rollouts equal the recorded ones (R-DS-44 to R-DS-54)."""
+    """Upstream rollouts equal the recorded rollouts (R-DS-44 to R-DS-54)."""
     wrong = [one["id"] for one in ROLLOUTS if rollout_of_the_go_controller(state_of(one)) != recorded(one["expect"])]
     assert wrong == []
 
 
 def test_upstream_steps_equal_the_recorded_ones() -> None:
-    """The cases include the middle of rollouts, and dead ends (R-DS-44 to R-DS-53)."""
+    """The cases include partial rollouts and deadlocks (R-DS-44 to R-DS-53)."""
     for vector in STEPS:
         step = upstream_step(state_of(vector))
         expected = vector["expect"] and recorded([vector["expect"]])[0]
@@ -82,7 +82,7 @@ def test_upstream_steps_equal_the_recorded_ones() -> None:
 
 
 def test_rollouts_equal_upstream_when_every_role_may_surge() -> None:
-    """No limit applies in this case, so the result is the same (docs/adr/0011)."""
+    """No limit applies in this case, so the result is the same as in upstream (docs/adr/0011)."""
     surging = [one for one in ROLLOUTS if all(config["surge"] >= 1 for config in one["config"])]
     assert len(surging) > 150
     wrong = [one["id"] for one in surging if list(simulate(state_of(one))) != recorded(one["expect"])]
@@ -102,12 +102,12 @@ def test_rollouts_equal_upstream_when_every_role_may_surge() -> None:
     ids=["W1", "W3", "W5 growth", "W6 shrink", "W8 no surge", "W11 pause"],
 )
 def test_rollouts_follow_the_worked_examples(state: State, steps: str) -> None:
-    """Rollouts follow the worked examples (Contract 10)."""
+    """Rollouts match the worked examples (contract 10)."""
     assert text(simulate(state)) == steps
 
 
 def test_groups_drain_only_after_their_successors_are_ready() -> None:
-    """The Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8 groups (R-DS-61)."""
+    """The Go controller scales from 1,1/7,2 to 0,0/8,2, and runs with 7 of at least 8 groups (R-DS-61)."""
     state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
     assert upstream_step(state) == PlannerStep((0, 0), (8, 2))
     assert next_step(state) == PlannerStep((1, 1), (8, 2))
@@ -124,7 +124,7 @@ def test_groups_drain_only_after_their_successors_are_ready() -> None:
     ids=["a role without surge", "a lowered target", "nothing wanted, something left"],
 )
 def test_planner_has_no_dead_ends(state: State) -> None:
-    """The Go controller stops permanently in this state (Q-6)."""
+    """The Go controller stalls permanently in this state (Q-6)."""
     assert upstream_step(state) is None
     for _ in range(10):
         step = next_step(state)
@@ -136,7 +136,7 @@ def test_planner_has_no_dead_ends(state: State) -> None:
 
 
 def test_added_old_group_is_removed() -> None:
-    """The fleet returns to its sizes (R-DS-46, W11)."""
+    """The roles return to their sizes (R-DS-46, W11)."""
     state = (RoleState(4, 5, 2, 4), RoleState(4, 5, 2, 4))
     assert next_step(state) == PlannerStep((4, 4), (2, 2))
 
@@ -154,12 +154,12 @@ def test_added_old_group_is_removed() -> None:
 def test_number_of_batches_follows_from_sizes_and_budgets(
     counts: list[tuple[int, int]], surge: int, expected: int
 ) -> None:
-    """The number of batches of a rollout (R-DS-44, W11)."""
+    """A rollout has the expected number of batches (R-DS-44, W11)."""
     assert batches(roles(counts, surge=surge)) == expected
 
 
 def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
-    """A role without surge and capacity for a batch loses only as many groups as its minimum permits."""
+    """A role without surge, and without capacity for a batch, loses only as many groups as its minimum permits."""
     found = 0
     for new in range(10):
         for old in range(10):
@@ -180,6 +180,6 @@ def test_step_never_adds_old_groups() -> None:
 
 
 def test_role_below_its_floor_waits_while_another_drains() -> None:
-    """The batch has no capacity, so one group of the second role is removed, and none of the first (R-DS-61)."""
+    """There is no capacity for the batch, so one group of only the second role is removed (R-DS-61)."""
     state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
     assert next_step(state) == PlannerStep((1, 1), (4, 1))

@@ -1,4 +1,4 @@
-"""Tests the decisions in a pass for a DisaggregatedSet with cached objects."""
+"""Tests the decisions of a reconcile of a DisaggregatedSet with cached objects."""
 
 from typing import Any
 
@@ -50,14 +50,16 @@ class TestReplacementPolicy:
         )
 
     def test_replacement_policy_reaches_every_revision_immediately(self) -> None:
-        """The replacement policy immediately applies to each revision (N-DS-2, N-AT-9)."""
+        """The replacement policy applies immediately to each revision (N-DS-2, N-AT-9)."""
         newer = with_policy(NEXT, "Immediate")
         old, new = hashed(self.WAITING, "PostTermination", 4, 4), hashed(newer, "PostTermination", 1, 1, ready=0)
 
         assert self.patched(newer, *old, *new) == sorted(f"{meta.name(one)} Immediate" for one in (*old, *new))
 
     def test_unchanged_replacement_policy_is_not_written(self) -> None:
-        """LeaderWorkerSets with ordinals, which have one policy only, and terminating ones are not written either.
+        """LeaderWorkerSets with ordinals support only one policy.
+
+        They are not written, and neither are terminating ones.
 
         Rule N-DS-2.
         """
@@ -76,7 +78,7 @@ class TestTerminationPolicy:
     @pytest.mark.parametrize("old", [None, "Default"])
     @pytest.mark.parametrize("new", ["Parallel", None])
     def test_termination_policy_reaches_every_revision_immediately(self, old: str | None, new: str | None) -> None:
-        """It is outside of the revision, so that no rollout brings it (N-PT-5)."""
+        """The field is not part of the revision, so no rollout applies it (N-PT-5)."""
 
         def with_termination(obj: JSONObject, policy: str | None) -> JSONObject:
             return obj | {"spec": obj["spec"] | ({"podTerminationPolicy": policy} if policy else {})}
@@ -98,12 +100,12 @@ class TestTerminationPolicy:
 
 class TestSizes:
     def test_new_set_gets_its_roles_at_full_size(self) -> None:
-        """A new DisaggregatedSet has roles with their full size (R-DS-31)."""
+        """A new DisaggregatedSet creates its roles with their full size (R-DS-31)."""
         expected = ["create LeaderWorkerSet split-0-A-prefill 4", "create LeaderWorkerSet split-0-A-decode 4"]
         assert decided(SET) == expected
 
     def test_size_change_is_one_patch_without_an_event(self) -> None:
-        """The patch contains one field, with the observed object as the precondition (R-DS-31, R-DS-19)."""
+        """The patch has one field, and the observed object as its precondition (R-DS-31, R-DS-19)."""
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=both(SET, 2, 6, ready=0)), NOW)
         assert told(plan) == ["scale split-0-A-prefill 4", "scale split-0-A-decode 4"]
         patches = [action for action in writes(plan) if isinstance(action, Patch)]
@@ -135,7 +137,7 @@ class TestSizes:
         assert "DisaggregatedSet default/split: spec.roles[0].spec.leaderWorkerTemplate.size" in plan.error
 
     def test_set_without_roles_creates_nothing(self) -> None:
-        """Another CRD may have accepted the value."""
+        """Another version of the CRD may have accepted the value."""
         assert decided({name: value for name, value in SET.items() if name != "spec"}) == []
 
     def test_leaderworkerset_of_another_owner_counts_as_absent(self) -> None:
@@ -146,7 +148,7 @@ class TestSizes:
 
 class TestRollout:
     def test_rollout_starts_with_records_and_empty_sets(self) -> None:
-        """A rollout starts with records and empty LeaderWorkerSets (R-DS-35)."""
+        """A rollout starts with size records and empty LeaderWorkerSets (R-DS-35)."""
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 3)), NOW)
         assert told(plan) == [
             "record split-0-A-decode 3",
@@ -166,12 +168,12 @@ class TestRollout:
         assert decided(NEXT, *both(SET, 4, 4, initial=4), *both(NEXT, 2, 2, ready=0)) == []
 
     def test_missing_leaderworkerset_is_recreated(self) -> None:
-        """The Go controller waits for such a group forever (Q-3)."""
+        """The Go controller waits permanently for such a group (Q-3)."""
         found = decided(NEXT, *both(SET, 4, 4, initial=4), lws(NEXT, "prefill", 1))
         assert found == ["create LeaderWorkerSet split-0-B-decode 0"]
 
     def test_old_groups_are_removed_when_new_ones_are_ready(self) -> None:
-        """Old groups are scaled down after the new ones are ready (R-DS-38, W1)."""
+        """Old groups are scaled down after new groups are ready (R-DS-38, W1)."""
         plan = reconcile(
             ObservedDisaggregatedSet(
                 disaggregatedset=NEXT, leaderworkersets=[*both(SET, 4, 4, initial=4), *both(NEXT, 1, 1)]
@@ -196,7 +198,7 @@ class TestRollout:
         assert not any(line.startswith("delete") for line in lines)
 
     def test_broken_revision_is_drained_first(self) -> None:
-        """The revisions are A(2,2) B(2,2) C(2,2), and the target is 4 (R-DS-62, W13)."""
+        """The revisions A(2,2) B(2,2) C(2,2) are scaled to the target 4 (R-DS-62, W13)."""
         third = SET | {"spec": with_image(SET, "app:3")}
         first = both(SET, 2, 2, initial=2)
         second = both(NEXT, 2, 2, initial=2, created="2026-01-02T00:00:00Z")
@@ -218,7 +220,7 @@ class TestRollout:
         assert "scale split-0-A-prefill 0" in decided(renamed, *left, *new)
 
     def test_revert_reuses_the_existing_objects(self) -> None:
-        """The revert does not write a record or a new object (R-DS-66)."""
+        """A revert does not write a record or create an object (R-DS-66)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4), *both(NEXT, 3, 3))
         assert [line for line in lines if line.startswith("scale")]
         assert not [line for line in lines if "LeaderWorkerSet" in line or line.startswith("record")]
@@ -226,12 +228,12 @@ class TestRollout:
 
 class TestSlices:
     def test_every_slice_has_all_roles(self) -> None:
-        """Every slice has all roles (R-DS-85)."""
+        """Each slice contains all roles (R-DS-85)."""
         obj = disaggregatedset_object(slices=2)
         assert [line.split()[2].split("-")[1] for line in decided(obj)] == ["0", "0", "1", "1"]
 
     def test_surplus_slice_is_deleted_with_its_services(self) -> None:
-        """A surplus slice is deleted with its services (R-DS-33)."""
+        """A surplus slice is deleted with its Services (R-DS-33)."""
         surplus = service(SET, "prefill", index=1)
         lines = decided(SET, *both(SET, 4, 4, ready=0), *both(SET, 4, 4, index=1), services=[surplus])
         assert lines == [
@@ -241,13 +243,13 @@ class TestSlices:
         ]
 
     def test_object_with_an_invalid_slice_is_not_changed(self) -> None:
-        """An object with an invalid slice is not changed (R-DS-33)."""
+        """An object with an invalid slice number is not changed (R-DS-33)."""
         odd = lws(SET, "prefill", 4, index=7)
         odd["metadata"]["labels"][SLICE] = "seven"
         assert decided(SET, odd, *both(SET, 4, 4, ready=0)) == []
 
     def test_slices_roll_independently(self) -> None:
-        """An error of one slice does not stop another (R-DS-86)."""
+        """An error in one slice does not stop other slices (R-DS-86)."""
         obj = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=both(SET, 4, 4)), NOW)
         (whole,) = plan.actions
@@ -259,7 +261,7 @@ class TestSlices:
 
 class TestFailures:
     def test_orphans_are_adopted_before_anything_else(self) -> None:
-        """The name of an orphan follows from its labels, so a copy with another name is not adopted."""
+        """The name of an orphan is derived from its labels, so a copy with a different name is not adopted."""
         orphans = [obj | {"metadata": obj["metadata"] | {"ownerReferences": []}} for obj in both(SET, 4, 4)]
         copy = orphans[0] | {"metadata": orphans[0]["metadata"] | {"name": "copy"}}
         plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=[*orphans, copy]), NOW)
@@ -269,7 +271,7 @@ class TestFailures:
         assert reason_of(plan.on_failure) == "ReconcileFailed"
 
     def test_unreadable_set_is_not_available(self) -> None:
-        """Also if only the status can be read (docs/adr/0030)."""
+        """This also applies if only the status can be read (docs/adr/0030)."""
         status = {"conditions": [{"type": "Available", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
         plan = reconcile(
             ObservedDisaggregatedSet(disaggregatedset=SET | {"spec": {"slices": "x"}, "status": status}), NOW
@@ -289,7 +291,7 @@ class TestFailures:
 
 
 def reason_of(actions: Actions) -> str:
-    """Return the reason of the condition Progressing in a status write."""
+    """Return the reason of the `Progressing` condition in a status write."""
     (write,) = [action for action in flat(actions) if isinstance(action, PutStatus)]
     return str((meta.find_condition(write.object, "Progressing") or {})["reason"])
 
@@ -300,7 +302,7 @@ class TestLegacy:
         assert decided(SET, *both(SET, 3, 4, ready=0, legacy=True)) == ["scale split-A-prefill 4"]
 
     def test_second_slice_converts_the_first(self) -> None:
-        """A second slice converts the first (R-DS-89)."""
+        """A second slice converts the first one (R-DS-89)."""
         obj = SET | {"spec": SET["spec"] | {"slices": 2}}
         old = service(SET, "prefill", legacy=True)
         plan = reconcile(
@@ -320,7 +322,7 @@ class TestLegacy:
         assert {event.action for event in events} == {"Migrate"}
 
     def test_terminating_objects_are_not_deleted_again(self) -> None:
-        """Terminating objects are not deleted twice (R-DS-89)."""
+        """Terminating objects are not deleted a second time (R-DS-89)."""
         obj = SET | {"spec": SET["spec"] | {"slices": 2}}
         parts = both(SET, 4, 4, legacy=True)
         parts[0]["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
@@ -328,7 +330,7 @@ class TestLegacy:
         assert deleted == ["delete LeaderWorkerSet split-A-decode"]
 
     def test_revert_to_a_legacy_revision_uses_its_names(self) -> None:
-        """The Go controller requests a missing name (Q-7)."""
+        """The Go controller requests an empty name (Q-7)."""
         lines = decided(SET, *both(SET, 3, 3, initial=4, legacy=True), *both(NEXT, 1, 1))
         assert lines[:2] == ["scale split-A-prefill 4", "scale split-A-decode 4"]
         assert not any(line.startswith("create Leader") for line in lines)

@@ -1,4 +1,4 @@
-"""Revisions of DisaggregatedSets have the bytes of the Go controller."""
+"""Tests that DisaggregatedSet revisions have the same bytes as in the Go controller."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ SCHEMA = json.loads((VECTORS_OF / "ds-revision-schema.json").read_text())
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
 def test_revisions_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """Revisions equal those of the Go controller (R-DS-20 to R-DS-23)."""
+    """Revisions equal the revisions of the Go controller (R-DS-20 to R-DS-23)."""
     assert canonical(vector["roles"]) == vector["canonical"]
     assert revision_of(vector["roles"]) == vector["revision"]
 
@@ -28,11 +28,11 @@ def test_recorded_vectors_are_complete() -> None:
 
 
 ADDED = {"maxGroupRestarts"}
-"""Fields that were added after the recording, at the end of their struct. Unset fields do not change a hash."""
+"""Fields that were added after the recording are at the end of their struct. Unset fields do not change a hash."""
 
 
 def test_field_order_equals_the_recorded_one() -> None:
-    """The field order equals the recorded one (R-DS-22.1)."""
+    """The field order equals the recorded order (R-DS-22.1)."""
     for struct, fields in SCHEMA.items():
         known = [name for name in TYPES.fields(struct) if name not in ADDED]
         assert known == [field["json"] for field in fields], struct
@@ -68,14 +68,14 @@ def test_changes_outside_of_templates_keep_the_revision(change: dict[str, Any]) 
     ids=str,
 )
 def test_defaults_and_replacement_policy_keep_the_revision(change: dict[str, Any]) -> None:
-    """A manager that supports the fields finds the revisions of a manager without them (N-DS-1, N-DS-2)."""
+    """A manager that supports the fields finds the revisions of a manager that does not (N-DS-1, N-DS-2)."""
     plain = disaggregatedset_object()["spec"]["roles"]
     assert revision_of([one | {"spec": one["spec"] | change} for one in plain]) == revision_of(plain)
 
 
 @pytest.mark.parametrize("change", [{"groupIdentity": "Hash"}, {"scheduling": {}}, {"scheduling": {"replica": {}}}])
 def test_immutable_fields_change_the_revision(change: dict[str, Any]) -> None:
-    """The LeaderWorkerSets of the role are replaced (N-DS-1)."""
+    """The LeaderWorkerSets of the role are recreated (N-DS-1)."""
     first, second = disaggregatedset_object()["spec"]["roles"]
     changed = [first, second | {"spec": second["spec"] | change}]
     assert revision_of(changed) != revision_of([first, second])

@@ -1,4 +1,7 @@
-"""The LeaderWorkerSet of a role: copied fields, own fields, and placement of its pods (R-DS-16 to R-DS-18, R-DS-90)."""
+"""Tests the copied fields, own fields, and pod placement of a role's LeaderWorkerSet.
+
+See R-DS-16 to R-DS-18, R-DS-90.
+"""
 
 import copy
 from typing import Any
@@ -40,7 +43,7 @@ def expressions(terms: JSONObject) -> list[list[tuple[str, str, str]]]:
 
 
 def test_role_set_copies_metadata_and_sets_own_labels() -> None:
-    """A role's LeaderWorkerSet copies metadata and sets its own labels (R-DS-16, R-DS-17, Q-1, Q-11, Q-21)."""
+    """A role's LeaderWorkerSet has copied metadata and its own labels (R-DS-16, R-DS-17, Q-1, Q-11, Q-21)."""
     own = {"labels": {"app": "mine", "team": "a"}, "annotations": {"note": "n", INITIAL_REPLICAS: "9"}, "name": "x"}
     entry = role("prefill", 4, rollout={"maxSurge": 1}, metadata=own)
     entry["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
@@ -58,7 +61,7 @@ def test_role_set_copies_metadata_and_sets_own_labels() -> None:
 
 
 def test_role_without_a_leader_template_gets_none() -> None:
-    """Without a leader template in the role, the LeaderWorkerSet has none (R-DS-16)."""
+    """If the role has no leader template, the LeaderWorkerSet does not have one either (R-DS-16)."""
     found = built(role("prefill"))
     assert "leaderTemplate" not in found["spec"]["leaderWorkerTemplate"]
     assert "annotations" not in found["metadata"]
@@ -66,12 +69,12 @@ def test_role_without_a_leader_template_gets_none() -> None:
 
 @pytest.mark.parametrize("kind", [PlacementType.NONE, None])
 def test_placement_policy_none_adds_no_affinity(kind: PlacementType | None) -> None:
-    """The placement policy None does not add an affinity (R-DS-90)."""
+    """The `None` placement policy does not add an affinity (R-DS-90)."""
     assert affinity(kind) == {}
 
 
 def test_first_slice_avoids_labeled_slices() -> None:
-    """Pods that are older than slices belong to slice 0 (R-DS-90)."""
+    """Pods from before the introduction of slices belong to slice 0 (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE)
     assert expressions(found["podAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "In", "0")]]
     assert expressions(found["podAntiAffinity"]) == [
@@ -80,13 +83,13 @@ def test_first_slice_avoids_labeled_slices() -> None:
 
 
 def test_other_slices_avoid_all_others() -> None:
-    """Other slices avoid all others (R-DS-90)."""
+    """Slices after the first one avoid all others (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_SLICE, index=2)
     assert expressions(found["podAntiAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "NotIn", "2")]]
 
 
 def test_exclusive_topology_avoids_other_sets() -> None:
-    """Exclusive topology avoids other DisaggregatedSets (R-DS-90)."""
+    """Pods with exclusive topology avoid other DisaggregatedSets (R-DS-90)."""
     found = affinity(PlacementType.EXCLUSIVE_TOPOLOGY, index=1)
     assert expressions(found["podAntiAffinity"])[1] == [
         (SET_NAME, "Exists", ""),

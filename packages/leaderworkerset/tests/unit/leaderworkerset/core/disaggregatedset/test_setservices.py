@@ -1,4 +1,4 @@
-"""Tests the other objects of a DisaggregatedSet: Services, scalers, and a status."""
+"""Tests the Services, scalers and status of a DisaggregatedSet."""
 
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
@@ -23,14 +23,14 @@ from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregate
 
 class TestServices:
     def test_services_are_created_when_every_role_has_a_ready_group(self) -> None:
-        """Services are created when every role has a ready group (R-DS-80, R-DS-81)."""
+        """Services are created when each role has a ready group (R-DS-80, R-DS-81)."""
         partly = [lws(SET, "prefill", 4, ready=1), lws(SET, "decode", 4, ready=0)]
         assert decided(SET, *partly) == []
         ready = both(SET, 4, 4, ready=1)
         assert decided(SET, *ready) == ["create Service split-0-A-prefill-prv", "create Service split-0-A-decode-prv"]
 
     def test_service_has_a_selector_and_labels(self) -> None:
-        """A Service has a selector and labels (R-DS-83)."""
+        """A Service has the expected selector and labels (R-DS-83)."""
         found = service(SET, "prefill")
         selector = {SET_NAME: "split", ROLE: "prefill", REVISION: revision_of(SET), SLICE: "0"}
         assert found["spec"] == {"clusterIP": "None", "selector": selector}
@@ -41,7 +41,7 @@ class TestServices:
         assert SLICE not in service(SET, "prefill", legacy=True)["spec"]["selector"]
 
     def test_services_of_the_old_revision_stay_while_it_serves(self) -> None:
-        """Services of the old revision remain while it serves (R-DS-82)."""
+        """Services of the old revision remain while it is used (R-DS-82)."""
         services = [service(one, name) for one in (SET, NEXT) for name in ("prefill", "decode")]
         new = both(NEXT, 1, 1)
         assert not any("Service" in line for line in decided(NEXT, *both(SET, 3, 3), *new, services=services))
@@ -49,7 +49,7 @@ class TestServices:
         assert "delete Service split-0-A-prefill-prv" in gone
 
     def test_added_role_keeps_services_of_the_old_revision(self) -> None:
-        """With an added role, Services of the old revision remain (Q-10)."""
+        """If a role is added, Services of the old revision remain (Q-10)."""
         grown = disaggregatedset_object([*NEXT["spec"]["roles"], role("encode", 1, image="app:2")])
         new = [lws(grown, name, 1) for name in ("prefill", "decode", "encode")]
         services = [service(SET, "prefill"), *(service(grown, name) for name in ("prefill", "decode", "encode"))]
@@ -57,7 +57,7 @@ class TestServices:
         assert not any(line.startswith("delete Service") for line in lines)
 
     def test_services_of_others_are_never_deleted(self) -> None:
-        """For example, a user's Service with the name of the DisaggregatedSet (Q-9)."""
+        """An example is a user's Service that has the name of the DisaggregatedSet (Q-9)."""
         front: JSONObject = {"metadata": {"name": "front", "namespace": "default", "labels": {SET_NAME: "split"}}}
         services = [front, service(SET, "prefill"), service(SET, "decode")]
         assert decided(SET, *both(SET, 4, 4), services=services) == []
@@ -92,7 +92,7 @@ class TestScalers:
         assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
 
     def test_scaler_of_an_empty_role_starts_with_zero(self) -> None:
-        """A role that is added again waits for its autoscaler while its empty LeaderWorkerSet exists (R-DS-97)."""
+        """A role that is re-added waits for its autoscaler while its empty LeaderWorkerSet exists (R-DS-97)."""
         after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
         lines = decided(after, lws(EXTERNAL, "decode", 4, initial=4), *both(after, 0, 0))
         assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 0"
@@ -109,7 +109,7 @@ class TestScalers:
         assert lines == ["delete DisaggregatedSetRoleScaler split-decode"]
 
     def test_conflicting_scaler_keeps_the_groups_and_is_reported(self) -> None:
-        """With a conflicting scaler, the number of groups does not change, and the conflict is reported (R-DS-74)."""
+        """A conflicting scaler is reported, and the number of groups does not change (R-DS-74)."""
         foreign = scaler(9, owner=disaggregatedset_object(name="other"))
         assert decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[foreign]) == ["ScalerConflict"]
 
@@ -122,7 +122,7 @@ class TestScalers:
         assert raised == ["prefill 1", "decode 1"]
 
     def test_scaler_status_has_replicas_and_a_selector(self) -> None:
-        """A scaler status has replicas and a selector (R-DS-100)."""
+        """A scaler status contains replicas and a selector (R-DS-100)."""
         seen = ObservedDisaggregatedSet(
             disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[scaler(5)]
         )
@@ -145,7 +145,7 @@ class TestScalers:
 
 class TestStatus:
     def test_status_counts_current_roles_of_all_revisions(self) -> None:
-        """The status counts current roles of all revisions (R-DS-92)."""
+        """The status counts the current roles of all revisions (R-DS-92)."""
         status = status_of(
             NEXT,
             *both(SET, 3, 2, initial=4),
@@ -160,7 +160,7 @@ class TestStatus:
         ]
 
     def test_set_is_available_when_all_groups_are_ready_and_new(self) -> None:
-        """The opposite condition is not added (R-DS-93, R-DS-94)."""
+        """The opposite condition is not added to the status (R-DS-93, R-DS-94)."""
         status = status_of(SET, *both(SET, 4, 4))
         assert status is not None
         (one,) = status["conditions"]
@@ -168,14 +168,14 @@ class TestStatus:
         assert status["observedGeneration"] == 1
 
     def test_set_is_progressing_during_a_rollout(self) -> None:
-        """During a rollout, the condition is Progressing (R-DS-94)."""
+        """During a rollout, the `Progressing` condition is True (R-DS-94)."""
         status = status_of(SET)
         assert status is not None
         (one,) = status["conditions"]
         assert (one["type"], one["status"], one["reason"]) == ("Progressing", "True", "RolloutInProgress")
 
     def test_change_flips_both_conditions(self) -> None:
-        """The transition time of an unchanged condition is preserved (R-DS-94)."""
+        """The transition time of an unchanged condition is retained (R-DS-94)."""
         was = "2025-01-01T00:00:00Z"
         known = {"type": "Available", "status": "True", "reason": "AllRolesReady", "lastTransitionTime": was}
         status = status_of(SET | {"status": {"conditions": [known]}}, *both(SET, 4, 4, ready=3))
@@ -187,14 +187,14 @@ class TestStatus:
         assert same["conditions"][0]["lastTransitionTime"] == was
 
     def test_set_without_groups_is_available(self) -> None:
-        """Without groups, the condition is Available (R-DS-93)."""
+        """Without groups, the `Available` condition is True (R-DS-93)."""
         paused = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
         status = status_of(paused, *both(paused, 0, 0))
         assert status is not None
         assert status["conditions"][0]["type"] == "Available"
 
     def test_set_with_a_missing_scaler_is_progressing(self) -> None:
-        """With a missing scaler, the condition is Progressing (R-DS-93)."""
+        """If a scaler is missing, the `Progressing` condition is True (R-DS-93)."""
         foreign = scaler(4, owner=disaggregatedset_object(name="other"))
         status = status_of(EXTERNAL, *both(EXTERNAL, 4, 4), scalers=[foreign])
         assert status is not None

@@ -25,14 +25,14 @@ def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, da
 
 
 def role(name: str, replicas: int) -> Role:
-    """Return a role that may neither surge nor lack a group."""
+    """Return a role that permits neither surge groups nor unavailable groups."""
     none = RoleRollingUpdate(max_surge=0, max_unavailable=0)
     strategy = RoleRolloutStrategy(rolling_update_configuration=none)
     return Role(name=name, spec=RoleSpec(replicas=replicas, rollout_strategy=strategy))
 
 
 def test_next_batch_starts_when_no_revision_can_drain() -> None:
-    """Each old revision retains its last groups, because no role may become empty, and the rollout continues.
+    """Each old revision retains its last groups, because no role may become empty. The rollout continues.
 
     Rule Q-4.
     """

@@ -1,4 +1,4 @@
-"""Tests scheduling that is delegated to an owner's Workload, whose templates the PodGroups use."""
+"""Tests scheduling that is delegated to the Workload of an owner, whose templates the PodGroups use."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def test_pod_group_of_the_set_belongs_to_the_owners_workload() -> None:
 
 
 def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
-    """A PodGroup of a replica belongs to the owner's Workload (N-K8S-16)."""
+    """The PodGroup of a replica belongs to the owner's Workload (N-K8S-16)."""
     obj = delegated(REPLICA)
     leader = scheduled.leader(obj)
     group: dict[str, Any] = {"now": builders.NOW, "leader": leader, "obj": obj, "revisions": [builders.revision(obj)]}
@@ -103,7 +103,7 @@ def test_pod_group_of_a_replica_belongs_to_the_owners_workload() -> None:
     ],
 )
 def test_leaders_are_unchanged_without_the_owners_workload(found: Parent, message: str) -> None:
-    """Leaders are unchanged without the owner's Workload (N-K8S-10, N-K8S-16)."""
+    """Without the owner's Workload, leaders do not change (N-K8S-10, N-K8S-16)."""
     plan = plan_for(delegated(REPLICA), found)
 
     assert plan.error == message
@@ -148,7 +148,7 @@ def test_group_needs_the_workload_until_its_pod_group_exists() -> None:
 
 
 def test_owners_workload_must_be_controlled_and_referenced() -> None:
-    """Two such Workloads cause an error (N-K8S-16)."""
+    """Two matching Workloads cause an error (N-K8S-16)."""
     owner = meta.controller_reference(OWNER)
     unnamed = parent() | {"spec": {}}
     orphan = parent(ownerReferences=[])

@@ -1,4 +1,4 @@
-"""Effective requests of pods, as the scheduler counts them (R-GANG-5)."""
+"""Tests the effective requests of pods, as the scheduler computes them (R-GANG-5)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests whether pods fit on nodes: relevant fields, all or nothing, and the number of steps."""
+"""Tests whether pods fit on nodes, which fields are relevant, and the number of steps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +54,7 @@ def test_node_accepts_no_more_pods_than_its_capacity() -> None:
 
 
 def test_overused_node_has_no_space() -> None:
-    """For example, a node that has become smaller."""
+    """An example is a node whose capacity was reduced."""
     assert not fit.free_space([node()], {"n": {"cpu": 9 * NANOS}}).place({need(): 1})
 
 
@@ -91,7 +91,7 @@ def test_selectors_and_required_affinity_select_nodes() -> None:
 
 
 def test_most_restricted_pods_are_placed_first() -> None:
-    """Otherwise, an unrestricted pod would use the only node for another pod in its group."""
+    """Otherwise, an unrestricted pod would use the only node that fits another pod in its group."""
     space = fit.free_space([node("a", "1", {"gpu": "yes"}), node("b", "1")], {})
 
     assert space.place({need(): 1, need(nodeSelector={"gpu": "yes"}): 1})

@@ -1,4 +1,4 @@
-"""Tests the selection of a gang scheduler at the admission of the leader, which workers and controllers follow."""
+"""Tests the selection of a gang scheduler when the leader is admitted, which workers and controllers use."""
 
 from collections.abc import Collection, Mapping
 
@@ -33,7 +33,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 
 
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
-    """Return the worker that the controllers create for this leader."""
+    """Return a worker that the controllers create for this leader."""
     plan = deciding.reconcile_group(
         builders.live_group(leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
         gang,
@@ -45,7 +45,7 @@ def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
 
 
 def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
-    """Return the links of a pod: for Volcano, coscheduling and the native scheduler."""
+    """Return the links of a pod to the groups of Volcano, coscheduling and the native scheduler."""
     native = meta.spec(pod).get("schedulingGroup") or {}
     return (
         meta.annotations(pod).get(GROUP_NAME),
@@ -55,7 +55,7 @@ def link_of(pod: JSONObject) -> tuple[str | None, str | None, str | None]:
 
 
 def test_volcano_links_equal_those_of_the_go_controller() -> None:
-    """Volcano links equal those of the Go controller (R-GANG-2, R-KQ-113)."""
+    """Volcano links equal the links of the Go controller (R-GANG-2, R-KQ-113)."""
     gang = Gangs(default="volcano")
 
     leader = admit_pod(created(), gang, "r1")
@@ -66,7 +66,7 @@ def test_volcano_links_equal_those_of_the_go_controller() -> None:
 
 
 def test_volcano_link_replaces_any_other() -> None:
-    """The link replaces an existing one (R-GANG-2)."""
+    """The link replaces an existing link (R-GANG-2)."""
     pod = created()
     pod["metadata"]["annotations"][GROUP_NAME] = "users"
 
@@ -75,7 +75,7 @@ def test_volcano_link_replaces_any_other() -> None:
 
 @pytest.mark.parametrize("provider", ["coscheduling", "native"])
 def test_each_leader_starts_a_group_that_its_workers_join(provider: str) -> None:
-    """The next group must not join a terminating one (R-KQ-147)."""
+    """A replacement group must not join a terminating PodGroup (R-KQ-147)."""
     gang = Gangs(default=provider)
 
     first, second = (admit_pod(created(), gang, request) for request in ("r1", "r2"))
@@ -176,7 +176,7 @@ def test_unserved_scheduler_is_rejected(default: str, choice: str, refusal: str)
 
 
 def test_scheduler_choice_is_immutable() -> None:
-    """Pods of two schedulers in one group would wait for each other (R-KQ-148)."""
+    """Pods with different schedulers in one group would wait for each other (R-KQ-148)."""
     old, new = (leaderworkerset.decode(annotated(choice)) for choice in ("volcano", "native"))
 
     (error,) = Gangs(default=AUTO).errors(new, old)
@@ -198,7 +198,7 @@ def test_stored_scheduler_choice_blocks_no_update() -> None:
 
 
 def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
-    """The leader is the owner, so that its objects are deleted with it (N-K8S-19)."""
+    """The leader owns its objects, so that they are deleted together with it (N-K8S-19)."""
     gang, obj = Gangs(default="volcano", is_enabled=True), scheduled.lws(scheduled.REPLICA)
     leader = admit_pod(scheduled.leader(obj), gang, "r1")
     live = LiveGroup(obj=obj, leader=leader, now=builders.NOW)
@@ -215,7 +215,7 @@ def test_volcano_uses_its_own_pod_groups_for_scheduling() -> None:
     [("volcano", "volcano"), ("kubernetes", "kubernetes"), ("native", "kubernetes"), (AUTO, "kubernetes")],
 )
 def test_scheduling_is_supported_by_its_providers_only(default: str, follower: str) -> None:
-    """`kubernetes` has no effect for other LeaderWorkerSets (N-K8S-1, N-K8S-2)."""
+    """`kubernetes` does not affect other LeaderWorkerSets (N-K8S-1, N-K8S-2)."""
     gang = Gangs(default=default, is_enabled=True)
 
     assert gang.support.provider == follower
@@ -246,7 +246,7 @@ def created_by(decision: PolicyDecision) -> list[JSONObject]:
 
 @pytest.mark.parametrize("provider", list(DETECTABLE))
 def test_gang_objects_are_created_once(provider: str) -> None:
-    """Gang objects are created once (R-GANG-3)."""
+    """Gang objects are created only once (R-GANG-3)."""
     gang = Gangs(default=provider)
     leader = admit_pod(created(), gang, "r1")
     name = next(filter(None, link_of(leader)))
@@ -265,7 +265,7 @@ def test_gang_objects_are_created_once(provider: str) -> None:
     ids=["Kubernetes 1.37", "Kubernetes 1.36", "neither"],
 )
 def test_native_objects_have_the_served_version(served: list[Resource], version: str) -> None:
-    """If no version is served, the newest is tried, and the rejection is reported (N-117-5)."""
+    """If no version is served, the newest version is requested, and the rejection is reported (N-117-5)."""
     gang = Gangs(default="native")
     leader = admit_pod(created(), gang, "r1")
 
@@ -276,7 +276,7 @@ def test_native_objects_have_the_served_version(served: list[Resource], version:
 
 
 def test_object_of_an_earlier_leader_is_deleted_first() -> None:
-    """Names of Volcano's groups are reused, and the garbage collector would delete the object with its leader.
+    """The names of Volcano PodGroups are reused. The garbage collector would delete the object with its leader.
 
     Rule R-GANG-6.
     """
@@ -297,7 +297,7 @@ def test_object_of_an_earlier_leader_is_deleted_first() -> None:
 
 
 def test_leader_without_a_mark_has_no_group() -> None:
-    """The leader was created before gang scheduling was configured, or chose none."""
+    """The leader was created without gang scheduling, or before it was configured."""
     assert decide(Gangs(default="native"), created()) == PolicyDecision()
     assert decide(Gangs(default="volcano"), created()) == PolicyDecision()
     assert decide(Gangs(default="volcano"), created(choice="none")) == PolicyDecision()
@@ -335,7 +335,7 @@ def test_choice_uses_kinds_of_its_provider_and_auto_all_kinds() -> None:
 
 
 def test_built_in_gate_is_selected_by_name_only() -> None:
-    """The gate controller watches all pods in the cluster, so `auto` does not select it."""
+    """`auto` does not select the gate controller, because it watches all pods in the cluster."""
     auto, built_in = Gangs(default=AUTO, served=list(PROVIDERS)), Gangs(default="built-in")
     chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "built-in"}})
 

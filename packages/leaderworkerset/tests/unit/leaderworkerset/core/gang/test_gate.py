@@ -1,4 +1,4 @@
-"""Tests which gated groups start, their order, and the writes."""
+"""Tests which gated groups start, in which order, and the resulting writes."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods"
 def member(
     group: str, index: int, *, size: int = 2, created: int = 1, gates: Sequence[JSONObject] = (GATE,)
 ) -> JSONObject:
-    """Return a pod of one CPU."""
+    """Return a pod that requests one CPU."""
     name = f"{group}-{index}" if index else group
     return {
         "metadata": {
@@ -46,7 +46,7 @@ def decide(members: Sequence[JSONObject], used: int = 0, unbound: Sequence[JSONO
 
 
 def started(plan: Plan) -> list[list[str]]:
-    """Return the names of the pods that lose their gates, by group."""
+    """Return the names of the pods whose gates are removed, by group."""
     (action,) = plan.actions or (Concurrently(sequences=()),)
     assert isinstance(action, Concurrently)
     found = []
@@ -74,7 +74,7 @@ def test_group_that_does_not_fit_waits_and_blocks_no_other() -> None:
 
 
 def unplaceable(pod: JSONObject) -> JSONObject:
-    """Return the pod with a node affinity that API servers store, and that cannot be parsed."""
+    """Return the pod with a node affinity that API servers store, but that cannot be parsed."""
     term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pod["spec"]["affinity"] = {"nodeAffinity": required}
@@ -115,7 +115,7 @@ def test_terminating_pod_is_not_a_member() -> None:
 
 
 def test_space_of_pending_pods_is_reserved() -> None:
-    """These pods have an open gate or none, so the scheduler may bind them at any time."""
+    """These pods have no closed gate, so the scheduler may bind them at any time."""
     others = [member("x", index, gates=()) for index in range(3)]
 
     assert decide(group("a"), unbound=others) == Plan()
@@ -148,7 +148,7 @@ def test_higher_priority_precedes_age() -> None:
 
 
 def test_recreated_pod_of_a_started_group_comes_first() -> None:
-    """A manager may also have died while it opened the gates of one group."""
+    """A manager may also have exited while it removed the gates of one group."""
     begun = [member("b", 0, size=2, created=9, gates=()), member("b", 1, size=2, created=9)]
     begun[0]["spec"]["nodeName"] = "n"
     waiting = group("a", 3)

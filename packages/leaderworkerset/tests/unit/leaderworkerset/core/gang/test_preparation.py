@@ -1,4 +1,4 @@
-"""The prerequisites of `spec.scheduling`, which precede the leaders: the Workload and the PodGroup of the set."""
+"""Tests the Workload and the PodGroup that `spec.scheduling` requires before the leaders."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def plan_for(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG, **fields:
 
 
 def writes(plan: Plan) -> list[Create | Patch | Delete]:
-    """Return the writes of objects of the scheduler."""
+    """Return the writes of scheduler objects."""
     found = [one for action in plan.actions if isinstance(action, Finally) for one in action.actions]
     return [one for one in found if isinstance(one, Create | Patch | Delete)]
 
@@ -47,13 +47,13 @@ def created(plan: Plan) -> dict[str, JSONObject]:
 
 
 def condition(plan: Plan) -> JSONObject | None:
-    """Return the condition that a plan writes."""
+    """Return the condition in a plan."""
     found = [one.object["status"]["conditions"] for one in plan.actions if isinstance(one, PutStatus)]
     return next((one for conditions in found for one in conditions if one["type"] == "WorkloadSchedulingCreated"), None)
 
 
 def pod_group(obj: JSONObject, **fields: Any) -> JSONObject:
-    """Return the new PodGroup for the LeaderWorkerSet."""
+    """Return the new PodGroup of the LeaderWorkerSet."""
     (made,) = created(plan_for(obj, scheduled.workload_of(obj), **fields)).values()
     return scheduled.stored(made)
 
@@ -119,7 +119,7 @@ def test_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObj
 
 
 def test_workload_has_the_priority_of_the_pods() -> None:
-    """The Workload has the pod priority (N-K8S-15)."""
+    """The Workload has the priority of its pods (N-K8S-15)."""
     worker = builders.pod_template()
     worker["spec"]["priorityClassName"] = "high"
 
@@ -129,7 +129,7 @@ def test_workload_has_the_priority_of_the_pods() -> None:
 
 
 def test_leaders_are_annotated_with_level_and_workload() -> None:
-    """The label is the only change to the template. Without the field, there is none (N-K8S-2, N-AT-18)."""
+    """Only the label is added to the template. Without the field, it is not added (N-K8S-2, N-AT-18)."""
 
     def annotations(obj: JSONObject) -> JSONObject:
         (apply,) = (one for one in plan_for(obj).actions if isinstance(one, Apply))
@@ -162,7 +162,7 @@ def test_minimum_of_a_template_follows_the_size() -> None:
 
 
 def test_set_level_has_one_pod_group() -> None:
-    """The LeaderWorkerSet level has one PodGroup (N-K8S-4, N-K8S-8a)."""
+    """The `LeaderWorkerSet` level has a single PodGroup (N-K8S-4, N-K8S-8a)."""
     obj = scheduled.lws(WHOLE | {"disruptionMode": {"all": {}}}, replicas=2, size=3)
     workload = scheduled.workload_of(obj)
 
@@ -189,7 +189,7 @@ def test_set_level_has_one_pod_group() -> None:
 
 @pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
 def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject) -> None:
-    """The PodGroup is recreated with the first group (N-K8S-8)."""
+    """The PodGroup is recreated together with the first group (N-K8S-8)."""
     obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
     workload, made = scheduled.workload_of(none), pod_group(obj)
     policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
@@ -219,7 +219,7 @@ def test_pod_group_of_the_set_is_deleted_without_replicas(scheduling: JSONObject
 def test_minimum_of_the_set_is_limited_to_possible_pods(
     replicas: int, size: int, sizes: Sequence[int], minimum: int
 ) -> None:
-    """During a rollout to another size, old groups retain their number of pods (N-AT-10, N-K8S-8)."""
+    """During a rollout with a different size, old groups retain their number of pods (N-AT-10, N-K8S-8)."""
     before = scheduled.lws(WHOLE, replicas=1, size=1)
     obj = scheduled.lws(WHOLE, replicas=replicas, size=size)
 
@@ -231,7 +231,7 @@ def test_minimum_of_the_set_is_limited_to_possible_pods(
 
 
 def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
-    """Old leaders keep their gate. A Deployment without budget retains them until the new group is ready.
+    """Old leaders retain their gate. A Deployment without a budget retains them until the new group is ready.
 
     Rules N-AT-10, N-AT-22.
     """
@@ -250,7 +250,7 @@ def test_minimum_of_the_set_excludes_gated_old_leaders() -> None:
 
 
 def test_unused_pod_groups_are_deleted() -> None:
-    """Only own PodGroups are deleted, each once (N-K8S-13, N-AT-6)."""
+    """Only the controller's own PodGroups are deleted, once each (N-K8S-13, N-AT-6)."""
     obj = scheduled.lws(REPLICA)
     own = meta.controller_reference(obj)
     owners = {"old": [own], "another's": [{**own, "uid": "other"}], "nobody's": []}
@@ -357,7 +357,7 @@ def test_immutable_drift_is_reported_before_leaders_change(
 
 
 def test_defaults_of_the_api_server_are_no_drift() -> None:
-    """Defaults of the API server do not count as drift (N-K8S-9)."""
+    """API server defaults do not count as drift (N-K8S-9)."""
     filled = {
         "disruptionMode": {"single": {}},
         "priority": 5,
@@ -389,7 +389,7 @@ def test_missing_scheduler_provider_is_reported(gang: Gang) -> None:
 
 
 def test_stored_conflicting_levels_are_reported() -> None:
-    """Stored conflicting levels are reported (N-SCH-VAL-9, N-K8S-10)."""
+    """Conflicting stored levels are reported (N-SCH-VAL-9, N-K8S-10)."""
     plan = plan_for(scheduled.lws(WHOLE | {"replica": {}}))
 
     assert plan.error == "exactly one active scheduling level is required, got [lws replica]"

@@ -1,4 +1,4 @@
-"""The condition that reports whether the prerequisites of `spec.scheduling` exist."""
+"""Tests the condition that reports whether the prerequisites of `spec.scheduling` exist."""
 
 from tests import builders, scheduled
 from tests.scheduled import GANG, REPLICA, WHOLE
@@ -24,7 +24,7 @@ from leaderworkerset.core.policies.gang import Gang
 
 
 def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JSONObject | None:
-    """Return the condition that is written when the leaders' object is observed."""
+    """Return the condition that is written when the controller observes the leaders' object."""
     decoded = leaderworkerset.decode(obj)
     living = builders.as_applied(deploymentleaders.build(obj, decoded, key=builders.key_of(obj), size=3))
     return condition(plan_for(obj, *objects, gang=gang, leader_workload=living))
@@ -61,7 +61,7 @@ def test_unchanged_condition_keeps_its_time() -> None:
 
 
 def test_rejected_scheduling_object_is_reported_once() -> None:
-    """The rejection is reported once, although the write is retried (N-K8S-10)."""
+    """The rejection is reported only once, although the write is retried (N-K8S-10)."""
     (refused,) = (one for one in plan_for(OBJ).actions if isinstance(one, Finally))
 
     (patch,) = refused.on_failure
@@ -76,7 +76,7 @@ def test_rejected_scheduling_object_is_reported_once() -> None:
 
 
 def test_workloads_of_the_native_provider_are_not_deleted() -> None:
-    """Workloads belong to LeaderWorkerSets without the field, but a stored object may be older than the field."""
+    """Workloads can belong to LeaderWorkerSets without the field. A stored object may be older than the field."""
     older = scheduled.stored(WORKLOAD, name="web-rev-2", labels={labels.TEMPLATE_REVISION_HASH: builders.key_of(OBJ)})
 
     assert created(plan_for(OBJ, older)).keys() == {f"Workload {NAME}"}

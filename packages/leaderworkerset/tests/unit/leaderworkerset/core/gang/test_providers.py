@@ -1,4 +1,4 @@
-"""Tests the objects for each gang scheduler, and the references from pods."""
+"""Tests the objects for each gang scheduler, and the references of pods to them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -77,14 +77,14 @@ def test_volcano_pod_group_equals_the_contract() -> None:
 def test_volcano_minimum_and_resources_cover_existing_pods(
     startup: str, annotations: dict[str, str], minimum: int
 ) -> None:
-    """3 pods of 100m each are 300m under both startup policies (R-KQ-112)."""
+    """3 pods with 100m each request 300m in total, under both startup policies (R-KQ-112)."""
     spec = VOLCANO.build(group_of(lws_of(3, startup, annotations)), "g")["spec"]
 
     assert spec == {"minMember": minimum, "minResources": {"cpu": "300m"}}
 
 
 def test_leader_template_counts_with_its_own_requests() -> None:
-    """A leader template counts with its requests (R-GANG-5)."""
+    """The requests of a leader template are counted (R-GANG-5)."""
     lws = builders.leaderworkerset_object(
         size=3, template={"leaderTemplate": requesting("2"), "workerTemplate": requesting("500m")}
     )
@@ -93,7 +93,7 @@ def test_leader_template_counts_with_its_own_requests() -> None:
 
 
 def test_older_group_has_the_minimum_of_its_revision() -> None:
-    """With the minimum of the new size, a group that is recreated during an update could never start."""
+    """With the minimum for the new size, a group that is recreated during an update could never start."""
     made = VOLCANO.build(group_of(lws_of(8), lws_of(2)), "g")
 
     assert made["spec"] == {"minMember": 2, "minResources": {"cpu": "200m"}}
@@ -110,7 +110,7 @@ def test_coscheduling_pod_group_equals_the_contract() -> None:
 
 
 def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
-    """The coscheduling minimum is one if workers wait (R-KQ-121)."""
+    """The coscheduling minimum is one if workers wait for their leader (R-KQ-121)."""
     assert COSCHEDULING.build(group_of(lws_of(3, "LeaderReady")), "g")["spec"] == {"minMember": 1}
 
 
@@ -127,7 +127,7 @@ def test_coscheduling_minimum_is_one_when_workers_wait() -> None:
     ids=["of Kubernetes 1.37", "of Kubernetes 1.36"],
 )
 def test_native_objects_equal_the_contract(provider: Provider, version: str, reference: JSONObject) -> None:
-    """Nothing waits for the deletion of a PodGroup that waits for its pods.
+    """The controller does not wait for the deletion of a PodGroup that waits for its pods.
 
     Rules R-KQ-141, R-KQ-142, R-KQ-147, R-KQ-148, N-117-5.
     """
@@ -160,7 +160,7 @@ def test_native_objects_equal_the_contract(provider: Provider, version: str, ref
 
 
 def test_native_groups_have_the_priority_of_their_pods() -> None:
-    """The scheduler of Kubernetes 1.37 starts a pod only if its priority equals the priority of its PodGroup."""
+    """The Kubernetes 1.37 scheduler starts a pod only if its priority equals the priority of its PodGroup."""
     group = group_of(
         builders.leaderworkerset_object(template={"workerTemplate": requesting("1", priorityClassName="high")})
     )
@@ -181,12 +181,12 @@ def test_native_groups_have_the_priority_of_their_pods() -> None:
     ids=lambda one: one.name if isinstance(one, Provider) else "",
 )
 def test_pods_reference_their_group(provider: Provider, link: JSONObject) -> None:
-    """Pods reference their group (R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144)."""
+    """Pods refer to their PodGroup (R-GANG-2, R-KQ-113, R-KQ-120, R-KQ-144)."""
     assert provider.link({}, "g") == link
 
 
 def test_link_of_the_user_is_kept() -> None:
-    """The manager always sets Volcano's annotation, as the Go controller does (R-KQ-148, R-GANG-2)."""
+    """The manager always sets the Volcano annotation, like the Go controller (R-KQ-148, R-GANG-2)."""
     linked = [COSCHEDULING.link({}, "users"), NATIVE.link({}, "users"), VOLCANO.link({}, "users")]
 
     taken = [one.is_taken(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]
@@ -215,7 +215,7 @@ def test_link_of_the_user_is_kept() -> None:
 def test_leader_ready_is_rejected_when_all_pods_start_together(
     startup: str, annotations: dict[str, str], size: int, fields: list[str], provider: Provider
 ) -> None:
-    """LeaderReady is rejected when all pods start together (R-KQ-149)."""
+    """`LeaderReady` is rejected if all pods must start together (R-KQ-149)."""
     errors = provider.errors(leaderworkerset.decode(lws_of(size, startup, annotations)))
 
     assert [error.path for error in errors] == fields
@@ -235,7 +235,7 @@ def test_leader_ready_is_rejected_when_all_pods_start_together(
 def test_leader_with_another_scheduler_or_priority_is_rejected(
     provider: Provider, field: str, is_refused: bool
 ) -> None:
-    """A leader with another scheduler or priority is rejected (R-KQ-120, R-KQ-144)."""
+    """A leader with a different scheduler or priority is rejected (R-KQ-120, R-KQ-144)."""
     leader = requesting("1", **{field: "other"})
     lws = builders.leaderworkerset_object(template={"leaderTemplate": leader, "workerTemplate": requesting("1")})
 

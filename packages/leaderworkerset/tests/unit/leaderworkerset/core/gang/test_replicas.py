@@ -1,4 +1,4 @@
-"""Tests the PodGroups of replicas and roles: references, group objects, and obstacles."""
+"""Tests the PodGroups of replicas and roles, references to them, and errors that prevent their creation."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def created(plan: Plan) -> list[JSONObject]:
 
 
 def opened(leader: JSONObject) -> JSONObject:
-    """Return a leader whose gate is open."""
+    """Return a leader without a closed gate."""
     return leader | {"spec": leader["spec"] | {"schedulingGates": []}}
 
 
@@ -51,7 +51,7 @@ def hash_leader(**fields: Any) -> JSONObject:
 
 
 def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
-    """Each admission results in another incarnation.
+    """Each admission results in a different incarnation.
 
     A second admission of one pod changes nothing (N-ADM-8, N-ADM-9, N-AT-12).
     """
@@ -68,7 +68,7 @@ def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
     ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
 )
 def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
-    """The PodGroup of these leaders is shared, or has a random name (N-ADM-9, N-K8S-5)."""
+    """The PodGroup of these leaders either is shared or has a random name (N-ADM-9, N-K8S-5)."""
     leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
 
     assert meta.annotations(leader)[labels.WORKLOAD_NAME] == name
@@ -78,7 +78,7 @@ def test_other_leaders_get_no_incarnation(obj: JSONObject, suffix: str) -> None:
 
 @pytest.mark.parametrize(("scheduling", "names"), [(REPLICA, ["", ""]), (ROLES, ["leader-", "worker-"])])
 def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: list[str]) -> None:
-    """Level and incarnation are in the template of the workers (N-ADM-8, N-K8S-4, N-K8S-12)."""
+    """The worker template contains the level and the incarnation (N-ADM-8, N-K8S-4, N-K8S-12)."""
     obj = scheduled.lws(scheduling)
     leader = scheduled.leader(obj)
     base = meta.annotations(leader)[labels.WORKLOAD_NAME]
@@ -94,7 +94,7 @@ def test_workers_are_linked_like_their_leader(scheduling: JSONObject, names: lis
 
 
 def test_pod_of_an_earlier_version_names_no_workload() -> None:
-    """The PodGroup has the LeaderWorkerSet name, and the value for replicas in that version (N-ADM-8)."""
+    """The PodGroup has the name of the LeaderWorkerSet, and the `replicas` value of that version (N-ADM-8)."""
     annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
     worker = builders.worker_pod(LEADER)
     worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}
@@ -113,7 +113,7 @@ def test_unknown_level_is_rejected() -> None:
 
 @pytest.mark.parametrize(("scheduling", "counts"), [(REPLICA, {"": 3}), (ROLES, {"leader": 1, "worker": 2})])
 def test_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
-    """The PodGroups are created before the gate opens, and before the workers.
+    """The PodGroups are created before the gate is removed, and before the workers.
 
     Rules N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12.
     """
@@ -147,7 +147,7 @@ def test_existing_pod_groups_are_not_changed() -> None:
 
 
 def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
-    """A leader that is older than the field is not changed (N-K8S-11)."""
+    """A leader from before the introduction of the field is not changed (N-K8S-11)."""
     whole = scheduled.lws(WHOLE)
     unlinked = builders.leader_pod(OBJ, ready=False)
 
@@ -156,7 +156,7 @@ def test_set_level_and_unlinked_leaders_create_no_pod_groups() -> None:
 
 
 def test_group_of_an_older_revision_keeps_its_size() -> None:
-    """The PodGroup of the group is created and compared with its own revision (N-AT-25, N-K8S-8)."""
+    """The group's PodGroup is created, and compared with its own revision (N-AT-25, N-K8S-8)."""
     old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
     leader = scheduled.leader(old)
     revisions = [builders.revision(old), builders.revision(new, number=2)]
@@ -170,7 +170,7 @@ def test_group_of_an_older_revision_keeps_its_size() -> None:
 
 
 def test_deleted_pod_group_is_recreated_for_its_revision() -> None:
-    """The new PodGroup has the leader's own revision, also below a partition (N-AT-11)."""
+    """The new PodGroup has the revision of the leader, even below a partition (N-AT-11)."""
     old = scheduled.lws(REPLICA)
     new = scheduled.lws(REPLICA, image="app:2", rollout={"partition": 1})
     leader = opened(scheduled.leader(old))
@@ -213,14 +213,14 @@ def without(label: str) -> JSONObject:
     ],
 )
 def test_missing_prerequisite_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
-    """The creation is retried (N-K8S-9)."""
+    """A failed creation is retried (N-K8S-9)."""
     plan = plan_for(OBJ, leader, *objects)
 
     assert plan == Plan(error=f"pod default/web-0: {error}")
 
 
 def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
-    """Drift in an immutable PodGroup field is an error (N-K8S-9)."""
+    """Drift in an immutable PodGroup field causes an error (N-K8S-9)."""
     (made,) = created(plan_for())
     drifted = scheduled.stored(made | {"spec": made["spec"] | {"disruptionMode": {"all": {}}}})
 
@@ -232,7 +232,7 @@ def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
 
 
 def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
-    """A PodGroup with another owner is reported and retried (N-K8S-14)."""
+    """A PodGroup with another owner is reported, and the reconcile is retried (N-K8S-14)."""
     (made,) = created(plan_for())
 
     plan = plan_for(OBJ, LEADER, WORKLOAD, other(made))
@@ -251,7 +251,7 @@ def deleted(plan: Plan) -> list[str]:
 
 @pytest.mark.parametrize("leader", [LEADER, opened(LEADER)], ids=["gated", "open"])
 def test_group_without_workers_is_recreated_with_its_pod_group(leader: JSONObject) -> None:
-    """Kubernetes does not delete a PodGroup while a pod refers to it (N-117-2), so waiting would never finish."""
+    """Kubernetes does not delete a PodGroup that a pod refers to (N-117-2), so the wait would never finish."""
     (made,) = created(plan_for())
 
     assert deleted(plan_for(OBJ, leader, WORKLOAD, scheduled.stored(made, **ENDS))) == ["web-0"]
@@ -272,7 +272,7 @@ def test_group_with_workers_keeps_a_terminating_pod_group() -> None:
 
 
 def test_rejected_pod_group_is_reported() -> None:
-    """The plan stops there, so the gate remains closed (N-K8S-10, R-GANG-7).
+    """The plan stops at this action, so the gate remains closed (N-K8S-10, R-GANG-7).
 
     A PodGroup that already belongs to the group is not an error.
     """
@@ -342,7 +342,7 @@ def events(plan: Plan) -> list[Event]:
 
 
 def test_ordinal_leader_waits_for_the_previous_group() -> None:
-    """The wait is reported once, and other gates remain (N-GATE-10, N-AT-12)."""
+    """The wait is reported once, and other gates are not removed (N-GATE-10, N-AT-12)."""
     gates = [{"name": "other"}, *LEADER["spec"]["schedulingGates"]]
     leader = LEADER | {"spec": LEADER["spec"] | {"schedulingGates": gates}}
     earlier = builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w", deleting=True)
@@ -372,7 +372,7 @@ def test_gate_of_a_random_key_is_not_opened_for_one_group() -> None:
 
 
 def test_group_of_one_pod_has_a_gang_pod_group() -> None:
-    """A group of one pod has a gang PodGroup (R-GANG-3, N-GATE-12)."""
+    """A group with one pod also has a gang PodGroup (R-GANG-3, N-GATE-12)."""
     obj = scheduled.lws(REPLICA, size=1)
 
     (made,) = created(plan_for(obj, scheduled.leader(obj)))

@@ -26,7 +26,7 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
-    """Return the live Deployment of a LeaderWorkerSet. By default, all leaders are ready and updated."""
+    """Return the stored Deployment of a LeaderWorkerSet. By default, all leaders are ready and updated."""
     desired = deploymentleaders.build(
         lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"]
     )
@@ -37,7 +37,7 @@ def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -
 
 
 def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return an observation in which the leaders, given as letters, have the Deployment's revision."""
+    """Return an observation. The leaders in `letters` have the revision of the Deployment."""
     key = "" if live is None else groupname.revision(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
@@ -53,7 +53,7 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
 
 
 def conditions(plan: Plan) -> dict[str, str]:
-    """Return the conditions in a plan. `Degraded` is included only if it is True."""
+    """Return the conditions in a plan. Include `Degraded` only if it is True."""
     (written,) = [action for action in plan.actions if isinstance(action, PutStatus)]
     found = {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
     assert [*found][-1] == "Degraded"
@@ -61,7 +61,7 @@ def conditions(plan: Plan) -> dict[str, str]:
 
 
 def test_deployment_has_the_expected_fields() -> None:
-    """Surge and unavailability are copied, and groups with workers have a readiness gate (section 5.2)."""
+    """Surge and unavailability are copied. Groups with workers have a readiness gate (section 5.2)."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
     built = deploymentleaders.build(lws, leaderworkerset.decode(lws), key="k", size=3)
@@ -95,7 +95,7 @@ def test_leaders_without_workers_have_no_readiness_gate() -> None:
 
 
 def test_new_set_gets_revision_deployment_and_service() -> None:
-    """A new LeaderWorkerSet has a revision, a Deployment and a Service (N-HASH-1, N-HASH-2)."""
+    """A new LeaderWorkerSet creates a revision, a Deployment and a Service (N-HASH-1, N-HASH-2)."""
     plan = reconcile(observe(LWS, None, "", revisions=(), service=NO_SERVICE), builders.NOW)
 
     assert [type(action) for action in plan.actions] == [Create, Apply, Create]
@@ -135,7 +135,7 @@ def test_deleted_set_is_not_reconciled() -> None:
 
 
 def test_update_continues_until_the_deployment_is_observed() -> None:
-    """Both revisions exist until all groups have the new one and are ready (N-AT-1)."""
+    """Both revisions exist until all groups have the new revision and are ready (N-AT-1)."""
     both = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     old = deployment()
 
@@ -164,7 +164,7 @@ def test_update_continues_until_the_deployment_is_observed() -> None:
 def test_conditions_follow_from_the_groups(
     counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
 ) -> None:
-    """A group that fails later does not start an update. An update lasts until all leaders have its revision.
+    """A later failure of a group does not start an update. An update continues until all leaders have its revision.
 
     Rules N-AT-7, N-ST-11.
     """
@@ -176,7 +176,7 @@ def test_conditions_follow_from_the_groups(
 
 
 def test_set_without_groups_is_available() -> None:
-    """Without groups, the condition is Available (N-ST-2)."""
+    """Without groups, the `Available` condition is True (N-ST-2)."""
     empty = builders.hash_object(replicas=0)
 
     assert conditions(reconcile(observe(empty, deployment(empty), ""), builders.NOW)) == {"Available": "True"}
@@ -327,7 +327,7 @@ def applied_size(observed: ObservedLeaderWorkerSet) -> int:
 def test_exhausted_groups_set_the_degraded_condition(
     counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]
 ) -> None:
-    """Exhausted groups set the condition Degraded (N-ST-4 to N-ST-6, N-ST-11, N-ST-12)."""
+    """Exhausted groups set the `Degraded` condition (N-ST-4 to N-ST-6, N-ST-11, N-ST-12)."""
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
     observed = observe(LWS, deployment(**counts), leaders, revisions=known)
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}

@@ -1,4 +1,4 @@
-"""Tests what remains of failed groups: evidence, counts, and records."""
+"""Tests the evidence, restart counts, and records of failed groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -78,20 +78,20 @@ def sort_out(
     groups: Sequence[JSONObject] = (),
     records: Sequence[JSONObject] = (),
 ) -> tuple[list[str], set[Key]]:
-    """Return the names of the released pods, and the groups whose counts are cleared."""
+    """Return the names of the released pods, and the groups whose restart counts are deleted."""
     found = failedgroups.find_failed_groups(facts(obj, living, groups, records=records, evidence=pods))
     return names(found.actions), set(found.cleared)
 
 
 def names(actions: Sequence[Action]) -> list[str]:
-    """Return the pods that lose their finalizer."""
+    """Return the pods whose finalizer is removed."""
     patches = [patch for one in actions if isinstance(one, Concurrently) for (patch,) in one.sequences]
     assert all(isinstance(patch, Patch) and patch.resource == PODS for patch in patches)
     return [patch.key.name for patch in patches if isinstance(patch, Patch)]
 
 
 def test_exhausted_group_is_kept() -> None:
-    """The annotation has another value, and the StatefulSet may be temporarily missing (N-RB-5, N-RB-6)."""
+    """The annotation has a different value, and the StatefulSet may be temporarily missing (N-RB-5, N-RB-6)."""
     assert sort_out(evidence(recover="yes"), living=statefulset()) == ([], set())
     assert sort_out(evidence()) == ([], set())
 
@@ -136,7 +136,7 @@ def record_of(leader: JSONObject) -> JSONObject:
     ids=["kept", "scaled away", "below the partition", "rolled", "without revision", "of another StatefulSet"],
 )
 def test_evidence_is_deleted_when_its_group_would_be(living: JSONObject, stays: bool) -> None:
-    """The group's count is preserved for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
+    """The restart count of the group is retained for a rollback (N-RB-6, N-RB-7, N-AT-21)."""
     assert sort_out(evidence(), living=living) == ([] if stays else ["web-1-1", "web-1"], set())
 
 
@@ -147,7 +147,7 @@ def test_group_without_a_number_is_never_scaled_down() -> None:
 
 
 def test_workers_without_an_exhausted_leader_are_released() -> None:
-    """If a user removed the leader's finalizer, its workers are not preserved as evidence."""
+    """If a user removes the leader's finalizer, its workers are not preserved as evidence."""
     _, worker = evidence()
     unmarked = kept(builders.leader_pod(LWS, 2))
 
@@ -178,7 +178,7 @@ LIVE = [keyed("c"), keyed("d")]
     ids=["one too many", "enough places", "none", "others are recreated", "more are", "scaled to none"],
 )
 def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: list[JSONObject], left: str) -> None:
-    """Leaders count if they wait for groups that are not exhausted (N-RB-6, N-AT-14)."""
+    """Leaders that wait for groups that are not exhausted are counted (N-RB-6, N-AT-14)."""
     obj = builders.hash_object(replicas=replicas)
     going = keyed("q", deleting=True)
     pods = [exhausted(keyed(letter)) for letter in "ba"]
@@ -192,7 +192,7 @@ def test_oldest_evidence_is_kept_while_there_is_a_place(replicas: int, groups: l
 
 
 def test_evidence_of_an_older_template_or_set_is_deleted() -> None:
-    """Evidence of an older template or LeaderWorkerSet is deleted (N-RB-6)."""
+    """Evidence of an older template or a previous LeaderWorkerSet is deleted (N-RB-6)."""
     pods = [exhausted(keyed("a")), exhausted(keyed("b", key="old"))]
     obj = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:00Z"}}
     later = HASH | {"metadata": HASH["metadata"] | {"creationTimestamp": "2026-03-01T12:00:59Z"}}
@@ -211,7 +211,7 @@ def kept_counts(
     groups: Sequence[JSONObject] = (),
     admitted: Sequence[JSONObject] = (),
 ) -> dict[str, int]:
-    """Return the remaining counts. A key is a revision, a slash, and an index or a letter."""
+    """Return the remaining restart counts. A key contains a revision, a slash, and an index or a letter."""
     keys = {}
     for text, count in counts.items():
         revision, _, group = text.partition("/")
@@ -221,7 +221,7 @@ def kept_counts(
 
 
 def test_ordinal_counts_are_deleted_with_their_groups() -> None:
-    """Surge groups retain their counts (N-RB-11)."""
+    """Surge groups retain their restart counts (N-RB-11)."""
     counts = {"k/0": 1, "k/2": 1, "k/3": 1, "old/4": 2}
 
     assert kept_counts(counts) == {"k/0": 1, "k/2": 1}
@@ -231,7 +231,10 @@ def test_ordinal_counts_are_deleted_with_their_groups() -> None:
 
 
 def test_admitted_leader_takes_the_highest_count() -> None:
-    """The count is the highest one of its revision without a leader, or the one with the smaller key (N-RB-13)."""
+    """The highest count of the revision without a leader is used.
+
+    If counts are equal, the smaller key is used (N-RB-13).
+    """
     counts = {f"{KEY}/a": 2, f"{KEY}/b": 3, f"{KEY}/e": 3, f"{KEY}/c": 9, "old/f": 8}
     new = [keyed("x", gated=True), keyed("y", gated=True)]
 
@@ -241,7 +244,7 @@ def test_admitted_leader_takes_the_highest_count() -> None:
 
 
 def test_leader_with_a_count_takes_no_other() -> None:
-    """A leader with a count does not receive another count (N-RB-13)."""
+    """A leader with a restart count does not receive a second one (N-RB-13)."""
     new = keyed("x", gated=True)
     counts = {f"{KEY}/a": 2, f"{KEY}/x": 1}
 
@@ -249,7 +252,7 @@ def test_leader_with_a_count_takes_no_other() -> None:
 
 
 def test_waiting_counts_are_limited_to_the_places() -> None:
-    """The highest counts wait. An exhausted group uses a slot and retains its count (N-RB-14, N-RB-15)."""
+    """The highest counts wait. An exhausted group occupies a slot and retains its count (N-RB-14, N-RB-15)."""
     gone = {f"{KEY}/a": 1, f"{KEY}/b": 3}
     counts = gone | {f"{KEY}/e": 5}
     groups = [keyed("c"), exhausted(keyed("e"))]
@@ -274,7 +277,7 @@ def observe(obj: JSONObject | None, living: JSONObject | None = None, **fields: 
     ids=["gone", "deleted", "leaders deleted"],
 )
 def test_deletion_releases_all_evidence(obj: JSONObject | None, living: JSONObject | None, again: float | None) -> None:
-    """A deletion takes precedence over all reasons to preserve evidence (N-RB-5)."""
+    """A deletion overrides all reasons to preserve evidence (N-RB-5)."""
     plan = reconcile(observe(obj, living, evidence=evidence()), builders.NOW)
 
     assert names(plan.actions) == ["web-1-1", "web-1"]
@@ -300,7 +303,7 @@ def test_recovered_group_is_released_after_its_count_is_cleared() -> None:
 
 
 def test_counts_of_other_revisions_are_deleted_after_an_update() -> None:
-    """Counts of other revisions are deleted after an update (N-RB-12)."""
+    """Restart counts of other revisions are deleted after an update (N-RB-12)."""
     obj = builders.leaderworkerset_object(
         replicas=0, metadata={"annotations": {labels.GROUP_RESTART_COUNTS: '{"old/0":1}'}}
     )
@@ -312,7 +315,7 @@ def test_counts_of_other_revisions_are_deleted_after_an_update() -> None:
 
 
 def test_unreadable_counts_are_an_error() -> None:
-    """Unreadable counts are an error (N-RB-10)."""
+    """Unreadable restart counts cause an error (N-RB-10)."""
     plan = reconcile(observe(counted("null"), statefulset()), builders.NOW)
 
     assert plan.error == "LeaderWorkerSet default/web: invalid group restart counts: expected a JSON object"
@@ -323,7 +326,7 @@ def test_unreadable_counts_are_an_error() -> None:
 
 
 def test_leader_is_admitted_after_it_has_its_count() -> None:
-    """A leader is admitted after it has received its count (N-RB-13)."""
+    """A leader is admitted after it has received its restart count (N-RB-13)."""
     text = f'{{"{builders.key_of(HASH)}/{"a" * 40}":2}}'
     obj = HASH | {"metadata": HASH["metadata"] | {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
     new = builders.hash_leader(HASH, "x", gated=True)

@@ -21,7 +21,7 @@ KEY = builders.key_of(LWS)
 
 
 class Outcome:
-    """A decision by leader letters: the admitted leaders, the waiting leaders, and the notes."""
+    """A decision by leader letters, with the admitted leaders, the waiting leaders, and the event messages."""
 
     def __init__(self, patches: Sequence[Patch], surplus: Mapping[str, bool]) -> None:
         self.patches = {patch.key.name[-1]: patch for patch in patches}
@@ -44,7 +44,10 @@ def decide(
     old: str = "",
     exhausted: str = "",
 ) -> Outcome:
-    """Decide with ready groups by letter. The `old` ones have an earlier revision, and exhausted ones terminate."""
+    """Make a decision with ready groups by letter.
+
+    `old` groups have an earlier revision. Exhausted groups terminate.
+    """
     mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
     leaders = [builders.hash_leader(lws, letter, annotations=mark, deleting=True) for letter in exhausted]
     leaders += [builders.hash_leader(lws, letter) for letter in live]
@@ -65,7 +68,7 @@ def waiting(letter: str, replaces: str = "", lws: JSONObject = LWS, **fields: An
 
 
 def test_first_leaders_are_admitted_immediately() -> None:
-    """One patch changes gate and deletion cost, and preserves other gates (N-GATE-3, N-GATE-5)."""
+    """One patch changes the gate and the deletion cost, and retains other gates (N-GATE-3, N-GATE-5)."""
     others = waiting("d")
     others["spec"]["schedulingGates"].append({"name": "other"})
 
@@ -104,7 +107,7 @@ def test_replacement_waits_for_a_terminating_group() -> None:
 
 
 def test_older_leader_is_admitted_when_fewer_groups_end() -> None:
-    """Exactly one Deferred event is recorded, for the younger leader (N-AT-5, N-GATE-8)."""
+    """Exactly one `Deferred` event is recorded, for the younger leader (N-AT-5, N-GATE-8)."""
     found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
 
     assert (found.ahead, found.named["y"]) == ("x", "gone")
@@ -118,7 +121,7 @@ def test_single_leader_does_not_wait_for_unrelated_groups() -> None:
 
 
 def test_groups_that_were_scaled_down_delay_no_leader() -> None:
-    """The groups are found from the leaders, or later from the names in leaders (N-AT-5)."""
+    """The groups are found through the leaders, or later through the names that leaders contain (N-AT-5)."""
     small = builders.hash_object(replicas=2)
     ending = {"one": "~", "two": "~"}
 
@@ -136,7 +139,7 @@ def test_groups_that_were_scaled_down_delay_no_leader() -> None:
 
 
 def test_surge_capacity_is_used_and_not_exceeded() -> None:
-    """Three running and two terminating groups are the permitted five (N-AT-5)."""
+    """Three running and two terminating groups are the five permitted groups (N-AT-5)."""
     surging = builders.hash_object(replicas=4, rollout={"maxSurge": 1})
     new = [waiting("x", lws=surging), waiting("y", lws=surging)]
 
@@ -148,7 +151,7 @@ def test_surge_capacity_is_used_and_not_exceeded() -> None:
 
 
 def test_last_group_of_a_rollout_occupies_a_place_until_deleted() -> None:
-    """After a revert, the last terminating group has no replacement, but still exists (N-AT-5)."""
+    """After a revert, the last terminating group has no replacement, but it still exists (N-AT-5)."""
     one = builders.hash_object(replicas=1, rollout={"maxSurge": 1})
     left = decide(one, live="b", ending={"a": "~"}).surplus
     assert left == {"a": False}
@@ -166,14 +169,14 @@ def test_leader_of_an_older_revision_is_never_admitted() -> None:
 
 
 def test_admitted_leaders_are_limited_per_revision() -> None:
-    """The other leaders wait without an event (N-GATE-9)."""
+    """The other leaders wait without an additional event (N-GATE-9)."""
     found = decide(live="abc", gated=[waiting("x"), waiting("y")])
 
     assert (found.ahead, found.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
 
 
 def test_changed_policy_admits_waiting_leaders() -> None:
-    """A changed policy admits waiting leaders (N-AT-23, N-GATE-1)."""
+    """A change to the policy admits waiting leaders (N-AT-23, N-GATE-1)."""
     at_once = builders.hash_object(replicas=4, policy="Immediate")
 
     assert decide(at_once, live="abc", gated=[waiting("x", "gone", lws=at_once)], ending={"gone": "~"}).ahead == "x"
@@ -187,7 +190,7 @@ def record(letter: str, **changes: Any) -> JSONObject:
 
 
 def test_leader_continues_the_record_of_a_deleted_group() -> None:
-    """Back-off continues with the group that replaces the failed one.
+    """The back-off applies to the group that replaces the failed group.
 
     Each record is continued once, the last one first.
     """
@@ -200,12 +203,15 @@ def test_leader_continues_the_record_of_a_deleted_group() -> None:
 
 
 def ends(letters: str) -> dict[str, str]:
-    """Return terminating groups, by letters."""
+    """Return terminating groups by letter."""
     return {meta.name(builders.hash_leader(LWS, letter)): "2026-03-01T12:00:00Z" for letter in letters}
 
 
 def test_exhausted_group_keeps_its_place() -> None:
-    """Under both policies, the replacement of an exhausted group is not admitted and names no group (N-RB-15, N-GATE-7)."""
+    """Under both policies, an exhausted group's replacement is not admitted, and has no group to wait for.
+
+    See N-RB-15, N-GATE-7.
+    """
     for policy in ("PostTermination", "Immediate"):
         lws = builders.hash_object(replicas=4, policy=policy)
         found = decide(lws, live="abc", gated=[waiting("x", lws=lws)], ending=ends("e"), exhausted="e")
@@ -213,7 +219,7 @@ def test_exhausted_group_keeps_its_place() -> None:
 
 
 def test_other_groups_are_replaced_next_to_an_exhausted_one() -> None:
-    """The manager waits for the terminating group, and not for the exhausted one (N-GATE-7)."""
+    """The manager waits for the terminating group, but not for the exhausted group (N-GATE-7)."""
     both = [waiting("x"), waiting("y")]
 
     while_it_ends = decide(live="ab", gated=both, ending=ends("ec"), exhausted="e")

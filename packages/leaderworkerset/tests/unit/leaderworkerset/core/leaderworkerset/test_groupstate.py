@@ -1,4 +1,4 @@
-"""Tests how a group is described."""
+"""Tests how the state of a group is derived."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ LWS = builders.leaderworkerset_object()
 
 
 def test_group_is_described_by_leader_and_worker_statefulset() -> None:
-    """A group is described by its leader and its worker StatefulSet (R-STAT-5, R-STAT-6)."""
+    """The state of a group is derived from its leader and its worker StatefulSet (R-STAT-5, R-STAT-6)."""
     leader = builders.leader_pod(LWS, 1, key="k", extra_labels={labels.STATEFULSET_REVISION: "web-5"})
 
     assert groupstate.describe(leader, builders.worker_statefulset(leader)) == GroupFacts(
@@ -34,14 +34,14 @@ def test_group_is_described_by_leader_and_worker_statefulset() -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [("3", 3), ("1", 1), ("", 0), ("x", 0), ("\u0663", 0), ("9" * 4301, 0)])
 def test_leader_has_the_size_of_its_creation(text: str, expected: int) -> None:
-    """The annotation with the group size (R-ADM-1)."""
+    """The annotation contains the group size (R-ADM-1)."""
     leader = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: text})
 
     assert groupstate.describe(leader, None).own_size == groupstate.own_size(leader) == expected
 
 
 def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
-    """Old workers are ready until the garbage collector deletes them, but no group may be replaced because of them.
+    """Old workers are ready until the garbage collector deletes them, but do not permit replacing a group.
 
     This differs from R-STAT-6.
     """
@@ -55,7 +55,7 @@ def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
     "leader", [builders.leader_pod(LWS), builders.hash_leader(builders.hash_object())], ids=["ordinal", "hash"]
 )
 def test_workers_belong_to_the_group_by_owner_or_selector(leader: JSONObject) -> None:
-    """After an orphaning deletion, no object controls the StatefulSet, but its selector matches the group."""
+    """After an orphaning deletion, the StatefulSet has no controller, but its selector matches the group."""
     own = builders.worker_statefulset(leader)
     named = own | {"metadata": own["metadata"] | {"name": groupname.host(leader)}}
     alone = named | {"metadata": named["metadata"] | {"ownerReferences": []}}
@@ -82,7 +82,7 @@ def test_index_that_is_not_a_number_is_ignored(label: str) -> None:
     ("phase", "ready", "expected"), [("Running", True, True), ("Running", False, False), ("Pending", True, False)]
 )
 def test_leader_is_ready_when_running_and_ready(phase: str, *, ready: bool, expected: bool) -> None:
-    """A leader is ready if it is running and ready (R-STAT-6, R-ROLL-8)."""
+    """A leader is ready if its pod is running and ready (R-STAT-6, R-ROLL-8)."""
     assert groupstate.is_pod_ready(builders.leader_pod(LWS, phase=phase, ready=ready)) is expected
 
 
@@ -99,12 +99,15 @@ def test_leader_is_ready_when_running_and_ready(phase: str, *, ready: bool, expe
 def test_statefulset_is_ready_when_all_pods_have_one_revision(
     spec: dict[str, Any], status: dict[str, Any], *, expected: bool
 ) -> None:
-    """A StatefulSet is ready if all pods have the same revision (R-ROLL-9)."""
+    """A StatefulSet is ready if all of its pods have the same revision (R-ROLL-9)."""
     assert groupstate.is_statefulset_ready({"spec": spec, "status": status}) is expected
 
 
 def test_statefulset_of_another_owner_is_ignored() -> None:
-    """`meet-1` exists, and `meet` grows to two groups. The workers of its group 1 are not created (docs/adr/0030)."""
+    """`meet-1` exists, and `meet` is scaled to two groups.
+
+    The workers of its group 1 are not created (docs/adr/0030).
+    """
     leader = builders.leader_pod(LWS, 1)
     other = builders.leaderworkerset_object("web-1", metadata={"uid": "other"})
     owner = builders.as_applied(builders.worker_statefulset(leader))

@@ -1,4 +1,4 @@
-"""Fields of a LeaderWorkerSet that the manager cannot read."""
+"""Tests LeaderWorkerSet fields that the manager cannot parse."""
 
 import pytest
 from tests import builders

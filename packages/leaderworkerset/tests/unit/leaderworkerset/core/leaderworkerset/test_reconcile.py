@@ -1,4 +1,4 @@
-"""Whole plans for a LeaderWorkerSet, in the order of contract 2.1."""
+"""Tests complete plans for a LeaderWorkerSet, in the order of contract 2.1."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> 
 
 
 def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
-    """Return the LeaderWorkerSet with the status that follows from `observed`."""
+    """Return the LeaderWorkerSet with the status that results from `observed`."""
     lws = leaderworkerset.decode(obj)
     counts = status.count(lws, index_groups(observed.groups.values(), lws.name), builders.key_of(obj))
     built = status.build(lws, observed.leader_workload or {}, counts, builders.NOW)
@@ -90,7 +90,7 @@ def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorke
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
-    """Return the observation with other fields. The manager applied its StatefulSet."""
+    """Return the observation with other fields. The manager has applied its StatefulSet."""
     names = ("leaderworkerset", "leader_workload", "revisions", "service", "groups", "known")
     found = {name: getattr(observed, name) for name in names} | fields
     if fields.get("leader_workload"):
@@ -100,7 +100,7 @@ def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderW
 
 
 def reads(observed: ObservedLeaderWorkerSet) -> frozenset[Read]:
-    """Return what is read from the API server before the decision."""
+    """Return the objects that are read from the API server before the decision."""
     outlined = outline(observed, builders.NOW, extensions=EXTENSIONS)
     return frozenset() if isinstance(outlined, Plan) else outlined.reads
 
@@ -193,7 +193,7 @@ def test_new_set_gets_revision_statefulset_and_service() -> None:
 
 
 def test_reconcile_writes_nothing_at_rest() -> None:
-    """A write without effect is not sent (R-STAT-3, R-LSTS-1)."""
+    """A write that would not change the object is not sent (R-STAT-3, R-LSTS-1)."""
     assert reconcile(at_rest(), builders.NOW) == Plan()
 
 
@@ -215,7 +215,7 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
 
 
 def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
-    """After a quick deletion and recreation, the revision of the old spec is not adopted (R-LSTS-4)."""
+    """After a quick deletion and recreation, the revision of the previous spec is not adopted (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=old), builders.NOW)
@@ -234,7 +234,7 @@ def test_statefulset_without_an_owner_is_adopted() -> None:
 
 
 def test_edited_template_gets_a_revision_and_a_full_partition() -> None:
-    """No group is replaced in the pass that detects the edit (R-REV-11, R-ROLL-10, R-STAT-8)."""
+    """No group is replaced in the reconcile that detects the change (R-REV-11, R-ROLL-10, R-STAT-8)."""
     edited = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
     observed = replace(at_rest(), leaderworkerset=edited)
 
@@ -262,14 +262,14 @@ def test_deleted_shared_service_is_recreated() -> None:
 
 
 def test_groups_with_their_own_services_have_no_shared_one() -> None:
-    """Groups with their own services have no shared one (R-SVC-2, R-SVC-6)."""
+    """Groups with separate Services do not have a shared Service (R-SVC-2, R-SVC-6)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert reconcile(replace(at_rest(obj), service=NO_SERVICE), builders.NOW) == Plan()
 
 
 def test_inherited_key_is_recorded_without_a_rollout() -> None:
-    """The groups belong to a controller without revisions (R-REV-10, R-REV-17)."""
+    """The groups belong to a controller that does not use revisions (R-REV-10, R-REV-17)."""
     adopted = live(LWS)
     adopted = builders.as_applied(desired(LWS, key="legacy"), status=adopted["status"])
     observed = replace(at_rest(), leader_workload=adopted, revisions=[], groups=ready_groups(LWS, 2, key="legacy"))
@@ -308,7 +308,7 @@ def test_status_is_written_on_the_observed_object() -> None:
 
 
 def test_changed_counts_record_no_event() -> None:
-    """Changed counts record no event (R-STAT-10)."""
+    """Changed counts do not record an event (R-STAT-10)."""
     three = builders.leaderworkerset_object(replicas=3)
     before = replace(at_rest(three), leader_workload=live(three, replicas=3), groups=ready_groups(three, 1))
     observed = replace(before, leaderworkerset=settled(three, before), groups=ready_groups(three, 2))
@@ -346,7 +346,7 @@ def test_invalid_field_is_reported_as_an_error(obj: dict[str, Any], failure: str
 
 
 def test_null_fields_count_as_absent() -> None:
-    """The Go controller panics (Q-23)."""
+    """The Go controller panics in this case (Q-23)."""
     obj = builders.leaderworkerset_object(spec={"rolloutStrategy": {"type": "RollingUpdate"}, "networkConfig": None})
 
     assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).error is None
@@ -364,7 +364,7 @@ def test_invalid_leader_index_prevents_only_the_status() -> None:
 
 
 def test_statefulset_is_applied_once_after_a_start() -> None:
-    """No further fact is remembered, and the next decision follows immediately, as no watch reports it (R-LSTS-1)."""
+    """No state is retained. The next decision follows immediately, because no watch reports the change (R-LSTS-1)."""
     unknown = structs.replace(at_rest(), known=NOTHING_KNOWN)
 
     decision = decide(unknown, builders.NOW)
@@ -387,7 +387,7 @@ def test_statefulset_is_applied_once_after_a_start() -> None:
     ids=["spec", "labels", "annotations", "owner", "another"],
 )
 def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
-    """An edited StatefulSet is corrected (R-LSTS-1, Q-26)."""
+    """A manually changed StatefulSet is corrected (R-LSTS-1, Q-26)."""
     observed = at_rest()
     assert observed.leader_workload is not None
     edited = observed.leader_workload["metadata"] | foreign
@@ -400,7 +400,7 @@ def test_edited_statefulset_is_corrected(foreign: dict[str, Any]) -> None:
     "metadata", [{"generation": 2}, {"labels": {"team": "a"}}, {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}]
 )
 def test_edited_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
-    """An edited LeaderWorkerSet is applied once (R-LSTS-1)."""
+    """A changed LeaderWorkerSet is applied once (R-LSTS-1)."""
     obj = builders.leaderworkerset_object(metadata=metadata)
     observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
 
@@ -427,7 +427,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
-    """The Go controller does not update the status, and `Available` remains True (R-STAT-2, docs/adr/0030)."""
+    """The Go controller does not update the status, so `Available` remains True (R-STAT-2, docs/adr/0030)."""
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
     new = held.object["status"]
@@ -447,7 +447,7 @@ def test_conflicting_service_makes_a_set_unavailable() -> None:
 
 
 def test_orphans_of_an_earlier_set_are_adopted() -> None:
-    """The LeaderWorkerSet was deleted with `--cascade=orphan`, and recreated with the same name."""
+    """The LeaderWorkerSet was deleted with `--cascade=orphan`, and then recreated with the same name."""
     service = services.build_shared(LWS)
     orphans = [
         one | {"metadata": one["metadata"] | {"ownerReferences": []}} for one in (service, builders.revision(LWS))

@@ -1,4 +1,4 @@
-"""Tests the writes during a rollout, the deletion of old revisions, and both kinds of events."""
+"""Tests the writes during a rollout, the deletion of old revisions, and the events for both."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 
 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
-    """The Go controller reports "Updating replicas 2 to -1 (inclusive)" (Q-10)."""
+    """The Go controller reports "Updating replicas 2 to -1 (inclusive)" in this case (Q-10)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
     observed = replace(at_rest(obj), leader_workload=live(obj, partition=0))
 
@@ -73,7 +73,7 @@ def test_differs_from_upstream_raised_partition_has_no_event() -> None:
 
 
 def test_unchanged_partition_reports_no_groups() -> None:
-    """For an unchanged partition, no groups are reported (R-LSTS-7)."""
+    """If the partition is unchanged, no groups are reported (R-LSTS-7)."""
     grown = builders.leaderworkerset_object(replicas=3)
 
     apply = next(a for a in reconcile(replace(at_rest(), leaderworkerset=grown), builders.NOW).actions)
@@ -96,7 +96,7 @@ def test_surge_groups_are_reported_before_their_deletion(before: int, note: str)
 
 
 def test_outdated_revisions_are_retired_after_an_update() -> None:
-    """Outdated revisions are retired after an update (R-REV-14, R-STAT-9)."""
+    """Outdated revisions are deleted after an update (R-REV-14, R-STAT-9)."""
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
@@ -151,7 +151,7 @@ def guarded(seen: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_outdated_revisions_are_kept_below_a_partition() -> None:
-    """Below a partition, outdated revisions are preserved (R-STAT-17)."""
+    """Below a partition, outdated revisions are retained (R-STAT-17)."""
     obj = builders.leaderworkerset_object(rollout={"partition": 1})
     old = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
     observed = replace(at_rest(obj), leader_workload=live(obj, partition=1))
@@ -163,7 +163,7 @@ def test_outdated_revisions_are_kept_below_a_partition() -> None:
 def rolling(
     groups_: dict[str, GroupFacts], *, partition: int = 2, generation: int = 0, **status_: Any
 ) -> ObservedLeaderWorkerSet:
-    """Return four groups in mid-rollout from `older` to LWS, on a cluster that drops maxUnavailable."""
+    """Return four groups during a rollout from `older` to LWS, on a cluster that drops maxUnavailable."""
     obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
     built = desired(obj, partition=partition, replicas=4)
     built["metadata"]["generation"] = generation
@@ -180,7 +180,7 @@ def rolling(
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
-    """Leaders are deleted in the foreground, by UID, and a few at once (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
+    """Some leaders at a time are deleted by UID in the foreground (R-ROLL-1, docs/adr/0004-max-unavailable.md)."""
     plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
 
     assert plan == Plan((Concurrently(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
@@ -188,7 +188,7 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
 
 @pytest.mark.parametrize("has_service", [True, False])
 def test_status_is_written_before_leaders_are_deleted(has_service: bool) -> None:
-    """Deletions of many leaders need time, and are performed although the status is rejected (R-STAT-3)."""
+    """Deletions of many leaders need time, and continue even if the status is rejected (R-STAT-3)."""
     observed = rolling(ready_groups(LWS, 4, key="older"))
     obj = observed.leaderworkerset or {}
     behind = replace(observed, leaderworkerset=obj | {"status": {}}, service=HeadlessService(is_settled=has_service))
@@ -228,7 +228,7 @@ def deletion_of(index: int) -> Delete:
 
 @pytest.mark.parametrize(("held", "expected"), [(4, {Read.LEADERS}), (3, set())], ids=["the first", "the second"])
 def test_first_step_of_an_update_needs_known_leaders(held: int, expected: set[Read]) -> None:
-    """Leaders that the previous update released may be terminating (docs/adr/0010-bounds.md)."""
+    """Leaders that the previous update released may still be terminating (docs/adr/0010-bounds.md)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=held)
 
     decision = decide(observed, builders.NOW)
@@ -238,7 +238,7 @@ def test_first_step_of_an_update_needs_known_leaders(held: int, expected: set[Re
 
 
 def test_no_leader_is_deleted_when_the_partition_moves() -> None:
-    """The StatefulSet controller has not observed the new partition at that time (R-ARC-4)."""
+    """At that time, the StatefulSet controller has not observed the new partition (R-ARC-4)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
@@ -252,7 +252,7 @@ def test_leaders_are_kept_without_a_statefulset_controller() -> None:
 
 
 def test_next_step_waits_for_the_statefulset_controller() -> None:
-    """Groups that were released earlier may be in progress without being observed (docs/adr/0010-bounds.md)."""
+    """The replacement of released groups may have started without being observed (docs/adr/0010-bounds.md)."""
     observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=1)
     assert kinds(reconcile(observed, builders.NOW)) == []
 

@@ -1,4 +1,4 @@
-"""Tests revisions: their exact bytes, their names, and the current revision of a LeaderWorkerSet."""
+"""Tests the exact bytes and names of revisions, and the current revision of a LeaderWorkerSet."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def leader_statefulset(key: str | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["input"]["metadata"]["name"])
 def test_data_and_hash_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
-    """Data and hash equal those of the Go controller (R-REV-4 to R-REV-9)."""
+    """Data and hash equal the values of the Go controller (R-REV-4 to R-REV-9)."""
     data = revisions.build_data(vector["input"])
 
     assert data.decode() == vector["dataRaw"]
@@ -35,7 +35,7 @@ def test_data_and_hash_equal_those_of_the_go_controller(vector: dict[str, Any]) 
 
 
 def test_revision_has_name_labels_and_owner() -> None:
-    """A revision has name, labels and owner (R-REV-1, R-REV-2)."""
+    """A revision has a name, labels and an owner (R-REV-1, R-REV-2)."""
     data = revisions.build_data(LWS)
 
     assert revisions.build(LWS, key="k", number=3, data=data) == {
@@ -62,7 +62,7 @@ def test_long_name_is_truncated() -> None:
 
 
 def test_data_is_sent_in_canonical_bytes() -> None:
-    """Data is sent in canonical bytes (R-REV-7)."""
+    """The data is sent in canonical form (R-REV-7)."""
     data = revisions.build_data(builders.leaderworkerset_object(image="<app>&"))
     revision = revisions.build(LWS, key="k", number=1, data=data)
     sent = revisions.encode(revision, data)
@@ -73,7 +73,7 @@ def test_data_is_sent_in_canonical_bytes() -> None:
 
 
 def test_revisions_of_others_are_ignored() -> None:
-    """Revisions of an earlier LeaderWorkerSet of the name, and records of recreations, do not count.
+    """Revisions of an earlier LeaderWorkerSet with the same name and recreation records are ignored.
 
     Rules R-REV-3, R-REV-15.
     """
@@ -101,12 +101,12 @@ def test_new_set_gets_its_first_revision() -> None:
 
 
 def test_statefulset_names_the_current_revision() -> None:
-    """A StatefulSet contains the name of the current revision (R-REV-10)."""
+    """A StatefulSet contains the key of the current revision (R-REV-10)."""
     assert revisions.resolve(LWS, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
 
 
 def test_highest_revision_of_equal_keys_is_used() -> None:
-    """The highest revision of equal keys is used (R-REV-10, Q-5)."""
+    """If keys are equal, the highest revision is used (R-REV-10, Q-5)."""
     first, second = builders.revision(EDITED, key=KEY, number=1), builders.revision(LWS, number=2)
 
     assert revisions.find([second, first], KEY) == second
@@ -115,7 +115,7 @@ def test_highest_revision_of_equal_keys_is_used() -> None:
 
 
 def test_key_of_an_older_controller_is_kept() -> None:
-    """The adoption does not replace a pod, and the name contains the hash of the content (R-REV-10)."""
+    """The adoption does not replace pods, and the name contains the hash of the content (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
 
     assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
@@ -130,7 +130,7 @@ def test_statefulset_without_a_key_gets_the_content_hash() -> None:
 
 
 def test_edited_template_gets_a_new_revision() -> None:
-    """For an edited template, a revision is created (R-REV-11)."""
+    """A revision is created for a changed template (R-REV-11)."""
     resolution = revisions.resolve(EDITED, leader_statefulset(KEY), [builders.revision(LWS)])
 
     data = revisions.build_data(EDITED)
@@ -148,7 +148,7 @@ def test_edited_template_gets_a_new_revision() -> None:
     ],
 )
 def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
-    """Template changes create a revision (R-REV-5, R-REV-16)."""
+    """Changes to a template create a revision (R-REV-5, R-REV-16)."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]).is_new
@@ -169,14 +169,14 @@ def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
     ],
 )
 def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
-    """Other changes create no revision (R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3)."""
+    """Other changes do not create a revision (R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3)."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
 
 
 def test_equivalent_stored_bytes_create_no_revision() -> None:
-    """For example, data from an older controller (R-REV-12, R-REV-13)."""
+    """An example is data from an older controller (R-REV-12, R-REV-13)."""
     stored = builders.revision(LWS)
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
@@ -186,7 +186,7 @@ def test_equivalent_stored_bytes_create_no_revision() -> None:
 
 
 def test_known_edition_is_not_compared_again() -> None:
-    """While the generation and the revision are the same, so is the content (R-REV-11)."""
+    """If the generation and the revision are unchanged, the content is unchanged too (R-REV-11)."""
     current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
     known = revisions.resolve(LWS, statefulset, [current]).revision_generation
     unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
@@ -201,7 +201,7 @@ def test_known_edition_is_not_compared_again() -> None:
     ids=["edited", "created again", "another revision"],
 )
 def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
-    """A new edition is compared (R-REV-11)."""
+    """A new generation is compared (R-REV-11)."""
     known = RevisionGeneration.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
     edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
     current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
@@ -213,7 +213,7 @@ def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
 
 @pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])
 def test_unreadable_data_differs(data: object) -> None:
-    """Unreadable data differs (R-REV-11)."""
+    """Unreadable data is treated as different (R-REV-11)."""
     broken = builders.revision(LWS) | {"data": data}
 
     assert not revisions.has_content(broken, EDITED, revisions.build_data(EDITED))
@@ -229,7 +229,7 @@ def test_data_with_invalid_types_differs() -> None:
 
 
 def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
-    """There is no second revision with the same key. It receives the next number once (Q-5)."""
+    """A second revision with the same key is not created. The revision is assigned the next number once (Q-5)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
@@ -256,7 +256,7 @@ def test_change_cause_is_recorded_when_given(recorded: str, told: str, change: o
 
 
 def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
-    """The apply failed, or its result is not observed yet. No further revision is created (Q-6, Q-32)."""
+    """The apply failed, or its result is not yet observed. No additional revision is created (Q-6, Q-32)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
 
     assert revisions.resolve(EDITED, leader_statefulset(KEY), known) == Resolution(EDITED_KEY, is_new=True)
@@ -264,7 +264,7 @@ def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
 
 
 def retired(lws: dict[str, Any], number: int, key: str = "") -> dict[str, Any]:
-    """Return a revision in its history form."""
+    """Return a revision in the form of the history."""
     known = builders.revision(lws, number=number)
     moved = {
         "labels": {labels.HISTORY_OF: "web"},
@@ -287,7 +287,7 @@ def test_current_revision_gets_the_highest_number() -> None:
 
 
 def test_new_revision_is_named_after_the_history() -> None:
-    """A template that was reverted and is applied again receives a name that the history does not contain."""
+    """A template that is reverted and then reapplied has a name that is not in the history."""
     namesake = retired(builders.leaderworkerset_object(image="app:2", metadata={"uid": "another"}), 9)
 
     resolution = revisions.resolve(
@@ -299,7 +299,7 @@ def test_new_revision_is_named_after_the_history() -> None:
 
 
 def test_retired_revision_is_restored_when_its_key_is_in_use() -> None:
-    """Otherwise the content of the spec would be stored under the key of another template."""
+    """Otherwise, the spec's content would be stored under the key of a different template."""
     lost = retired(EDITED, 2)
 
     resolution = revisions.resolve(LWS, leader_statefulset(EDITED_KEY), [builders.revision(LWS)], history=[lost])
@@ -323,7 +323,7 @@ def test_restore_replaces_only_the_template() -> None:
 
 
 def test_restore_keeps_the_restart_limit() -> None:
-    """Revisions do not contain the limit, so an earlier template returns with the current limit (N-API-3)."""
+    """Revisions do not contain the limit, so an earlier template is restored with the current limit (N-API-3)."""
     live = builders.leaderworkerset_object(template={"maxGroupRestarts": 3})
 
     assert revisions.restore(live, builders.revision(LWS))["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] == 3

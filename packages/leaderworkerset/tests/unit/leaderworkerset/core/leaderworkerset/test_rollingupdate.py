@@ -1,4 +1,4 @@
-"""Tests rolling updates with the recorded steps of the contract, the worked examples, and the arithmetic."""
+"""Tests rolling updates with the recorded steps, the worked examples, and the calculations of the contract."""
 
 import json
 from pathlib import Path
@@ -24,10 +24,13 @@ STATES = {
 }
 
 STALLED = {("W-26", 2), ("W-26", 3)}
-"""The steps in which the Go controller stalls permanently; see `test_differs_from_upstream_…` below."""
+"""The steps at which the Go controller stalls permanently. See `test_differs_from_upstream_…` below."""
 
 GIVEN_AWAY = {("W-11", 1), ("W-19", 6)}
-"""The steps in which the Go controller immediately updates surge groups; see `test_differs_from_upstream_…` below."""
+"""The steps at which the Go controller immediately updates surge groups.
+
+See `test_differs_from_upstream_…` below.
+"""
 
 
 def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partition: int = 0) -> LeaderWorkerSetSpec:
@@ -36,7 +39,7 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
 
 
 def seen(states: str) -> States:
-    """Return the states of the groups, starting with group 0. A dot is a missing group."""
+    """Return the states of the groups, starting with group 0. A dot represents a missing group."""
     return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
 
 
@@ -63,7 +66,7 @@ def test_every_recorded_step_is_reproduced() -> None:
     ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
 )
 def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partition: int) -> None:
-    """The surge group remains until the replaced group exists, if all of them are needed (R-ROLL-10)."""
+    """If all groups are needed, the surge group remains until the replacement group exists (R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
@@ -72,7 +75,7 @@ def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partit
 
 
 def test_surge_groups_beyond_the_burst_are_removed() -> None:
-    """The number of replicas decreases with the template (W-11)."""
+    """The number of replicas and the template change together (W-11)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
 
     assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
@@ -111,14 +114,14 @@ def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partiti
     ids=["two of three go", "one is available", "none is, but the surge group"],
 )
 def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int, expected: RolloutStep) -> None:
-    """In a simulation, maxSurge became 0, and all three were deleted together with the group that replaced one."""
+    """In a simulation, maxSurge was set to 0, and all three were deleted with the replacement of one group."""
     limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
 
     assert rollingupdate.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
 
 
 def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
-    """25 % of 2 groups is 0, without a surge. The Go controller stalls forever (Q-28, W-26)."""
+    """25 % of 2 groups is 0, and there is no surge. The Go controller stalls permanently (Q-28, W-26)."""
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
@@ -127,7 +130,7 @@ def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
 
 
 def test_zero_unavailable_is_kept_with_a_surge() -> None:
-    """maxUnavailable 0 must be respected, which the surge permits (R-ROLL-1)."""
+    """maxUnavailable 0 must be respected, which is possible because of the surge (R-ROLL-1)."""
     assert budget.read(spec(4, 0, 1)).unavailable == 0
 
 
@@ -138,7 +141,7 @@ def test_zero_unavailable_is_kept_with_a_surge() -> None:
 def test_percentages_refer_to_replicas_and_surge_is_limited(
     replicas: int, unavailable: int | str, surge: int | str, expected: tuple[int, int]
 ) -> None:
-    """Percentages refer to replicas and surge is limited (R-ROLL-1)."""
+    """Percentages refer to replicas, and the surge is limited (R-ROLL-1)."""
     limits = budget.read(spec(replicas, unavailable, surge))
 
     assert (limits.unavailable, limits.surge) == expected
@@ -168,7 +171,7 @@ def test_statefulset_budget_includes_the_surge(
 def test_surge_groups_are_kept_for_unready_groups(
     replicas: int, surge: int, unavailable: int, unready: int, expected: int
 ) -> None:
-    """Surge groups remain for unready groups (R-ROLL-3, the vectors of 5.3)."""
+    """Surge groups remain while groups are unready (R-ROLL-3, the vectors of 5.3)."""
     limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=surge)
 
     assert limits.replicas_needed(unready) == expected
@@ -181,14 +184,17 @@ def test_surge_groups_are_kept_for_unready_groups(
 def test_steps_equal_the_parameter_vectors(
     config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]
 ) -> None:
-    """The steps equal the parameter vectors of section 5.3."""
+    """The steps equal the test vectors of section 5.3."""
     step = rollingupdate.next_step(budget.read(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
 
     assert (step.partition, step.replicas) == expected
 
 
 def test_missing_replicas_annotation_counts_as_edited() -> None:
-    """The Go controller fails until a user repairs it. This controller repairs it with the next write (R-ROLL-4)."""
+    """The Go controller fails until a user corrects the object.
+
+    This controller corrects it on the next write (R-ROLL-4).
+    """
     step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
 
     assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
@@ -199,7 +205,7 @@ def test_missing_replicas_annotation_counts_as_edited() -> None:
     [("...", 3, (2, 4)), ("nnn.", 4, (2, 4)), ("NNN.", 4, (2, 3)), ("NNN", 3, (2, 3))],
 )
 def test_partition_with_a_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
-    """A rollout with a partition never completes, so unready groups need a surge group (Q-9, W-25)."""
+    """A rollout with a partition never completes, so the surge group for unready groups remains (Q-9, W-25)."""
     limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
@@ -230,7 +236,7 @@ def group(index: int, *, name: str = "web", workers_index: str | None = None) ->
 
 
 def test_groups_are_matched_by_names_and_labels() -> None:
-    """Other names and other labels do not count (R-ROLL-8)."""
+    """Leaders with other names or labels are not counted (R-ROLL-8)."""
     found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
 
     states = index_groups(found, "web").states(2, "new")
@@ -239,7 +245,7 @@ def test_groups_are_matched_by_names_and_labels() -> None:
 
 
 def test_workers_of_a_group_of_one_are_ignored() -> None:
-    """If the leader has no size, the live size is used (R-ROLL-8, Q-12)."""
+    """If the leader does not have a size, the current size of the set is used (R-ROLL-8, Q-12)."""
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
     assert index_groups([lacking], "web").states(1, "new") == seen("O")
@@ -252,7 +258,7 @@ def test_workers_of_a_group_of_one_are_ignored() -> None:
     ids=["two on their way", "one below", "one above", "nothing to lose"],
 )
 def test_differs_from_upstream_pending_groups_always_count(states: str, partition: int) -> None:
-    """Missing groups count at any index (R-ROLL-7)."""
+    """Missing groups are counted at each index (R-ROLL-7)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states))
@@ -267,7 +273,10 @@ def test_differs_from_upstream_pending_groups_always_count(states: str, partitio
 def test_differs_from_upstream_group_has_its_original_size(
     own_size: int, size: int, *, has_workers: bool, expected: str
 ) -> None:
-    """While the size changes from or to one, no group counts as ready or missing (unlike Q-12, docs/adr/0010-bounds.md)."""
+    """During a size change from or to one, groups are neither ready nor missing.
+
+    This differs from Q-12 (docs/adr/0010-bounds.md).
+    """
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
     folded = index_groups([made], "web")
@@ -339,7 +348,7 @@ BROKEN = {
 def test_partition_keeps_ready_groups_when_others_are_broken(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """Broken groups are replaced without the partition (R-ROLL-7, docs/adr/0030)."""
+    """Broken groups are replaced regardless of the partition (R-ROLL-7, docs/adr/0030)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for letters, is_new, expected in steps:
@@ -352,7 +361,7 @@ def test_partition_keeps_ready_groups_when_others_are_broken(
 def test_steps_follow_the_worked_example(
     wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]
 ) -> None:
-    """Each step starts from the result of the previous one (section 5.4)."""
+    """Each step starts from the result of the previous step (section 5.4)."""
     limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for states, is_new, expected in steps:

@@ -13,7 +13,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 
 def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
-    """Return groups that are ready and outdated, except groups that wait for a queue."""
+    """Return ready and outdated groups, except groups that wait for a queue."""
     states = {index: GroupState(index not in indexes, index in updated) for index in range(total)}
     return States.of(states)._replace(gated=sum(1 << index for index in indexes))
 
@@ -32,7 +32,7 @@ def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> S
     ],
 )
 def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool, expected: int) -> None:
-    """The new template releases queued groups before a pod of the old template exists without quota (R-KQ-61)."""
+    """The new template releases queued groups, before old pods exist without quota (R-KQ-61)."""
     limits = budget.read(spec(4))
 
     step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
@@ -41,7 +41,7 @@ def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool
 
 
 def test_running_groups_wait_for_released_groups_in_the_queue() -> None:
-    """`maxUnavailable` applies to any reason of unavailability (R-KQ-61)."""
+    """`maxUnavailable` applies regardless of the reason for the unavailability (R-KQ-61)."""
     limits = budget.read(spec(4))
     waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
 
@@ -56,7 +56,7 @@ def test_partition_of_the_user_holds_queued_groups() -> None:
 
 
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
-    """If an update is reverted while a leader terminates, no second group may be replaced."""
+    """If an update is reverted while a leader terminates, a second group must not be replaced."""
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
         leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
@@ -74,7 +74,7 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
     [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
 )
 def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
-    """After an update was reverted, two groups are terminating, and the last ready one stays (docs/adr/0010-bounds.md)."""
+    """After a revert, two groups are terminating, and the last ready group remains (docs/adr/0010-bounds.md)."""
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
 
     assert step.partition == expected
@@ -90,7 +90,7 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
     ],
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
-    """No other group is replaced, and no surge group deleted. Edits have an effect (docs/adr/0010-bounds.md)."""
+    """No other group is replaced, and no surge group is deleted. Changes take effect (docs/adr/0010-bounds.md)."""
     assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
 
 
@@ -99,7 +99,7 @@ def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep
     [(0b010, "OoO", 3, 2), (0b010, "Oon", 2, 2), (0b010, "OoN", 2, 1), (0b001, "oOO", 3, 2), (0b011, "ooO", 3, 2)],
 )
 def test_exhausted_groups_are_skipped(exhausted: int, states: str, partition: int, expected: int) -> None:
-    """Only the new template helps exhausted groups, and one other group is replaced at a time (N-RB-8, N-AT-21)."""
+    """Exhausted groups need the new template. Only one other group is replaced at a time (N-RB-8, N-AT-21)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     now = seen(states)._replace(exhausted=exhausted)
 

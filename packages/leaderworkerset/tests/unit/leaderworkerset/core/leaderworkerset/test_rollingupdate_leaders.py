@@ -17,7 +17,7 @@ SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision":
 
 
 def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None = None, **rolling: Any) -> JSONObject:
-    """Return a leader StatefulSet that its controller has observed, and that lost `maxUnavailable`."""
+    """Return a leader StatefulSet without `maxUnavailable`, which its controller has observed."""
     strategy = {"rollingUpdate": {"partition": partition} | rolling}
     return {
         "metadata": {"generation": 3},
@@ -27,7 +27,9 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
 
 
 def group(index: int, letter: str) -> GroupFacts:
-    """Return a group by a letter of the contract: N is new, O is old, lower case is not ready, x is old and terminating.
+    """Return a group for a letter of the contract.
+
+    N is new, O is old, n and o are not ready, and x is old and terminating.
 
     A has an abandoned revision; E and e are exhausted, new and old.
     """
@@ -53,7 +55,7 @@ def limits(replicas: int, unavailable: int, surge: int = 0) -> Budget:
 def chosen(
     letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
 ) -> list[int]:
-    """Return the indexes of the groups to replace, in their order."""
+    """Return the indexes of the groups to replace, in order."""
     return outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(
             statefulset(len(letters) if replicas is None else replicas, partition, **changes),
@@ -91,7 +93,7 @@ def chosen(
 def test_leaders_are_selected_within_the_budget(
     letters: str, budget: Budget, partition: int, expected: list[int]
 ) -> None:
-    """Broken groups are first without a cost, then the highest ones.
+    """Broken groups are first, because their replacement costs nothing. Then the highest indexes follow.
 
     Surge groups replace others (R-ROLL-1, R-LSTS-2).
     """
@@ -106,7 +108,7 @@ def test_leaders_are_selected_within_the_budget(
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """An abandoned group counts as unavailable (R-ROLL-7). If it is broken, no other group would ever be replaced."""
+    """An abandoned group is unavailable (R-ROLL-7). If it is broken, no other group would ever be replaced."""
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, limits(2, 0, 1), partition=partition, status=status, maxUnavailable=1) == expected
 
@@ -130,7 +132,7 @@ def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
 
 
 def test_surplus_groups_are_left_to_the_statefulset() -> None:
-    """A group beyond the replicas is deleted in any case, and does not count (R-ROLL-3)."""
+    """A group beyond the replicas is deleted in any case, and is not counted (R-ROLL-3)."""
     assert chosen("OOOO", limits(2, 1), replicas=2) == [1]
 
 
@@ -146,7 +148,7 @@ def test_surplus_groups_are_left_to_the_statefulset() -> None:
     ids=["not observed", "no revision", "empty revision", "never seen", "honoured"],
 )
 def test_leaders_are_kept_when_others_would_replace_them(changes: dict[str, Any]) -> None:
-    """Without an active StatefulSet controller no leader returns.
+    """Without an active StatefulSet controller, no leader is recreated.
 
     A controller that knows the field replaces leaders itself (R-ARC-4).
     """
@@ -161,7 +163,7 @@ def test_set_without_a_strategy_needs_help() -> None:
     ("revision", "of_set"), [("new", "web-old"), ("old", "web-new")], ids=["key is current", "made from the update"]
 )
 def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
-    """A leader is not deleted if it would return unchanged or has the current revision (Q-8, R-ROLL-8)."""
+    """A leader is not deleted if it would be recreated unchanged or has the current revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = outdatedleaders.choose(
@@ -186,7 +188,7 @@ def test_leader_without_an_index_is_kept() -> None:
 
 
 def test_new_leader_with_previous_workers_is_unavailable() -> None:
-    """The group counts as ready in R-STAT-6, but not for the limit of unavailable groups."""
+    """The group is ready according to R-STAT-6, but unavailable for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = outdatedleaders.choose(
         outdatedleaders.RolloutLeaders.of(
@@ -198,7 +200,7 @@ def test_new_leader_with_previous_workers_is_unavailable() -> None:
 
 
 def test_percentage_below_one_replaces_one_group() -> None:
-    """25 % of 2 groups is one group, not none (Q-28)."""
+    """25 % of 2 groups is one group, not zero (Q-28)."""
     rolling = {"maxUnavailable": "25%"}
     spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
 
@@ -220,7 +222,7 @@ def test_percentage_below_one_replaces_one_group() -> None:
 def test_exhausted_groups_of_older_revisions_do_not_block(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """A StatefulSet controller that counts exhausted groups as unavailable would replace none (N-RB-8, N-AT-21)."""
+    """A StatefulSet controller that counts exhausted groups as unavailable replaces none (N-RB-8, N-AT-21)."""
     assert chosen(letters, budget, partition=partition, **rolling) == (
         [] if "e" not in letters and rolling else expected
     )
@@ -247,7 +249,7 @@ def test_exhausted_groups_of_older_revisions_do_not_block(
 def test_differs_from_upstream_broken_groups_are_replaced_first(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """Missing groups count, and unready groups with the new template."""
+    """Missing groups are counted, and also unready groups with the new template."""
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, budget, partition=partition, status=status, **rolling) == expected
 
@@ -273,7 +275,7 @@ def test_differs_from_upstream_broken_groups_are_replaced_first(
 def test_newest_revision_becomes_current_when_groups_are_broken(
     letters: str, partition: int, budget: Budget, status: JSONObject, expected: str
 ) -> None:
-    """A leader below the partition returns from the current revision of the StatefulSet (docs/adr/0030)."""
+    """A leader below the partition is recreated from the StatefulSet's current revision (docs/adr/0030)."""
     groups = index_groups([group(index, letter) for index, letter in enumerate(letters)], "web")
     live = statefulset(len(letters), partition, status=status)
 
@@ -285,7 +287,7 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
 
 @pytest.mark.parametrize(("replicas", "updated", "corrected"), [(3, 0, 0), (3, 1, 1), (3, 2, 2), (0, 0, 0)])
 def test_renewal_is_awaited_until_its_count_is_corrected(replicas: int, updated: int, corrected: int) -> None:
-    """A controller that has not observed the patch creates leaders from the older revision (docs/adr/0030)."""
+    """A controller that has not observed the patch creates leaders with the older revision (docs/adr/0030)."""
     status: JSONObject = SEEN | {"replicas": replicas, "updatedReplicas": updated}
     live = statefulset(3, 3, status=status)
 
@@ -310,6 +312,6 @@ def test_renewal_is_awaited_until_its_count_is_corrected(replicas: int, updated:
 def test_highest_broken_groups_are_replaced_once(
     letters: str, partition: int, current: str, expected: list[int]
 ) -> None:
-    """A broken update was scaled up and then corrected, so the rollout reaches these groups first in any case."""
+    """A broken update was scaled up and then corrected, so these groups are updated first in any case."""
     status = SEEN | {"currentRevision": current}
     assert chosen(letters, limits(6, 1), partition=partition, status=status, maxUnavailable=1) == expected

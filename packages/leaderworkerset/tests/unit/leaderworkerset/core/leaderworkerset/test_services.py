@@ -1,4 +1,4 @@
-"""Headless services."""
+"""Tests headless Services."""
 
 import pytest
 from tests import builders
@@ -16,7 +16,7 @@ LWS = builders.leaderworkerset_object()
 
 
 def test_shared_service_belongs_to_the_leaderworkerset() -> None:
-    """The owner of the shared Service is the LeaderWorkerSet (R-SVC-1, R-SVC-3)."""
+    """The LeaderWorkerSet owns the shared Service (R-SVC-1, R-SVC-3)."""
     assert services.build_shared(LWS) == {
         "apiVersion": "v1",
         "kind": "Service",
@@ -31,7 +31,7 @@ def test_shared_service_belongs_to_the_leaderworkerset() -> None:
 
 
 def test_group_service_belongs_to_its_leader() -> None:
-    """The owner of a group Service is its leader (R-SVC-2, R-SVC-3)."""
+    """The leader owns the Service of its group (R-SVC-2, R-SVC-3)."""
     leader = builders.leader_pod(LWS, 3)
 
     service = services.build_for_group(leader, "web")
@@ -57,7 +57,7 @@ def test_service_without_another_owner_is_no_conflict(service: JSONObject | None
 
 
 def test_service_of_another_owner_is_named() -> None:
-    """A Service with another owner is reported with its name (N-HASH-24)."""
+    """The name of a Service with another owner is reported (N-HASH-24)."""
     assert services.observe(owned_by("LeaderWorkerSet", "other"), LWS).conflict == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"
         " delete the service, or use a different name"
@@ -75,7 +75,7 @@ def test_service_of_another_owner_is_named() -> None:
     ids=["none", "its own", "headless", "not headless"],
 )
 def test_service_is_settled_when_it_is_headless(service: JSONObject | None, is_settled: bool) -> None:
-    """A service of a user with an address depends on the selector in the API server."""
+    """A user's Service with an address may be suitable, depending on its selector in the API server."""
     assert services.observe(service, LWS).is_settled == is_settled
 
 
@@ -108,7 +108,7 @@ def test_service_selects_leaders_or_workers(selector: dict[str, str], is_matchin
 
 @pytest.mark.parametrize("policy", ["Shared", "UniquePerReplica"])
 def test_service_conflict_is_an_error_of_the_set_or_the_pod(policy: str) -> None:
-    """With both identities, groups continue and the creation is repeated (N-HASH-24)."""
+    """With both identities, groups continue, and the creation is retried (N-HASH-24)."""
     lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
     leader = builders.leader_pod(lws)
     of_set = ObservedLeaderWorkerSet(

@@ -62,7 +62,7 @@ COPIED = {
 
 
 def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
-    """Upstream copies the labels, so that all workers have the index of the copied pod (ADR 29)."""
+    """Upstream copies the labels, so that all workers would have the index of the copied pod (ADR 29)."""
     template = builders.pod_template() | {"metadata": COPIED}
     plain = builders.pod_template() | {"metadata": {"labels": {"team": "x"}, "annotations": {"note": "n"}}}
 
@@ -74,7 +74,7 @@ def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
 
 
 def test_leader_template_is_preferred() -> None:
-    """A leader template takes precedence (R-LSTS-2)."""
+    """A leader template overrides the worker template (R-LSTS-2)."""
     obj = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template("leader:1")})
 
     assert build(obj)["spec"]["template"]["spec"]["containers"][0]["image"] == "leader:1"
@@ -82,7 +82,7 @@ def test_leader_template_is_preferred() -> None:
 
 @pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
 def test_unreadable_template_is_named_by_its_path(field: str) -> None:
-    """The path belongs to the spec (R-LSTS-2)."""
+    """The path in the error is the path in the spec (R-LSTS-2)."""
     broken = {"spec": {"containers": "none"}}
 
     with pytest.raises(ValueError, match=rf"^spec\.leaderWorkerTemplate\.{field}\.spec\.containers"):
@@ -90,7 +90,7 @@ def test_unreadable_template_is_named_by_its_path(field: str) -> None:
 
 
 def test_subdomain_policy_reaches_the_pods_only() -> None:
-    """Only pods contain the subdomain policy (R-LSTS-2)."""
+    """Only pods have the subdomain policy (R-LSTS-2)."""
     obj = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     spec = build(obj)["spec"]
@@ -117,7 +117,7 @@ def test_rollout_position_is_read_from_the_statefulset() -> None:
     ids=["never", "never, as zero", "before the change", "as it is"],
 )
 def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, Any], *, is_behind: bool) -> None:
-    """Without any report of a StatefulSet controller, none is waited for (R-ROLL-7)."""
+    """If no StatefulSet controller reports a status, the controller does not wait for one (R-ROLL-7)."""
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
@@ -139,7 +139,7 @@ def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, An
 def test_older_pods_are_possible_until_the_controller_is_done(
     status: dict[str, Any], key: str, *, expected: bool
 ) -> None:
-    """Until then, the revisions of older pods are needed (R-REV-14)."""
+    """Until then, the revisions of older pods are required (R-REV-14)."""
     built = build(builders.leaderworkerset_object(replicas=4))
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 

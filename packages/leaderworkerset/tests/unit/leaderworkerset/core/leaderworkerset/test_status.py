@@ -1,4 +1,4 @@
-"""Tests the status: counts, conditions, and the end of an update."""
+"""Tests the counts and conditions in the status, and the completion of an update."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def lws(**fields: Any) -> LeaderWorkerSet:
 
 
 def group(index: int, letter: str) -> GroupFacts:
-    """Return a group: N ready and new, O ready and old, n and o the same but not ready, w without workers.
+    """Return a group. N is ready and new, O is ready and old, n and o are not ready, and w has no workers.
 
     X and x are exhausted and without workers, new and old.
     """
@@ -65,7 +65,7 @@ def condition(outcome: ConditionOutcome, state: str, *, generation: int = 1, sin
 
 
 def as_expected(generation: int = 1) -> Condition:
-    """Return the condition of a LeaderWorkerSet without exhausted groups."""
+    """Return the condition of a LeaderWorkerSet that has no exhausted groups."""
     return Condition(
         type="Degraded",
         status="False",
@@ -91,12 +91,12 @@ def as_expected(generation: int = 1) -> Condition:
     ],
 )
 def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Counts) -> None:
-    """Surge groups count as ready, groups without workers do not (R-STAT-5 to R-STAT-7)."""
+    """Surge groups are counted as ready, but groups without workers are not (R-STAT-5 to R-STAT-7)."""
     assert status.count(lws(**fields), index_groups(groups(letters), "web"), "new") == expected
 
 
 def test_index_that_is_not_a_number_is_an_error() -> None:
-    """A non-numeric index is an error (R-STAT-5)."""
+    """A non-numeric index causes an error (R-STAT-5)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
@@ -121,7 +121,7 @@ def test_index_that_is_not_a_number_is_an_error() -> None:
 def test_conditions_follow_from_the_counts(
     letters: str, fields: dict[str, Any], expected: tuple[ConditionOutcome, ...]
 ) -> None:
-    """Conditions follow from the counts (R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13)."""
+    """Conditions are derived from the counts (R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13)."""
     found = lws(**fields)
 
     assert status.choose(found, status.count(found, index_groups(groups(letters), "web"), "new")) == expected
@@ -145,26 +145,26 @@ def test_update_is_done_when_all_wanted_groups_are_updated(letters: str, fields:
 
 
 def test_first_condition_is_appended() -> None:
-    """The first condition is appended (R-STAT-11, R-STAT-12c)."""
+    """The first condition is appended to the list (R-STAT-11, R-STAT-12c)."""
     assert status.set_true((), PROGRESSING, 1, builders.NOW) == (condition(PROGRESSING, "True", since=NOW),)
 
 
 def test_current_condition_is_unchanged() -> None:
-    """The current condition is unchanged (R-STAT-12a)."""
+    """The current condition does not change (R-STAT-12a)."""
     before = (condition(PROGRESSING, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == before
 
 
 def test_condition_of_a_new_generation_is_renewed() -> None:
-    """The condition of a new generation is renewed (R-STAT-12a, Q-3)."""
+    """A condition is updated for a new generation (R-STAT-12a, Q-3)."""
     after = status.set_true((condition(PROGRESSING, "True"),), PROGRESSING, 2, builders.NOW)
 
     assert after == (condition(PROGRESSING, "True", generation=2, since=NOW),)
 
 
 def test_excluded_conditions_become_false_and_keep_their_text() -> None:
-    """Excluded conditions become False and keep their message (R-STAT-12b, Q-4)."""
+    """Excluded conditions become False and retain their message (R-STAT-12b, Q-4)."""
     before = (condition(PROGRESSING, "True"), condition(UPDATE_IN_PROGRESS, "True"))
 
     assert status.set_true(before, AVAILABLE, 1, builders.NOW) == (
@@ -175,7 +175,7 @@ def test_excluded_conditions_become_false_and_keep_their_text() -> None:
 
 
 def test_progressing_does_not_exclude_an_update() -> None:
-    """Only the condition Available completes an update (R-STAT-12b, R-STAT-14)."""
+    """Only the `Available` condition completes an update (R-STAT-12b, R-STAT-14)."""
     before = (condition(UPDATE_IN_PROGRESS, "True"),)
 
     assert status.set_true(before, PROGRESSING, 1, builders.NOW) == (
@@ -185,7 +185,7 @@ def test_progressing_does_not_exclude_an_update() -> None:
 
 
 def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
-    """The Go controller of v0.10 needs two passes and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16)."""
+    """The v0.10 Go controller needs two reconciles and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16)."""
     found = lws(
         metadata={"generation": 2},
         status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},
@@ -204,7 +204,7 @@ def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
 
 
 def test_other_conditions_follow_the_generation() -> None:
-    """Other conditions follow the generation (R-STAT-13, R-STAT-15)."""
+    """Other conditions are updated with the generation (R-STAT-13, R-STAT-15)."""
     stored = [{"type": "Other", "status": "False", "observedGeneration": 1}]
     found = lws(metadata={"generation": 3}, status={"conditions": stored})
 
@@ -247,7 +247,7 @@ FAILED = "ReplicaRestartBudgetExceeded"
     ids=["nothing else moves", "another starts", "a rollout runs"],
 )
 def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dict[str, tuple[str, str, str]]) -> None:
-    """The earlier conditions do not matter, and a second reconciliation changes nothing (N-ST-11, N-ST-12)."""
+    """The result does not depend on earlier conditions. A second reconcile does not change it (N-ST-11, N-ST-12)."""
     stored = [msgspec.to_builtins(condition(one, "True")) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)]
     former = {"type": "RestartsExhausted", "status": "True"}
     found = lws(status={"conditions": [*stored, former, msgspec.to_builtins(as_expected())]})
@@ -265,7 +265,7 @@ def test_exhausted_groups_set_the_degraded_condition(letters: str, expected: dic
 
 
 def test_status_at_rest_is_unchanged() -> None:
-    """The condition is written with the next change (N-AT-18, N-ST-11)."""
+    """The condition is written together with the next change (N-AT-18, N-ST-11)."""
     of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
     found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
 
@@ -277,7 +277,7 @@ def test_status_at_rest_is_unchanged() -> None:
 
 
 def test_recovered_groups_clear_the_degraded_condition() -> None:
-    """Recovered groups clear the Degraded condition (N-ST-11)."""
+    """After groups recover, the `Degraded` condition becomes False (N-ST-11)."""
     degraded = status.assess(lws(), {}, index_groups(groups("NX"), "web"), "new", builders.NOW).status
     found = lws(status=leaderworkerset.encode_status(degraded))
 
@@ -313,7 +313,7 @@ def test_status_has_counts_selector_and_generation() -> None:
 
 
 def test_equal_facts_give_an_equal_status() -> None:
-    """Equal facts give an equal status (R-STAT-3)."""
+    """Equal observations result in an equal status (R-STAT-3)."""
     found = lws()
     first = status.build(found, {}, status.count(found, index_groups(groups("N"), "web"), "new"), builders.NOW)
     again = lws(status=leaderworkerset.encode_status(first))
@@ -323,7 +323,7 @@ def test_equal_facts_give_an_equal_status() -> None:
 
 
 def test_event_counts_groups() -> None:
-    """The event counts groups (R-STAT-10, R-STAT-16)."""
+    """The event contains the number of groups (R-STAT-10, R-STAT-16)."""
     found = lws(replicas=0)
 
     note = status.event_note(found, status.build(found, {}, Counts(), builders.NOW), AVAILABLE)
@@ -341,7 +341,7 @@ def test_conditions_have_reasons_and_messages() -> None:
 
 
 def test_group_with_another_leader_name_counts_by_its_label() -> None:
-    """A group with another leader name counts by its label (R-STAT-5)."""
+    """A group whose leader has an unexpected name is counted by its label (R-STAT-5)."""
     odd = GroupFacts(
         "other-0",
         "0",

@@ -1,4 +1,4 @@
-"""Tests that Available is False after a failed reconciliation until the next success (docs/adr/0030)."""
+"""Tests that `Available` is False from a failed reconcile until the next success (docs/adr/0030)."""
 
 from datetime import timedelta
 from typing import Final
@@ -38,14 +38,14 @@ FAILURES: Final = {
 
 
 def failed(plan: Plan) -> list[JSONObject]:
-    """Return the statuses that are written if every other action fails."""
+    """Return the statuses that are written if all other actions fail."""
     first = [action for action in flat(plan.actions) if isinstance(action, PutStatus) and plan.error]
     return [write.object for write in (*first, *flat(plan.on_failure)) if isinstance(write, PutStatus)]
 
 
 @pytest.mark.parametrize("observed", FAILURES.values(), ids=FAILURES)
 def test_differs_from_upstream_failure_ends_available(observed: ObservedLeaderWorkerSet) -> None:
-    """Upstream keeps `Available` True. This controller writes the failure once, even if it persists."""
+    """In upstream, `Available` remains True. This controller writes the failure once, even if it persists."""
     (held,) = failed(reconcile(observed, builders.NOW))
     assert not meta.is_condition_true(held, "Available")
     assert reconcilefailure.is_failing(held)
@@ -65,7 +65,7 @@ def test_success_after_a_failure_restores_available(observed: ObservedLeaderWork
 
 
 def test_status_after_a_failure_follows_what_may_fail_again() -> None:
-    """Otherwise Available would change to and fro as long as the failure lasts."""
+    """Otherwise, `Available` would alternate between True and False while the failure persists."""
     observed = FAILURES["a deletion fails"]
     (held,) = failed(reconcile(observed, builders.NOW))
     before, after = (reconcile(cases.replace(observed, leaderworkerset=obj), LATER) for obj in (LWS, held))
@@ -75,7 +75,7 @@ def test_status_after_a_failure_follows_what_may_fail_again() -> None:
 
 
 def test_time_before_the_failure_is_kept() -> None:
-    """A manager that starts in the meantime finds workers that were lost before (docs/adr/0014)."""
+    """A manager that starts in the meantime detects workers that were lost before (docs/adr/0014)."""
     (held,) = failed(reconcile(FAILURES["an annotation is unreadable"], LATER))
     before = meta.find_condition(reconcilefailure.before_failure(held), "Available") or {}
     expected = meta.find_condition(LWS, "Available") or {}

@@ -1,4 +1,4 @@
-"""Pod templates and claims of the StatefulSets."""
+"""Tests the pod templates and claims of StatefulSets."""
 
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import (
@@ -25,7 +25,7 @@ CLAIM = {
 
 
 def test_labels_and_annotations_of_the_controller_win() -> None:
-    """Labels and annotations of the controller win (R-LSTS-2)."""
+    """The controller's labels and annotations override the user's (R-LSTS-2)."""
     template = {
         "metadata": {"labels": {"own": "x", "mine": "1"}, "annotations": {"note": "n"}},
         "spec": {"containers": [{"name": "c", "unknown": 1}]},
@@ -40,14 +40,14 @@ def test_labels_and_annotations_of_the_controller_win() -> None:
 
 
 def test_simple_group_is_annotated_with_its_size() -> None:
-    """An empty topology key counts as absent (contract 1.5)."""
+    """An empty topology key is treated as missing (contract 1.5)."""
     live = {labels.EXCLUSIVE_TOPOLOGY: "", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"}
 
     assert statefulsets.group_annotations(LeaderWorkerTemplate(size=4), live) == {labels.SIZE: "4"}
 
 
 def test_subgroups_and_topologies_are_annotated() -> None:
-    """Subgroups and topologies are annotated (R-LSTS-2, R-WSTS-3)."""
+    """Annotations describe subgroups and topologies (R-LSTS-2, R-WSTS-3)."""
     policy = SubGroupPolicy(sub_group_policy_type=SubGroupPolicyType.LEADER_EXCLUDED, sub_group_size=2)
     live = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host"}
 
@@ -68,7 +68,7 @@ def test_unset_fields_of_a_subgroup_policy_have_defaults() -> None:
 
 
 def test_claims_keep_the_fields_of_the_go_controller() -> None:
-    """Claims have the fields of the Go controller (R-LSTS-5)."""
+    """Claims have the same fields as in the Go controller (R-LSTS-5)."""
     bare = {"metadata": {"name": "bare"}, "spec": {}}
 
     fields = statefulsets.claim_fields(LeaderWorkerTemplate(volume_claim_templates=(CLAIM, bare)), "ns")
@@ -97,7 +97,7 @@ def test_claims_keep_the_fields_of_the_go_controller() -> None:
 
 
 def test_both_retention_policies_are_sent_when_one_is_set() -> None:
-    """An unset policy has the API server's default (R-LSTS-2)."""
+    """A policy that is not set has the default of the API server (R-LSTS-2)."""
     policy = PersistentVolumeClaimRetentionPolicy(when_scaled="Delete")
 
     assert statefulsets.claim_fields(LeaderWorkerTemplate(persistent_volume_claim_retention_policy=policy), "ns") == {

@@ -1,4 +1,4 @@
-"""Tests that a reconciliation visits only the relevant groups, in a LeaderWorkerSet of any size."""
+"""Tests that a reconcile visits only the relevant groups, regardless of the size of the LeaderWorkerSet."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 
 
 class Counted(dict[str, GroupFacts]):
-    """Groups, with the number of visited groups."""
+    """A list of groups that counts the visited groups."""
 
     __slots__ = ()
     visits = 0
@@ -27,7 +27,7 @@ class Counted(dict[str, GroupFacts]):
 
 
 def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> ObservedLeaderWorkerSet:
-    """Return a rollout of one group after the other, with the last ones already updated."""
+    """Return a rollout that replaces one group at a time, with the last groups already updated."""
     before = builders.leaderworkerset_object(replicas=count)
     obj = builders.leaderworkerset_object(replicas=count, image="app:2")
     key, partition = builders.key_of(obj), count - updated
@@ -70,7 +70,7 @@ def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
 @pytest.mark.parametrize("honors", [True, False])
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
-    """Earlier, the rollout visited every group three times in each step (150, 300 and 600), so its cost was quadratic."""
+    """Previously, each step visited each group three times (150, 300 and 600), so the cost was quadratic."""
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 
@@ -85,7 +85,7 @@ def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
 
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_step_visits_no_group_while_a_leader_terminates(count: int) -> None:
-    """Earlier, every group was visited while the outdated leader was above the partition."""
+    """Previously, each group was visited while the outdated leader was above the partition."""
     observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
     Counted.visits = 0
 
@@ -111,7 +111,7 @@ def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
 
 
 def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting: bool) -> ObservedLeaderWorkerSet:
-    """Return the same with one leader of the previous revision above the partition, and the desired partition."""
+    """Return the observation with one outdated leader above the partition, and the desired partition."""
     groups = list(observed.groups.values())
     groups[index] = replace(groups[0], leader=f"web-{index}", group_index=str(index), index=index)
     groups[index] = replace(groups[index], is_deleting=is_deleting)

@@ -1,4 +1,4 @@
-"""Tests the recreation of a group with a restart limit."""
+"""Tests the recreation of a group that has a restart limit."""
 
 from datetime import timedelta
 from typing import Any
@@ -46,7 +46,7 @@ def group(obj: JSONObject, *workers: JSONObject, leader: JSONObject = LEADER, **
 
 
 def record(state: RecreationState, *, leader: str = "", used: int | None = None, resumed: str = "") -> JSONObject:
-    """Return the record of a recreation, by default of this leader."""
+    """Return a recreation record. By default, it is for this leader."""
     found = Recreation(
         leader=UID(leader or meta.uid(LEADER)),
         revision=KEY,
@@ -61,7 +61,7 @@ def record(state: RecreationState, *, leader: str = "", used: int | None = None,
 
 
 def steps(plan: Plan) -> list[str]:
-    """Return the writes of a plan, in order."""
+    """Return the ordered writes of a plan."""
     assert plan.error is None
     return [step for action in plan.actions for step in _steps(action)]
 
@@ -87,7 +87,7 @@ EXHAUSTION = ["confirm", "exhausted", "keep web-0", "keep web-0-1", "delete web-
 
 
 def test_restart_is_counted_before_it_happens() -> None:
-    """The restart is recorded first, so that it counts once despite interruptions (N-RB-1, N-RB-3)."""
+    """The restart is recorded first, so that it is counted exactly once despite interruptions (N-RB-1, N-RB-3)."""
     first = reconcile(group(limited(), FAILED))
 
     assert steps(first) == ["recreated", f'{{"{KEY}/0":1}}', "delete web-0: RecreateGroup"]
@@ -101,7 +101,7 @@ def test_restart_is_counted_before_it_happens() -> None:
 
 @pytest.mark.parametrize(("limit", "used"), [(0, None), (1, 1), (1, 7)])
 def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) -> None:
-    """The leader is marked first, and deleted last (N-RB-1, N-RB-4, N-AT-20)."""
+    """The leader is labeled first, and deleted last (N-RB-1, N-RB-4, N-AT-20)."""
     plan = reconcile(group(limited(limit, used), FAILED))
 
     assert steps(plan) == EXHAUSTION
@@ -125,7 +125,7 @@ def test_group_without_restarts_left_is_exhausted(limit: int, used: int | None) 
     ids=["annotation", "manager", "field before both", "without back-off"],
 )
 def test_field_annotation_and_default_limit_restarts_equally(obj: JSONObject, defaults: RestartSettings) -> None:
-    """The annotation is an alias of the field (N-RB-1)."""
+    """The annotation is an alias for the field (N-RB-1)."""
     assert steps(reconcile(group(obj, FAILED, facts={names.BACKOFF: defaults}))) == EXHAUSTION
 
 
@@ -162,7 +162,7 @@ def test_smaller_limit_applies_to_a_delayed_restart() -> None:
 
 @pytest.mark.parametrize("obj", [limited(1, 1), limited(9, 1), limited(None)])
 def test_recorded_exhaustion_is_completed_by_the_next_manager(obj: JSONObject) -> None:
-    """A larger limit does not remove a recorded exhaustion (N-RB-5)."""
+    """A larger limit does not reset a group that is recorded as exhausted (N-RB-5)."""
     begun = group(obj, FAILED, record=record(RecreationState.EXHAUSTED))
 
     assert steps(reconcile(begun)) == EXHAUSTION[2:]
@@ -177,7 +177,7 @@ def test_new_recovery_value_resumes_an_unfinished_exhaustion() -> None:
 
 
 def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
-    """The deletion is retried until it succeeds, and then no action follows (N-RB-4)."""
+    """The deletion is retried until it succeeds. No action follows (N-RB-4)."""
     assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[3:]
     assert steps(reconcile(group(limited(), FAILED, leader=TERMINATED))) == ["keep web-0-1"]
     kept = FAILED | {"metadata": FAILED["metadata"] | {"finalizers": [FINALIZER]}}
@@ -185,7 +185,7 @@ def test_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
 
 
 def test_pods_of_an_earlier_leader_are_not_kept() -> None:
-    """Pods of a previous leader do not count (N-RB-2, N-AT-17)."""
+    """Pods of a previous leader are not counted (N-RB-2, N-AT-17)."""
     earlier = builders.leader_pod(limited(), uid="earlier")
     left = builders.worker_pod(earlier, restarts=1)
 
@@ -201,14 +201,14 @@ def test_recovered_group_keeps_no_further_pods() -> None:
 
 
 def test_restart_policy_change_does_not_recover_a_group() -> None:
-    """A change to the restart policy does not recover a group (N-RB-5)."""
+    """A change to the restart policy does not restore an exhausted group (N-RB-5)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert steps(reconcile(group(never, FAILED, leader=TERMINATED))) == ["keep web-0-1"]
 
 
 def test_differs_from_upstream_deleted_leader_uses_no_restart() -> None:
-    """Rollouts also delete leaders, and cannot be distinguished from users (N-RB-9)."""
+    """Rollouts also delete leaders. They cannot be distinguished from deletions by users (N-RB-9)."""
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

@@ -1,4 +1,4 @@
-"""Whole plans for a group."""
+"""Tests complete plans for a group."""
 
 from datetime import timedelta
 from typing import Any
@@ -66,12 +66,12 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
 
 
 def test_new_leader_gets_its_workers() -> None:
-    """For a new leader, workers are created (R-WSTS-1, R-WSTS-2)."""
+    """The plan for a new leader creates its workers (R-WSTS-1, R-WSTS-2)."""
     assert reconcile(new_group()) == Plan((create_workers(LWS, LEADER),))
 
 
 def test_group_below_a_partition_has_the_revision_of_its_leader() -> None:
-    """Size and template are the original ones, labels the current ones (R-WSTS-4, R-REV-12)."""
+    """Size and template are the original values, and labels the current values (R-WSTS-4, R-REV-12)."""
     now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
     before = builders.leaderworkerset_object(size=4, image="app:1")
     leader = builders.leader_pod(before)
@@ -98,12 +98,12 @@ def test_complete_group_is_not_changed() -> None:
 
 
 def test_group_of_one_has_no_worker_statefulset() -> None:
-    """A group of one pod does not have a worker StatefulSet (R-WSTS-8)."""
+    """A group with one pod does not have a worker StatefulSet (R-WSTS-8)."""
     assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
 
 
 def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
-    """While the size changes from or to one, groups of both sizes return (docs/adr/0010-bounds.md)."""
+    """During a size change from or to one, groups of both sizes are recreated (docs/adr/0010-bounds.md)."""
     small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
     revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
@@ -132,7 +132,7 @@ LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderRea
 
 
 def test_workers_wait_for_a_ready_leader() -> None:
-    """The phase has no effect (R-WSTS-1h)."""
+    """The pod phase has no effect (R-WSTS-1h)."""
     waiting = builders.leader_pod(LEADER_READY, ready=False)
     ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
 
@@ -148,7 +148,7 @@ def test_missing_revision_is_awaited() -> None:
 
 
 def test_workers_wait_until_their_leader_is_placed() -> None:
-    """Workers wait until their leader is placed (R-WSTS-6)."""
+    """Workers are created after their leader is scheduled (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
     placed = builders.leader_pod(lws, node="n1")
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
@@ -164,7 +164,7 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    """A missing node causes an error (R-WSTS-6)."""
+    """A missing node results in an error (R-WSTS-6)."""
     lws = builders.leaderworkerset_object(metadata=RACK)
 
     plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")))
@@ -197,21 +197,21 @@ def ignored(pod: dict[str, Any], why: str) -> Plan:
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
 def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> None:
-    """Nothing is retried, as a change of the pod enqueues it (R-POD-1)."""
+    """The reconcile is not retried, because a change to the pod enqueues it (R-POD-1)."""
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
     assert reconcile(group(leader=pod)) == ignored(pod, f"lacks the label {label}")
 
 
 def test_worker_creates_no_objects() -> None:
-    """For a worker, no objects are created (R-POD-2)."""
+    """The plan for a worker does not create objects (R-POD-2)."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
 
 
 def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
-    """A failed stray worker is reported (R-POD-5.3)."""
+    """A failed worker without a leader is reported (R-POD-5.3)."""
     stray = builders.pod(
         "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
     )
@@ -222,7 +222,7 @@ def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
 
 
 def test_leader_with_a_worker_name_is_reported() -> None:
-    """A leader with a worker name is reported (R-POD-6)."""
+    """A leader with the name of a worker is reported (R-POD-6)."""
     leader = builders.leader_pod(LWS, annotations={labels.LEADER_NAME: "web-9"})
     note = (
         "leader pod default/web-0 contains mistake annotation 'leaderworkerset.sigs.k8s.io/leader-name': "
@@ -282,12 +282,12 @@ EARLIER = builders.leader_pod(LWS, uid="earlier")
 
 
 def test_failed_worker_deletes_its_leader_and_is_recorded() -> None:
-    """The deletion is immediate, by UID, and in the foreground (R-POD-5)."""
+    """The leader is deleted immediately, by UID, and in the foreground (R-POD-5)."""
     assert reconcile(group(FAILED)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
 def test_several_failures_of_a_group_cause_one_recreation() -> None:
-    """A group has one key and one plan, and a record requests the recreation once (R-POD-5)."""
+    """A group has one key and one plan. A record requests its recreation once (R-POD-5)."""
     observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
 
     assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1

@@ -1,4 +1,4 @@
-"""Tests the objects of a leader with a random key: its Service, its workers, and its readiness."""
+"""Tests the Service, the workers, and the readiness of a leader with a random key."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def conditioned(leader: JSONObject, **statuses: str) -> JSONObject:
 
 
 def report(plan: Plan) -> tuple[str, str] | None:
-    """Return status and reason of the condition that a plan writes to the leader."""
+    """Return the status and reason of the leader condition in a plan."""
     for action in plan.actions:
         if isinstance(action, Patch):
             assert (action.resource, action.subresource, action.kind) == (PODS, "status", "strategic")
@@ -65,7 +65,7 @@ def test_workers_are_named_after_the_host_of_their_leader() -> None:
 
 
 def test_gated_leader_has_a_service_and_no_workers() -> None:
-    """The leader's subdomain is used, and not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
+    """The subdomain of the leader is used, not the current spec (N-HASH-22, N-HASH-23, N-AT-8)."""
     own = builders.hash_leader(LWS, gated=True)
     own["spec"]["subdomain"] = "web-aaaaaaaa"
 
@@ -104,7 +104,7 @@ def test_leader_without_a_readiness_gate_gets_no_condition() -> None:
 
 
 def test_workers_wait_for_the_containers_of_their_leader() -> None:
-    """The pod is ready with its workers (N-HASH-8)."""
+    """The pod becomes ready together with its workers (N-HASH-8)."""
     awaiting = builders.hash_object(spec={"startupPolicy": "LeaderReady"})
 
     def plan(**known: str) -> Plan:
@@ -116,7 +116,7 @@ def test_workers_wait_for_the_containers_of_their_leader() -> None:
 
 @pytest.mark.parametrize("field", ["hostname", "subdomain"])
 def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
-    """For a leader without a host name, no objects are created (N-HASH-22)."""
+    """The plan for a leader without a host name does not create objects (N-HASH-22)."""
     nameless = LEADER | {"spec": {key: value for key, value in LEADER["spec"].items() if key != field}}
 
     plan = reconcile(group(nameless))
@@ -126,7 +126,7 @@ def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_terminated_leader_ends_its_group(phase: str) -> None:
-    """A ReplicaSet has replaced the leader under any restart policy, and would not delete it and its workers (N-HASH-6)."""
+    """A ReplicaSet replaced the leader under any policy, but does not delete it or its workers (N-HASH-6)."""
     kept = builders.hash_object(template={"restartPolicy": "None"})
 
     (delete,) = reconcile(group(builders.hash_leader(kept, phase=phase), kept)).actions
@@ -136,7 +136,7 @@ def test_terminated_leader_ends_its_group(phase: str) -> None:
 
 
 def test_failed_worker_ends_its_group() -> None:
-    """The owner of the worker belongs to its leader (R-POD-4, R-POD-8)."""
+    """The worker's owner belongs to its leader (R-POD-4, R-POD-8)."""
     worker = builders.worker_pod(LEADER, restarts=1)
     owned = worker["metadata"] | {
         "name": "web-aaaaaaaa-1",
@@ -151,7 +151,7 @@ def test_failed_worker_ends_its_group() -> None:
 
 
 def test_record_of_the_previous_group_is_continued() -> None:
-    """In the back-off, the second consecutive failure waits, and one record remains."""
+    """The recreation after the second consecutive failure is delayed, and one record remains."""
     first = reconcile(group(builders.hash_leader(LWS, restarts=1)))
     (record,) = [action.object for action in first.actions if isinstance(action, Apply)]
     stored = record | {"metadata": record["metadata"] | {"uid": "uid-of-record"}}

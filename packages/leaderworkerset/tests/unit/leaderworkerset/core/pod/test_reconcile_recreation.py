@@ -1,4 +1,4 @@
-"""Tests the decisions for leaders of groups that fail repeatedly, wait, or have lost pods."""
+"""Tests the decisions for groups that fail repeatedly, are delayed, or have lost pods."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_group_that_fails_again_waits() -> None:
 
 
 def test_delayed_group_is_deleted_when_due() -> None:
-    """The failed pod may have been replaced, and another manager may be active."""
+    """The failed pod may have been replaced, and another manager may now be the leader."""
     whole = builders.worker_pod(LEADER)
 
     waiting = record(2, 10, RecreationState.WAITING)
@@ -57,7 +57,7 @@ def test_recorded_future_time_does_not_delay_a_group() -> None:
 
 
 def test_record_of_an_earlier_set_is_ignored() -> None:
-    """The old record has the same name until the garbage collector deletes it."""
+    """The old record retains its name until the garbage collector deletes it."""
     known = record(1, -60, leader=EARLIER)
     (owner,) = known["metadata"]["ownerReferences"]
     known["metadata"]["ownerReferences"] = [owner | {"uid": "uid-of-predecessor"}]
@@ -66,7 +66,7 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
 
 
 def test_recorded_recreation_is_completed() -> None:
-    """The record precedes the deletion: a manager completes the work of a manager that died in between, with one write."""
+    """The record precedes the deletion, so that another manager can complete the recreation in one write."""
     assert reconcile(group(record=record(2, -5))) == Plan((delete_leader("web-0-1"),))
 
 
@@ -93,7 +93,7 @@ def test_disabled_backoff_recreates_a_waiting_group() -> None:
 
 
 def test_new_resume_value_restarts_the_count() -> None:
-    """A waiting group is recreated immediately."""
+    """A delayed group is recreated immediately."""
     resumed = annotated(resume_group_restarts="again")
     plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, RecreationState.WAITING)))
 
@@ -109,7 +109,7 @@ def stuck_worker() -> dict[str, Any]:
 
 
 def test_lost_worker_is_released_while_its_leader_waits() -> None:
-    """The group is recreated as a whole, because the leader is already being deleted."""
+    """The whole group is recreated, because its leader is already being deleted."""
     lws = annotated(release_lost_pods_after="1s")
     leader = builders.leader_pod(lws, deleting=True)
     observed = group(stuck_worker(), lws=lws, leader=leader, nodes={"n1": None})
@@ -141,28 +141,28 @@ def test_lost_pods_are_not_released_by_default() -> None:
 
 
 def test_successor_of_a_deleted_leader_ignores_the_record() -> None:
-    """A record applies to one UID."""
+    """A record applies to a single leader UID."""
     observed = new_group(record=record(3, 10, leader=EARLIER))
 
     assert reconcile(observed) == Plan((create_workers(LWS, LEADER),))
 
 
 def test_restart_policy_none_cancels_a_delayed_recreation() -> None:
-    """The live spec is used (R-POD-3)."""
+    """The current spec is used (R-POD-3)."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
     assert reconcile(group(FAILED, lws=never, record=record(2, 0))) == Plan()
 
 
 def test_deleted_worker_deletes_its_leader() -> None:
-    """A deleted worker deletes its leader (R-POD-11)."""
+    """The deletion of a worker deletes its leader (R-POD-11)."""
     gone = builders.worker_pod(LEADER, deleting=True)
 
     assert reconcile(group(gone=(gone,))).actions[0] == delete_leader("web-0-1")
 
 
 def test_ignored_failure_does_not_prevent_worker_creation() -> None:
-    """A group that has not started yet still receives its workers (R-POD-5.2)."""
+    """The workers of a group that has not started are still created (R-POD-5.2)."""
     lws = builders.leaderworkerset_object(template={"restartPolicy": "RecreateGroupAfterStart"})
     leader = builders.leader_pod(lws, init_restarts=1, phase="Pending")
 
@@ -178,7 +178,7 @@ def test_unreadable_spec_is_an_error() -> None:
 
 
 def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
-    """The StatefulSet cannot be created while the name is used. Its deletion is observed (N-PT-4)."""
+    """The StatefulSet cannot be created while its name is in use. The deletion triggers a reconcile (N-PT-4)."""
     before = builders.worker_statefulset(EARLIER)
     going = before | {"metadata": before["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 
@@ -188,7 +188,7 @@ def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
 
 
 def test_differs_from_upstream_names_of_old_workers_are_awaited() -> None:
-    """The StatefulSet controller retries a used name with pauses of up to 20 s (R-WSTS-1, ADR 45)."""
+    """If a name is in use, the StatefulSet controller retries after up to 20 s (R-WSTS-1, ADR 45)."""
     old = builders.worker_pod(EARLIER, deleting=True)
     orphan = old | {"metadata": {**old["metadata"], "ownerReferences": []}}
 

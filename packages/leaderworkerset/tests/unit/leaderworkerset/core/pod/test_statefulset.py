@@ -66,7 +66,7 @@ HASHED = LEADER | {
 
 
 def test_workers_reach_their_leader_by_its_host_name() -> None:
-    """The leader's own subdomain is used, and not the current LeaderWorkerSet."""
+    """The leader's own subdomain is used, not the subdomain of the current LeaderWorkerSet."""
     built = build(PLAIN, HASHED)
 
     assert built["spec"]["serviceName"] == "web-a1b2c3d4"
@@ -95,7 +95,7 @@ def test_pods_follow_the_revision_and_metadata_the_set() -> None:
 
 
 def test_groups_with_their_own_subdomain_have_a_service() -> None:
-    """Groups with their own subdomain have a service (R-WSTS-3)."""
+    """Groups with a separate subdomain have a separate Service (R-WSTS-3)."""
     own = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})
 
     assert build(own, LEADER)["spec"]["serviceName"] == "web-1"
@@ -107,7 +107,7 @@ def test_empty_annotations_are_omitted() -> None:
 
 
 def test_workers_are_annotated_when_their_leader_uses_tpus() -> None:
-    """Workers are annotated when their leader uses TPUs (R-WSTS-3, R-TPU-1)."""
+    """Workers have annotations if their leader uses TPUs (R-WSTS-3, R-TPU-1)."""
     leader = builders.leader_pod(PLAIN, 1, resources={"limits": {"google.com/tpu": "4"}})
 
     annotations = build(PLAIN, leader)["spec"]["template"]["metadata"]["annotations"]
@@ -127,7 +127,7 @@ def test_domain_is_added_to_the_node_selector_of_the_user() -> None:
 
 
 def test_claims_follow_the_revision() -> None:
-    """Claims follow the revision (R-WSTS-3, R-WSTS-4)."""
+    """Claims are taken from the revision (R-WSTS-3, R-WSTS-4)."""
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     live = builders.leaderworkerset_object(template={"volumeClaimTemplates": [claim]})
 

@@ -1,4 +1,4 @@
-"""TPU variables (R-TPU-1 to R-TPU-6)."""
+"""Tests the TPU variables (R-TPU-1 to R-TPU-6)."""
 
 from typing import Any
 
@@ -111,12 +111,12 @@ def slice_of(pod: dict[str, Any]) -> tuple[str, str]:
     ],
 )
 def test_hosts_and_id_equal_the_contract(pod: dict[str, Any], hosts: str, worker_id: str) -> None:
-    """Hosts and ID equal the contract (R-TPU-3, R-TPU-5, the table of R-TPU-6)."""
+    """Host names and ID equal the contract (R-TPU-3, R-TPU-5, the table of R-TPU-6)."""
     assert slice_of(pod) == (hosts, worker_id)
 
 
 def test_two_processes_per_host_get_ports_and_ids() -> None:
-    """Each host occurs twice with alternating ports, and IDs count processes (R-TPU-3, R-TPU-4)."""
+    """Each host is listed twice with alternating ports, and IDs count processes (R-TPU-3, R-TPU-4)."""
     containers: list[dict[str, Any]] = [{"name": "a", "resources": TPU}, {"name": "x"}, {"name": "b", "resources": TPU}]
     pod = tpu_pod("test-sample-0-1", size=2, leader_requests_tpus="true", containers=containers)
     first, other, second = admit_pod(pod)["spec"]["containers"]
@@ -131,7 +131,7 @@ def test_two_processes_per_host_get_ports_and_ids() -> None:
 
 
 def test_containers_keep_their_own_ports() -> None:
-    """Containers retain their own ports (R-TPU-3, R-TPU-4)."""
+    """Each container retains its own port (R-TPU-3, R-TPU-4)."""
     containers = [
         {"name": name, "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": port}]}
         for name, port in (("a", "8478"), ("b", "8479"))
@@ -144,7 +144,7 @@ def test_containers_keep_their_own_ports() -> None:
 
 
 def test_existing_port_variable_is_not_added_again() -> None:
-    """An existing port variable is not added again (R-TPU-4)."""
+    """A port variable is not added if it exists (R-TPU-4)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "TPU_PROCESS_PORT", "value": "8478"}]}]
     pod = tpu_pod("s-0", size=1, leader=True, containers=containers)
     (container,) = accelerators.inject(pod, size=1, is_leader=True)["spec"]["containers"]
@@ -152,7 +152,7 @@ def test_existing_port_variable_is_not_added_again() -> None:
 
 
 def test_init_container_with_tpus_gets_variables() -> None:
-    """An init container with TPUs gets variables (R-TPU-1)."""
+    """TPU variables are added to an init container with TPUs (R-TPU-1)."""
     pod = tpu_pod("sample-0", size=1, leader=True, containers=[{"name": "c"}])
     pod["spec"]["initContainers"] = [{"name": "i", "resources": TPU}]
     admitted = admit_pod(pod)["spec"]
@@ -162,7 +162,7 @@ def test_init_container_with_tpus_gets_variables() -> None:
 
 
 def test_tpu_variables_come_last_in_order() -> None:
-    """TPU variables come last in order (R-ENV-4, R-TPU-4)."""
+    """TPU variables are last (R-ENV-4, R-TPU-4)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": "X", "value": "1"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     names = [entry["name"] for entry in admitted["spec"]["containers"][0]["env"]]
@@ -171,14 +171,14 @@ def test_tpu_variables_come_last_in_order() -> None:
 
 @pytest.mark.parametrize("name", ["TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"])
 def test_existing_host_names_are_kept(name: str) -> None:
-    """Existing host names are kept (R-TPU-2)."""
+    """Existing host names are not changed (R-TPU-2)."""
     containers = [{"name": "c", "resources": TPU, "env": [{"name": name, "value": "x"}]}]
     admitted = admit_pod(tpu_pod("s-0", size=1, leader=True, containers=containers))
     assert variables(admitted["spec"]["containers"][0]) == {name: "x"}
 
 
 def test_first_container_of_a_subgroup_gets_variables() -> None:
-    """The first container of a subgroup gets variables (R-TPU-5)."""
+    """TPU variables are added to the first container of a subgroup (R-TPU-5)."""
     containers = [{"name": "a", "resources": TPU}, {"name": "b", "resources": TPU}]
     admitted = admit_pod(tpu_pod("s-0-1", size=4, subgroup_size="2", containers=containers))
     first, second = admitted["spec"]["containers"]
@@ -204,7 +204,7 @@ def test_tpu_requests_are_detected(resources: Any, requests: bool) -> None:
 
 
 def test_excluded_leader_with_tpus_is_denied() -> None:
-    """An excluded leader is in no subgroup (Q-16)."""
+    """An excluded leader is not in a subgroup (Q-16)."""
     pod = tpu_pod("s-0", size=5, leader=True, subgroup_size="2", subgroup_policy_type="LeaderExcluded")
     with pytest.raises(DeniedError, match=r'strconv\.Atoi: parsing "": invalid syntax'):
         admit_pod(pod)
@@ -222,6 +222,6 @@ def test_worker_without_a_leader_name_is_denied() -> None:
 
 
 def test_variables_that_exceed_an_object_are_denied() -> None:
-    """The names of a million hosts would take more than the API server stores (R-TPU-4)."""
+    """The names of a million hosts would exceed the object size that the API server can store (R-TPU-4)."""
     with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would take more than \d+ bytes"):
         admit_pod(tpu_pod("test-sample-0", size=1_000_000, leader=True))

@@ -1,4 +1,4 @@
-"""Exclusive terms next to the terms of the user (R-ADM-14)."""
+"""Tests affinity terms for exclusive placement together with the user's terms (R-ADM-14)."""
 
 from typing import Any
 

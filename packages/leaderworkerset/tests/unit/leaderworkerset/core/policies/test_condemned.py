@@ -1,4 +1,4 @@
-"""Groups that failed and are to be recreated, or were given up."""
+"""Tests failed groups that will be recreated, and exhausted groups."""
 
 from typing import Any
 
@@ -31,7 +31,10 @@ def is_condemned(*pods: JSONObject, known: JSONObject | None = None, lws: JSONOb
 
 @pytest.mark.parametrize("state", RecreationState)
 def test_differs_from_upstream_group_that_waits_is_not_ready(state: RecreationState) -> None:
-    """The Go controller recreates a failed group at once; ours may wait, and does not count the group meanwhile."""
+    """The Go controller recreates a failed group immediately. This controller may delay the recreation.
+
+    During the delay, the group is not counted as ready.
+    """
     assert is_condemned(known=record(state))
     assert not is_condemned(known=record(state, builders.leader_pod(LWS, uid="earlier")))
     assert not is_condemned()
@@ -46,7 +49,7 @@ def test_group_is_condemned_by_a_failed_pod_before_its_record() -> None:
 
 
 def test_leader_that_is_being_deleted_condemns_no_group() -> None:
-    """As with the Go controller, its group is ready until the pod is not."""
+    """As in the Go controller, the group is ready until its pod becomes unready."""
     going = LEADER["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert not is_condemned(LEADER | {"metadata": going})
 

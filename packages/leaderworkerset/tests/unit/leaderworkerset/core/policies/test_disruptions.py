@@ -1,4 +1,4 @@
-"""Tests of the origin of failures: programs and kubelets, disruptions, deletions."""
+"""Tests whether containers and kubelets, disruptions, or deletions caused a failure."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def ended(code: int, finished: str = REQUESTED, **fields: Any) -> JSONObject:
 
 
 def pod(*containers: JSONObject, phase: str = "Running", **status: Any) -> JSONObject:
-    """Return a worker that was deleted, in its last state."""
+    """Return the last state of a deleted worker."""
     metadata = WORKER["metadata"] | DELETED
     return WORKER | {"metadata": metadata, "status": {"phase": phase, "containerStatuses": [*containers]} | status}
 

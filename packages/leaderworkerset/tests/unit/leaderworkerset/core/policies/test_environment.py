@@ -1,4 +1,4 @@
-"""The facts that the variables need (R-ENV-5)."""
+"""Tests the labels and annotations that the environment variables require (R-ENV-5)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ P = "leaderworkerset.sigs.k8s.io/"
     ],
 )
 def test_first_missing_fact_is_named(labels: Any, annotations: Any, missing: str) -> None:
-    """The order is name, group index, size, worker index (R-ENV-5)."""
+    """Values are required in the order name, group index, size, worker index (R-ENV-5)."""
     pod = {"metadata": {"name": "p", "namespace": "ns", "labels": labels, "annotations": annotations}}
     with pytest.raises(DeniedError) as caught:
         build_variables(pod)

@@ -1,4 +1,4 @@
-"""Exclusive topology."""
+"""Tests exclusive topology."""
 
 import pytest
 from tests import builders
@@ -17,14 +17,14 @@ def placed(topology: str) -> LeaderWorkerSet:
 
 
 def test_workers_are_placed_in_the_domain_of_their_leader() -> None:
-    """Workers are placed in the domain of their leader (R-WSTS-6)."""
+    """Workers are placed in the topology domain of their leader (R-WSTS-6)."""
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
 
     assert exclusive.node_selector(placed("rack"), LEADER, node) == {"rack": "r7"}
 
 
 def test_workers_have_no_node_selector_without_the_annotation() -> None:
-    """The key counts, even without a value (R-WSTS-6)."""
+    """The annotation takes effect even if its value is empty (R-WSTS-6)."""
     plain = leaderworkerset.decode(builders.leaderworkerset_object())
 
     assert exclusive.node_selector(plain, LEADER, None) == {}
@@ -33,12 +33,12 @@ def test_workers_have_no_node_selector_without_the_annotation() -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    """A missing node causes an error (R-WSTS-6)."""
+    """A missing node results in an error (R-WSTS-6)."""
     with pytest.raises(PlacementError, match='getting node "n1": nodes "n1" not found'):
         exclusive.node_selector(placed("rack"), LEADER, None)
 
 
 def test_differs_from_upstream_error_names_the_missing_label() -> None:
-    """The Go controller's text ends at the colon (Q-13)."""
+    """The message of the Go controller ends after the colon (Q-13)."""
     with pytest.raises(PlacementError, match=r"node does not have topology label: rack \(node n1\)"):
         exclusive.node_selector(placed("rack"), LEADER, {"metadata": {"name": "n1"}})

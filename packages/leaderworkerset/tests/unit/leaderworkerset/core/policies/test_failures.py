@@ -1,4 +1,4 @@
-"""The failures that cause the recreation of a group."""
+"""Tests the failures that cause the recreation of a group."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def members(
     ],
 )
 def test_two_restart_policies_recreate(policy: str, *, active: bool) -> None:
-    """Two restart policies recreate (R-POD-3)."""
+    """Two restart policies recreate groups (R-POD-3)."""
     found = lws(template={"restartPolicy": policy})
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
@@ -53,7 +53,7 @@ def test_two_restart_policies_recreate(policy: str, *, active: bool) -> None:
 
 
 def test_current_policy_applies_to_older_groups_and_failures() -> None:
-    """A restart from the time of another policy counts as soon as the policy recreates (Q-14, Q-18)."""
+    """A restart under another policy counts as soon as the policy recreates groups (Q-14, Q-18)."""
     failing = members(builders.worker_pod(LEADER, restarts=1))
 
     assert first_failed(lws(image="app:2", template={"restartPolicy": "None"}), failing) is None
@@ -96,7 +96,7 @@ def test_failed_leader_is_detected() -> None:
 
 
 def test_deleted_worker_has_failed_in_any_state() -> None:
-    """A pod that is deleted without grace may never have been observed terminating (R-POD-11)."""
+    """A pod that is deleted without a grace period may never be observed terminating (R-POD-11)."""
     gone = builders.worker_pod(LEADER)
 
     assert first_failed(lws(), members(gone=(gone,))) == gone
@@ -124,7 +124,7 @@ def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tu
 
 
 def test_worker_of_another_revision_counts_during_an_update() -> None:
-    """The pods of such a group get the new revision one after the other (R-POD-5, docs/adr/0024-update-in-place.md)."""
+    """The pods of such a group receive the new revision in sequence (R-POD-5, docs/adr/0024)."""
     marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
     gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))
 
@@ -138,7 +138,7 @@ def owned_by(worker: dict[str, Any], owner: dict[str, Any] | None) -> dict[str, 
 
 
 def test_worker_owned_by_the_leader_itself_counts() -> None:
-    """A worker owned by the leader itself counts (R-POD-8a)."""
+    """A worker that the leader itself owns is counted (R-POD-8a)."""
     failed = builders.worker_pod(LEADER, restarts=1)
 
     assert first_failed(lws(), members(owned_by(failed, LEADER), sets=())) is not None
@@ -155,7 +155,7 @@ WAITING = [
 
 @pytest.mark.parametrize("fields", WAITING, ids=["policy", "annotation"])
 def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any]) -> None:
-    """The annotation's value does not matter (R-POD-5.2, Q-19)."""
+    """The value of the annotation is ignored (R-POD-5.2, Q-19)."""
     found = lws(size=3, **fields)
     failed, pending = builders.worker_pod(LEADER, restarts=1), builders.worker_pod(LEADER, 2, phase="Pending")
 
@@ -165,7 +165,7 @@ def test_failures_before_the_group_has_started_are_ignored(fields: dict[str, Any
 
 
 def test_deleted_pod_counts_in_its_last_state() -> None:
-    """The successor of the deleted pod is pending, but the group was not (N-MGR-1, R-POD-5.1, R-POD-11)."""
+    """The replacement of the deleted pod is pending, but the group was not (N-MGR-1, R-POD-5.1, R-POD-11)."""
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 
@@ -173,7 +173,7 @@ def test_deleted_pod_counts_in_its_last_state() -> None:
 
 
 def test_pending_pods_are_ignored_by_the_default_policy() -> None:
-    """Pending pods are ignored by the default policy (R-POD-5.2)."""
+    """The default policy ignores pending pods (R-POD-5.2)."""
     failed = builders.worker_pod(LEADER, phase="Pending", init_restarts=1)
 
     assert first_failed(lws(size=9), members(failed)) == failed

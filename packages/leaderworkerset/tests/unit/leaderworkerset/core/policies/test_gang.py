@@ -1,4 +1,4 @@
-"""The interface of gang schedulers: when it is called, what it may do, and that nothing happens without one."""
+"""Tests when the interface of gang schedulers is called, its permitted actions, and that it is optional."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
 LEADER = builders.leader_pod(OBJECT)
 GROUP_KIND = CONTROLLER_REVISIONS
-"""Stands for the kind of the scheduler's objects, which does not matter here."""
+"""A placeholder for the kind of the scheduler's objects, which is not relevant in these tests."""
 
 
 @dataclass
 class EveryPod:
-    """A gang scheduler with one object per group, named like the leader."""
+    """A gang scheduler with one object per group, which has the name of the leader."""
 
     refused: list[FieldError] = field(default_factory=list)
     holds: str = ""
@@ -87,7 +87,7 @@ def group(obj: JSONObject = OBJECT, objects: Sequence[JSONObject] = ()) -> LiveG
 
 
 def test_gang_object_is_created_before_the_workers() -> None:
-    """A creation that fails ends the plan, and no workers appear (R-GANG-7) (R-GANG-3)."""
+    """If the creation fails, the plan stops, and no workers are created (R-GANG-7) (R-GANG-3)."""
     plan = deciding.reconcile_group(group(), EveryPod())
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0", f"{STATEFULSETS.kind} web-0"]
@@ -95,7 +95,7 @@ def test_gang_object_is_created_before_the_workers() -> None:
 
 
 def test_group_has_the_size_of_its_revision() -> None:
-    """A group that is recreated during an update of the size keeps its original size."""
+    """A group that is recreated during a change to the size retains its original size."""
     resized = builders.leaderworkerset_object(size=5)
 
     plan = deciding.reconcile_group(group(resized), EveryPod())
@@ -137,7 +137,7 @@ def test_workers_wait_while_the_gang_scheduler_holds_them() -> None:
 def test_workers_that_wait_for_their_leader_are_not_counted(
     policy: str, annotations: dict[str, str], expected: int
 ) -> None:
-    """Workers that wait for their leader are not counted (R-GANG-4, R-KQ-149)."""
+    """Workers that wait for their leader do not count (R-GANG-4, R-KQ-149)."""
     obj = builders.leaderworkerset_object(spec={"startupPolicy": policy}, metadata={"annotations": annotations})
 
     assert members_to_start(leaderworkerset.decode(obj)) == expected
@@ -169,7 +169,7 @@ def test_unused_gang_objects_are_deleted_after_an_update() -> None:
 
 
 def test_pods_are_marked_when_all_their_labels_are_set() -> None:
-    """Pods are marked when all their labels are set (R-GANG-2)."""
+    """Gang annotations are added to pods after all of their labels (R-GANG-2)."""
     pod = builders.leader_pod(OBJECT)
     pod["metadata"]["annotations"] = {labels.SIZE: "2"}
 
@@ -177,19 +177,19 @@ def test_pods_are_marked_when_all_their_labels_are_set() -> None:
 
 
 def test_combinations_that_never_start_are_rejected() -> None:
-    """Combinations that never start are rejected (R-KQ-149)."""
+    """Combinations that can never start are rejected (R-KQ-149)."""
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
     assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
 
 
 def test_nothing_is_added_without_a_gang_scheduler() -> None:
-    """No gang scheduler is the default (R-GANG-1)."""
+    """By default, no gang scheduler is used (R-GANG-1)."""
     assert kinds(deciding.reconcile_group(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
 def test_scheduler_choice_is_rejected_without_gang_scheduling() -> None:
-    """A choice without effect is an error, but a stored choice blocks no other change."""
+    """A choice without effect causes an error, but a stored choice does not prevent other changes."""
     chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
 
     (error,) = validate_leaderworkerset(chosen)

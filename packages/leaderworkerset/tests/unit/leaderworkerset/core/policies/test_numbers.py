@@ -1,4 +1,4 @@
-"""Numbers on pods (R-ADM-1)."""
+"""Tests the numbers in pod labels and annotations (R-ADM-1)."""
 
 import pytest
 

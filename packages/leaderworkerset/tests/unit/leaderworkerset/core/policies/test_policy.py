@@ -1,4 +1,4 @@
-"""A policy without additions changes nothing, and every other policy is called."""
+"""Tests that a policy without additions does not change a pod, and that all other policies are called."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -23,7 +23,7 @@ def test_default_policy_changes_nothing() -> None:
 
 
 def test_every_policy_is_in_the_lists_that_call_it() -> None:
-    """A policy without an entry in the list would have no effect."""
+    """A policy that is not in the list would have no effect."""
     modules = [import_module(f"{policies.__name__}.{found.name}") for found in iter_modules(policies.__path__)]
     declared = [value for module in modules for value in vars(module).values() if isinstance(value, Policy)]
     plain = Policy()

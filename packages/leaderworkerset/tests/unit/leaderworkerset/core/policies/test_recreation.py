@@ -1,4 +1,4 @@
-"""When a failed group may be recreated (docs/adr/0003-recreation-backoff.md)."""
+"""Tests when a failed group may be recreated (docs/adr/0003-recreation-backoff.md)."""
 
 from datetime import timedelta
 from typing import Any
@@ -47,7 +47,7 @@ def test_second_recreation_within_the_window_waits() -> None:
 
 
 def test_recreation_by_others_is_not_counted() -> None:
-    """A leader may be replaced by others any number of times while its group waits: number and time are kept."""
+    """A leader may be replaced repeatedly while its group is delayed. Count and time are retained."""
     waiting = following(FIRST, 1)
     for number in range(22):
         leader = builders.leader_pod(LWS, key="k", uid=f"replaced-{number}")
@@ -59,7 +59,7 @@ def test_recreation_by_others_is_not_counted() -> None:
 
 
 def test_group_without_restarts_left_is_exhausted() -> None:
-    """Recreations count regardless of their age; without a limit nothing is counted (N-RB-1)."""
+    """Recreations are counted regardless of their age. Without a limit, they are not counted (N-RB-1)."""
     settings = RestartSettings(max_restarts=2)
 
     spent = following(replace(FIRST, count=2), 30, settings, used=2)
@@ -92,7 +92,7 @@ def test_new_revision_restarts_the_count() -> None:
 
 @given(st.lists(st.floats(0, 599), min_size=1, max_size=30))
 def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) -> None:
-    """A group is recreated at most once per delay, and the longest delay is 5 minutes."""
+    """A group is recreated at most once per delay. The maximum delay is 5 minutes."""
     previous, waits = FIRST, []
     for gap in gaps:
         now = previous.due + timedelta(seconds=gap)
@@ -172,7 +172,7 @@ def test_unreadable_record_is_ignored(record: dict[str, Any] | None) -> None:
 
 
 def test_record_of_an_earlier_version_counts_as_completed() -> None:
-    """The record has no state, and only the pod's name of the failure."""
+    """A record without a state contains only the name of the failed pod."""
     names = (labels.RECREATION_STATE, labels.FAILED_POD_UID, labels.FAILED_POD_RESTARTS, labels.FAILURE, labels.RESUMED)
     annotations = {key: text for key, text in meta.annotations(RECORD).items() if key not in names}
     record = RECORD | {"metadata": RECORD["metadata"] | {"annotations": annotations}}
@@ -209,7 +209,7 @@ def test_disruptions_neither_raise_nor_reset_the_count(origin: Origin) -> None:
 
 
 def test_disruptions_use_restarts_where_they_are_limited() -> None:
-    """As with the Go controller, every recreation for a worker counts (N-RB-2)."""
+    """As in the Go controller, each recreation because of a worker is counted (N-RB-2)."""
     settings = RestartSettings(max_restarts=1)
     assert disrupted(None, 0, Origin.DISRUPTION, settings).used == 1
     now, spent = builders.NOW, replace(FAILURE, origin=Origin.DISRUPTION)
@@ -219,7 +219,7 @@ def test_disruptions_use_restarts_where_they_are_limited() -> None:
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=30), st.sampled_from([True, False]))
 def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off: bool) -> None:
-    """Deleted pods recreate a group five times within two minutes; the Go controller has no bound (docs/adr/0003)."""
+    """Deleted pods recreate a group five times within two minutes. The Go controller has no limit (docs/adr/0003)."""
     settings, times, now, previous = RestartSettings(backs_off=backs_off), [], 0.0, None
     for number, pause in enumerate(pauses):
         now += pause

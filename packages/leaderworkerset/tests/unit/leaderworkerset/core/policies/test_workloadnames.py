@@ -1,4 +1,4 @@
-"""Names of Workloads and PodGroups: equal to the names of the Go controller, within their limits."""
+"""Tests that names of Workloads and PodGroups equal the Go controller's names and are within their limits."""
 
 import pytest
 from tests import builders
@@ -21,7 +21,7 @@ LEADER = builders.leader_pod(LWS, 1)
     ],
 )
 def test_workload_name_derives_from_the_uid(uid: str, suffix: str) -> None:
-    """A Workload name derives from the UID (N-K8S-3: the vectors of the contract)."""
+    """A Workload name is derived from the UID (N-K8S-3: the vectors of the contract)."""
     assert workloadnames.name_of("web", UID(uid)) == f"web-{suffix}"
     assert workloadnames.name_of("w" * 253, UID(uid)) == f"{'w' * 242}-{suffix}"
 
@@ -41,19 +41,19 @@ def test_workload_name_derives_from_the_uid(uid: str, suffix: str) -> None:
 def test_pod_group_name_derives_from_its_workload(
     level: SchedulingLevel, role: str, workload: str, expected: str
 ) -> None:
-    """A pod of an older version names no Workload, and gets the LeaderWorkerSet's name (N-K8S-4, N-ADM-8)."""
+    """A pod of an older version has no Workload reference, but the LeaderWorkerSet's name (N-K8S-4, N-ADM-8)."""
     assert workloadnames.group_name(LEADER, workload, level, role) == expected
 
 
 def test_missing_labels_leave_their_part_empty() -> None:
-    """Missing labels leave their part empty (N-ADM-8)."""
+    """If a label is missing, its part of the name is empty (N-ADM-8)."""
     bare: JSONObject = {"metadata": {}}
 
     assert workloadnames.group_name(bare, "web-h", SchedulingLevel.REPLICA, "") == "web-h--"
 
 
 def test_long_set_name_is_truncated_and_the_suffix_kept() -> None:
-    """The hash of the UID, the index and the revision stay (N-K8S-4)."""
+    """The hash of the UID, the index and the revision are retained (N-K8S-4)."""
     name = workloadnames.group_name(LEADER, f"{'w' * 242}-68d7549f75.bcdfg", SchedulingLevel.ROLE, "worker")
 
     assert len(name) == 253
@@ -61,7 +61,7 @@ def test_long_set_name_is_truncated_and_the_suffix_kept() -> None:
 
 
 def test_incarnation_differs_per_admission_and_is_recognized() -> None:
-    """An incarnation differs per admission and is recognized (N-ADM-9, N-K8S-12)."""
+    """The incarnation differs for each admission, and is recognized (N-ADM-9, N-K8S-12)."""
     first, second = (workloadnames.incarnated("web-h", request) for request in ("r1", "r2"))
 
     assert first != second
@@ -72,12 +72,12 @@ def test_incarnation_differs_per_admission_and_is_recognized() -> None:
 
 @pytest.mark.parametrize("annotated", ["", "web-h", "other", "other-h.bcdfg", "web-h.AAAAA"])
 def test_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
-    """An annotation of another Workload is not accepted (N-K8S-12)."""
+    """The annotation of another Workload is rejected (N-K8S-12)."""
     assert workloadnames.accepted(annotated, "web-h") == "web-h"
 
 
 def test_pod_group_of_workers_is_used_by_their_leader() -> None:
-    """The PodGroup is created before the workers (N-K8S-13)."""
+    """The PodGroup is created before the workers are created (N-K8S-13)."""
     own = {labels.ROLE: labels.WORKER, labels.TEMPLATE_REVISION_HASH: "rev"}
     workers: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-worker-rev", "labels": own}}
     leader: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-leader-rev", "labels": {labels.ROLE: labels.LEADER}}}

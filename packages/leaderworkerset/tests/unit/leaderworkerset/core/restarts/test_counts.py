@@ -1,4 +1,4 @@
-"""The counts of restarts in the annotation of a LeaderWorkerSet."""
+"""Tests the restart counts in the annotation of a LeaderWorkerSet."""
 
 import pytest
 from tests import builders
@@ -19,7 +19,7 @@ def counted(text: str) -> JSONObject:
 
 @pytest.mark.parametrize("text", ["", "{}"])
 def test_empty_annotation_has_no_counts(text: str) -> None:
-    """An empty annotation has no counts (N-RB-10)."""
+    """An empty annotation does not contain restart counts (N-RB-10)."""
     assert counts.read(counted(text)) == {}
     assert counts.read(builders.leaderworkerset_object()) == {}
 
@@ -39,14 +39,14 @@ def test_empty_annotation_has_no_counts(text: str) -> None:
     ],
 )
 def test_unreadable_counts_are_an_error(text: str, error: str) -> None:
-    """Numbers of any length are an error as well (N-RB-10)."""
+    """Numbers of any length cause an error (N-RB-10)."""
     with pytest.raises(ValueError, match="invalid group restart") as caught:
         counts.read(counted(text))
     assert error in str(caught.value)
 
 
 def test_counts_round_trip() -> None:
-    """The write has the version that was read, so that no count of another writer is lost (N-RB-1, N-RB-3)."""
+    """The write contains the version that was read, so that no other writer's count is lost (N-RB-1, N-RB-3)."""
     found = {Key("b", "1"): 2, Key("a", "0"): 1}
 
     patch = counts.write(builders.leaderworkerset_object(), found)
@@ -59,14 +59,14 @@ def test_counts_round_trip() -> None:
 
 
 def test_empty_counts_remove_the_annotation() -> None:
-    """Empty counts remove the annotation (N-RB-16)."""
+    """If there are no counts, the annotation is removed (N-RB-16)."""
     patch = counts.write(builders.leaderworkerset_object(), {})
 
     assert patch.patch["metadata"]["annotations"] == {labels.GROUP_RESTART_COUNTS: None}
 
 
 def test_counts_are_not_copied_to_statefulsets() -> None:
-    """The leader StatefulSet is not written again for each restart."""
+    """A restart does not cause a write of the leader StatefulSet."""
     obj = counted('{"a/0": 1}')
     lws = leaderworkerset.decode(obj)
 
@@ -82,7 +82,7 @@ def test_confirmation_is_a_patch_without_changes() -> None:
 
 
 def test_ordinal_is_parsed_from_a_key() -> None:
-    """The ordinal is parsed from a key (N-RB-10)."""
+    """The ordinal is parsed from the key (N-RB-10)."""
     assert Key("a", "12").ordinal == 12
     with pytest.raises(ValueError, match='invalid group restart count key "a/x"'):
         _ = Key("a", "x").ordinal

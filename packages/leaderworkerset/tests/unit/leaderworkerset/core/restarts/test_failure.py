@@ -1,4 +1,4 @@
-"""The known facts of a failure."""
+"""Tests the recorded details of a failure."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ STORAGE = "Pod ephemeral local storage usage exceeds the total limit of containe
 
 
 def test_eviction_is_described_before_ends_of_containers() -> None:
-    """The kubelet ends the containers of a pod that it evicts, so their exit codes are not the cause."""
+    """The kubelet terminates the containers of a pod that it evicts, so their exit codes are not the cause."""
     killed = container("state", restarts=1, exitCode=137, reason="Error")
     pod = with_status(phase="Failed", reason="Evicted", message=STORAGE, containerStatuses=[killed])
     assert failure.describe(pod).what == f"deleted: Evicted: {STORAGE.strip()}"
@@ -106,7 +106,7 @@ def test_deletion_reason_is_described(status: dict[str, Any], what: str) -> None
 
 
 def test_long_message_is_truncated_at_the_end() -> None:
-    """The message must fit into an event, regardless of the output of a program."""
+    """The message must fit into an event, regardless of the container's output."""
     pod = with_status(containerStatuses=[container(exitCode=1, message="error: " + "x" * 4000)])
 
     what = failure.describe(pod).what

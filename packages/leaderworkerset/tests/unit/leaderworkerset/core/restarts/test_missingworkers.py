@@ -1,4 +1,4 @@
-"""The workers that were deleted while no manager ran, by the last status."""
+"""Tests which workers were deleted while no manager was running, based on the last status."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ WITHIN_SKEW = "2026-03-01T12:01:00Z"
 
 
 def left(**status: Any) -> JSONObject:
-    """Return a LeaderWorkerSet with the status of a manager."""
+    """Return a LeaderWorkerSet with a status that a manager wrote."""
     available = {"type": "Available", "status": "True", "lastTransitionTime": WHOLE}
     return builders.leaderworkerset_object(
         status={"replicas": 2, "readyReplicas": 2, "conditions": [available]} | status
@@ -42,7 +42,7 @@ def test_status_has_the_time_since_all_groups_are_complete(lws: JSONObject, sinc
 
 @pytest.mark.parametrize(("index", "extra"), [(1, False), (2, True)])
 def test_surge_group_may_be_new(index: int, *, extra: bool) -> None:
-    """Moves and rollouts with a surge delete workers while the set is available."""
+    """Moves and rollouts with a surge delete workers while the set is Available."""
     obj = builders.leaderworkerset_object(replicas=2)
     assert missingworkers.may_be_new(obj, builders.leader_pod(obj, index)) is extra
 
@@ -55,7 +55,7 @@ WRITTEN = missingworkers.WholeTime(WHOLE, SOON)
 def lost(
     moment: missingworkers.WholeTime = CLOCK, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None
 ) -> list[str]:
-    """Return the deleted workers of three; `born` are the existing workers."""
+    """Return the deleted workers of a group with three workers. `born` contains the existing workers."""
     leader, statefulset = group(0, made)
     statefulset["spec"] = {"replicas": 3}
     workers = [builders.worker_pod(leader, index) for index in born or {}]
@@ -65,7 +65,7 @@ def lost(
 
 
 def group(index: int, made: str, size: int = 4) -> tuple[JSONObject, JSONObject]:
-    """Return a leader, and the StatefulSet of its workers, both of this age."""
+    """Return a leader and its worker StatefulSet, both with this age."""
     leader = builders.leader_pod(
         builders.leaderworkerset_object(size=size), index, annotations={labels.SIZE: str(size)}
     )
@@ -91,7 +91,7 @@ def test_incomplete_groups_have_no_deleted_workers(moment: missingworkers.WholeT
 
 
 def written(lws: JSONObject, *entries: JSONObject) -> missingworkers.LastStatus:
-    """Return what the status shows that was last written at the times of the entries."""
+    """Return the last status of a LeaderWorkerSet with these `managedFields` entries."""
     lws["metadata"]["managedFields"] = list(entries)
     return missingworkers.last_status(lws)
 
@@ -124,7 +124,7 @@ def observed(
 
 
 def lost_groups(ready: int, *groups: missingworkers.ObservedGroup) -> list[str]:
-    """Return the leaders of the groups that lost workers since a status that counts so many ready groups."""
+    """Return the leaders of groups that lost workers after a status with `ready` ready groups."""
     moments = missingworkers.moments(missingworkers.LastStatus(ready=ready, whole_since="", written=WHOLE), groups)
     return [
         meta.name(group.leader)
@@ -163,7 +163,10 @@ def test_fewer_groups_as_before_than_ready_have_lost_workers(
     [(0, []), (1, ["web-1"]), (2, ["web-0", "web-1"]), (3, ["web-0", "web-1", "web-2"])],
 )
 def test_only_as_many_groups_as_are_missing_lost_workers(ready: int, expected: list[str]) -> None:
-    """A group with an older worker comes first, then the group with the oldest StatefulSet: others may have started."""
+    """A group with an older worker is first, and then the group with the oldest StatefulSet.
+
+    The other groups may have just started.
+    """
     groups = observed(0, workers=[LONG_AFTER]), observed(1), observed(2, workers=[LONG_AFTER])
     for seen, (created, workers) in zip(groups, (("10", 1), ("45", 2), ("30", 1)), strict=True):
         assert seen.statefulset is not None

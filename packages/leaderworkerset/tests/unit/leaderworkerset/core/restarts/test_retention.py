@@ -1,4 +1,4 @@
-"""The finalizer and the marks of exhausted groups."""
+"""Tests the finalizer and the labels of exhausted groups."""
 
 from tests import builders
 
@@ -24,7 +24,7 @@ EXHAUSTED = kept(LEADER, group_restart_budget_exhausted="true")
 
 
 def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
-    """Return the patches that are sent at the same time, by pod, each at its UID and merged by lists."""
+    """Return the concurrent patches by pod. Each is a strategic merge patch with the UID of the pod."""
     found = []
     for action in actions:
         assert isinstance(action, Concurrently)
@@ -38,7 +38,7 @@ def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
 
 
 def test_leader_is_marked_and_kept_by_one_patch() -> None:
-    """An earlier request of a user does not count (N-RB-4)."""
+    """An earlier deletion request of a user is ignored (N-RB-4)."""
     patch = retention.exhaust(LEADER)
 
     assert patch.kind == "strategic"
@@ -54,7 +54,7 @@ def test_leaderworkerset_of_a_pod_is_read_from_its_labels() -> None:
 
 
 def test_each_running_pod_is_kept_once() -> None:
-    """A pod that is being deleted can get no finalizer (N-RB-4)."""
+    """A finalizer cannot be added to a pod that is being deleted (N-RB-4)."""
     going = builders.worker_pod(LEADER, 2, deleting=True)
 
     assert patches(retention.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
@@ -73,7 +73,7 @@ def test_workers_are_released_before_their_leader() -> None:
 
 
 def test_marks_are_read_from_pods() -> None:
-    """A user's annotation counts with one value only (N-RB-5)."""
+    """A user's annotation takes effect with a single value only (N-RB-5)."""
     assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
     assert [retention.is_retained(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
     texts = ("true", "yes", "")

@@ -1,4 +1,4 @@
-"""The configuration file: strict decoding, defaults, validation (contract 12.2)."""
+"""Tests strict decoding, defaults, and validation of the configuration file (contract 12.2)."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ def errors(**sections: Any) -> list[str]:
 
 
 def test_defaults_equal_those_of_upstream() -> None:
-    """Defaults equal those of upstream (R-OP-51)."""
+    """Defaults equal the upstream defaults (R-OP-51)."""
     chosen = decode()
     assert chosen == Configuration()
     assert (chosen.webhook.port, chosen.webhook.host) == (9443, "")
@@ -43,7 +43,7 @@ def test_defaults_equal_those_of_upstream() -> None:
 
 
 def test_deprecated_version_has_the_same_fields() -> None:
-    """The deprecated version is still decoded strictly, and marked for the warning (N-CFG-3)."""
+    """The deprecated version is still decoded strictly, and causes a warning (N-CFG-3)."""
     old = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
     gates = {"featureGates": {"WorkloadAwareScheduling": True}}
     assert replace(configuration.decode(old | gates), api_version=configuration.API_VERSION) == decode(**gates)
@@ -53,7 +53,7 @@ def test_deprecated_version_has_the_same_fields() -> None:
 
 
 def test_feature_gate_is_off_by_default() -> None:
-    """The feature gate is off by default (N-CFG-1)."""
+    """The feature gate is disabled by default (N-CFG-1)."""
     assert not decode().feature_gates.workload_aware_scheduling
     assert not decode(featureGates={"WorkloadAwareScheduling": False}).feature_gates.workload_aware_scheduling
     assert decode(featureGates={"WorkloadAwareScheduling": True}).feature_gates.workload_aware_scheduling
@@ -101,7 +101,7 @@ def test_false_does_not_mean_the_default() -> None:
     ],
 )
 def test_decoding_is_strict(sections: dict[str, Any], message: str) -> None:
-    """Decoding is strict (R-OP-51)."""
+    """The configuration file is decoded strictly (R-OP-51)."""
     with pytest.raises(ConfigurationError) as caught:
         decode(**sections)
     assert str(caught.value) == message
@@ -127,7 +127,7 @@ def test_gang_scheduling_requires_an_existing_provider() -> None:
 
 
 def test_service_and_secret_names_are_checked_when_used() -> None:
-    """Service and secret names are checked when used (R-CFG-1)."""
+    """Service and secret names are validated if they are used (R-CFG-1)."""
     wrong = {"webhookServiceName": "0x", "webhookSecretName": "A"}
     found = errors(internalCertManagement=wrong)
     assert [text.split(":")[0] for text in found] == [
@@ -191,7 +191,7 @@ def test_supported_tls_settings_are_accepted() -> None:
     ],
 )
 def test_invalid_addresses_and_ports_are_rejected(section: str, value: dict[str, Any], field: str) -> None:
-    """The operator also rejects them, as it would roll them out (R-OP-41).
+    """The operator also rejects these settings, because it would roll them out (R-OP-41).
 
     A port above the highest was silently another one.
     """
@@ -205,7 +205,7 @@ def test_disabled_and_wildcard_addresses_are_accepted() -> None:
 
 
 def test_group_restart_settings_have_defaults() -> None:
-    """Without the section, or with an empty one, the defaults of the product apply."""
+    """If the section is missing or empty, the product defaults apply."""
     assert decode().restarts == decode(groupRestarts={}).restarts == RestartSettings()
     section = {
         "backoff": False,

@@ -1,4 +1,4 @@
-"""A forwarded connection between the client's pair of streams and a pod's port.
+"""Forwards a connection between a pair of client streams and a pod port.
 
 The client opens a data stream and an error stream, in any order. Each direction ends separately. If the client has sent
 all its data, the pod can still send, and vice versa.

@@ -1,1 +1,1 @@
-"""The verbs that read: get, list, watch and logs."""
+"""Implements the verbs that read: get, list, watch and logs."""

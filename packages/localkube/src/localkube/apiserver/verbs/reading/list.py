@@ -1,4 +1,4 @@
-"""Implements GET of a collection. Returns its objects at one revision, in pages if requested.
+"""Implements GET of a collection, which returns its objects at one revision, in pages if requested.
 
 The continue token contains the revision of the first page and the last returned key, so that all pages form a
 consistent list. Lists without selectors are built from the stored bytes without decoding them.
@@ -59,7 +59,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The stored encodings of the objects of a page, and the token of the next page (empty on the last page)."""
+    """The encoded objects on a page, and the token of the next page, which is empty on the last page."""
 
     items: list[bytes]
     revision: int

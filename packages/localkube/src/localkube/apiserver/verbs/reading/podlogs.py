@@ -1,4 +1,4 @@
-"""Implements GET of a pod's `/log`, the output of a container, which the kubelet provides."""
+"""Implements GET of a pod's `/log`, which returns the output of a container from the kubelet."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing

@@ -44,7 +44,7 @@ class WatchPlan(msgspec.Struct, frozen=True):
 
 
 def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[bytes]:
-    """Check the request and return the lines of the watch."""
+    """Check the request. Return the lines of the watch."""
     check(call)
     revision = listing.version(call.query.get("resourceVersion", ""))
     marked = call.flag("sendInitialEvents")

@@ -1,1 +1,1 @@
-"""The verbs that write: create, update, patch, delete, and the subresources."""
+"""Implements the verbs that write: create, update, patch, delete, and the subresources."""

@@ -267,7 +267,7 @@ BATCH: Final = 25
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
-    """Delete the selected objects as single DELETE requests do. Return the original objects.
+    """Delete the selected objects like single DELETE requests. Return the original objects.
 
     All objects are selected before the first one is deleted, as in kube-apiserver. Because a collection can be large,
     it is read in batches, between which other requests are served, and only the keys of selected objects are kept.

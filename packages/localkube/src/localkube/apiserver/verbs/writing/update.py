@@ -42,7 +42,7 @@ CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "s
 
 
 class Edit(Struct, frozen=True):
-    """An edit: the function from the stored object to the desired object.
+    """An edit, with the function that returns the desired object for the stored object.
 
     If `owned` is set, managedFields are already set. If `conditional` is set, the object must have a resourceVersion.
     """
@@ -115,7 +115,7 @@ async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObje
 
 
 def is_finished(obj: JSONObject) -> bool:
-    """Return whether a terminating object can be removed, because it has no more finalizers and grace period."""
+    """Return whether a terminating object can be removed, because no finalizer or grace period remains."""
     metadata_ = meta.metadata(obj)
     waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
     spec_finalizers = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")
@@ -134,7 +134,7 @@ def require_preconditions(call: Call, new: JSONObject, old: JSONObject) -> None:
 
 
 async def finalize(backend: Backend, call: Call) -> JSONObject:
-    """Replace the finalizers in the spec of a namespace. If none is left, remove the namespace."""
+    """Replace the finalizers in the spec of a namespace. If none remains, remove the namespace."""
     sent = body.normalized(call, "Namespace", body.read_object(call))
     body.require_name(call, sent)
     stored = get.stored(backend, call)

@@ -1,4 +1,4 @@
-"""The children of the launcher. Forks them into pods, receives their reports, and reaps them."""
+"""Manages the children of the launcher: forks them into pods, receives their reports, and reaps them."""
 
 import gc
 import os
@@ -138,7 +138,7 @@ def wake_on_children() -> int:
 
 
 def _keep_only(fds: set[int]) -> None:
-    """Close all descriptors except the given ones and the first three."""
+    """Close all descriptors except these descriptors and the first three."""
     start = 3
     for fd in sorted(fd for fd in fds if fd >= start):
         os.closerange(start, fd)

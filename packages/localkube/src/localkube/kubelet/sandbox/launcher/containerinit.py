@@ -1,4 +1,6 @@
-"""The init process of a container, which starts the main process, reaps orphans, and kills all processes at the end.
+"""Implements the init process of a container, which starts the main process and reaps orphans.
+
+It kills all processes before it exits.
 
 A program that is PID 1 itself ignores SIGTERM unless it handles it, and does not reap orphans. So PID 1 is this loop.
 It ends when the program ends, and with PID 1 the kernel ends the rest. If the container shares its pod's PID namespace,
@@ -23,7 +25,7 @@ from .launcherconnection import LauncherConnection
 FAILED = 127
 
 _HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
-"""The signals that the loop waits for: a child exited, or the launcher exited (`adopt_orphans`)."""
+"""The signals for which the loop waits: a child exited, or the launcher exited (`adopt_orphans`)."""
 
 
 class Report(NamedTuple):
@@ -34,7 +36,7 @@ class Report(NamedTuple):
 
 
 def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int:
-    """Fork the main process, report the result, and return its PID. Only this process needs `own`."""
+    """Fork the main process, report the result, and return its PID. Only this process uses `own`."""
     _hold_signals()
     reading, writing = os.pipe()
     pid = os.fork()
@@ -120,7 +122,7 @@ def _hold_signals() -> None:
 
 
 def _reap_until(pid: int) -> int:
-    """Reap children until this one has exited, and return its wait status. On SIGTERM, kill all processes."""
+    """Reap children until this child has exited, and return its wait status. On SIGTERM, kill all processes."""
     options = os.WNOHANG if os.getpid() != 1 else 0
     while True:
         ended, status = os.waitpid(-1, options)

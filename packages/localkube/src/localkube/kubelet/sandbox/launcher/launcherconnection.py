@@ -1,4 +1,4 @@
-"""The connection between the cluster process, the launcher and the launcher's children.
+"""Implements the connection between the cluster process, the launcher and the launcher's children.
 
 A frame is a length (4 bytes, big endian) and a JSON object; file descriptors are sent with it (SCM_RIGHTS), and the
 object's `fds` is their number. Stream sockets keep descriptors in order with the bytes, so their number is enough.
@@ -56,7 +56,7 @@ def encode(message: Message, fds: int = 0) -> bytes:
 
 
 class Decoder:
-    """Converts bytes, which can arrive in any parts, to messages."""
+    """Converts bytes, which can arrive in parts of any size, to messages."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

@@ -1,4 +1,4 @@
-"""The standard error of the launcher, in a file with a limited size.
+"""Writes the standard error of the launcher to a file with a limited size.
 
 The launcher must not wait for a reader, so it bounds the file itself: a full file keeps its newer half. The file is
 open for appending and reading; programs of pods never have it.

@@ -1,4 +1,4 @@
-"""The loop of the launcher, which processes requests of the cluster process, forks, and reports exits of children.
+"""Implements the launcher loop, which processes requests, forks children, and reports their exits.
 
 It is single-threaded, and every step is quick: slow actions (mounts, exec) run in the child. A request is `{"id", "op",
 ...}`; its response `{"reply": id, ...}`, with `error` if it is refused. Ends are `{"exit": key, "code", "signal"}` and

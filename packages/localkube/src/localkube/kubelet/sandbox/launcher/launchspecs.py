@@ -1,4 +1,4 @@
-"""The fields of `SandboxSpec` and `ContainerSpec` in the launcher, as the cluster process sends them."""
+"""Defines the fields of `SandboxSpec` and `ContainerSpec` that the cluster process sends to the launcher."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

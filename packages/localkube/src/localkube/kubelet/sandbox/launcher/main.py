@@ -1,4 +1,4 @@
-"""The launcher process, started as `python -I -S -c <loader> <configuration as JSON>`.
+"""Runs the launcher process, which is started as `python -I -S -c <loader> <configuration as JSON>`.
 
 It reports the result of its start once, `{"ready": pid}` or `{"refused": reason}`, and then serves.
 """

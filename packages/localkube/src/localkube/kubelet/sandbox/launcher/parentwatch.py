@@ -1,4 +1,4 @@
-"""Executes another program, which the kernel kills when its parent exits, and whose log has a limited size.
+"""Executes a program that is killed when its parent exits, and whose log has a limited size.
 
 `python -I -S -c <loader> <directory> <parent's PID> <bytes of a file> PROGRAM ARGUMENT...`
 """
@@ -13,7 +13,7 @@ from .program import reset_signals
 
 
 def main() -> None:
-    """Request a signal for the exit of the parent, check that the parent still runs, and execute the program."""
+    """Request a signal for the exit of the parent, check that the parent is running, and execute the program."""
     syscalls.die_with_parent(signal.SIGKILL)
     reset_signals()
     parent, limit, program = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]

@@ -1,4 +1,4 @@
-"""A child of the launcher, either the init process of a container, or the parent of a command in a container."""
+"""Represents a child of the launcher: the init process of a container, or the parent of a command in it."""
 
 import os
 import signal
@@ -69,7 +69,7 @@ class ChildProcess:
         return self.exit or ((code, 0) if code >= 0 else (128 - code, -code))
 
     def send_signal(self, number: int, *, everything: bool) -> None:
-        """Signal the process, or all its descendants. A process that is not started yet receives it later."""
+        """Signal the process or all its descendants. A process that is not yet started receives the signal later."""
         if not self.running:
             self._doomed = self._doomed or number == signal.SIGKILL
             return

@@ -40,7 +40,7 @@ def find_executable(name: str, path: str) -> str:
 
 
 def become(program: Container, streams: tuple[int, int, int], files: int, *, confined: bool) -> None:
-    """Execute the program with this limit of open files. If this fails, raise `RefusedError`.
+    """Execute the program with this limit on open files. Raise `RefusedError` if this fails.
 
     `confined` programs of root get only a container's capabilities.
     """
@@ -105,7 +105,7 @@ def _drop_capabilities() -> None:
 
 
 def reset_signals() -> None:
-    """Reset all signals that this process ignores or handles, because exec keeps ignored signals."""
+    """Reset all signals that this process ignores or handles, because exec preserves ignored signals."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

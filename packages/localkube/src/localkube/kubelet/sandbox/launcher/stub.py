@@ -1,4 +1,4 @@
-"""The built-in server that replaces a container that cannot run.
+"""Implements the built-in server that replaces a container which cannot run.
 
 It responds with 200 on its ports, and logs requests.
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
 _HANDSHAKE = b"\x16"
-"""The first byte of a TLS client."""
+"""The first byte that a TLS client sends."""
 
 _LONGEST_HEAD = 1 << 16
 _BODY = b"stub\n"
@@ -28,7 +28,7 @@ _HEAD_ANSWER = _ANSWER[: -len(_BODY)]
 
 
 def read_request_line(head: bytes) -> str | None:
-    r"""Return the first line of a request with a complete head, or None.
+    r"""Return the first line of a request with a complete head, or None if the head is incomplete.
 
     >>> read_request_line(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
     'GET /health HTTP/1.1'
@@ -86,7 +86,7 @@ class _Server:
             return
 
     def listen(self, address: str, port: int) -> None:
-        """Accept connections to a port."""
+        """Accept connections on a port."""
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
@@ -96,7 +96,7 @@ class _Server:
         self._poll.register(listener, select.POLLIN)
 
     def run(self) -> NoReturn:
-        """Serve requests forever."""
+        """Serve requests until the process exits."""
         while True:
             for fd, _ in self._poll.poll():
                 try:

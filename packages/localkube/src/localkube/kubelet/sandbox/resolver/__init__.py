@@ -1,1 +1,1 @@
-"""A directory for PYTHONPATH. Python automatically imports `sitecustomize` from it at startup."""
+"""Provides a directory for PYTHONPATH, from which Python imports `sitecustomize` at startup."""

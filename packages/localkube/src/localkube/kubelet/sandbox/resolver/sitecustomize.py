@@ -28,7 +28,7 @@ HOST_FIRST = ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr
 """The functions of `socket` whose first argument is a name."""
 
 ADDRESS_LAST = ("bind", "connect", "connect_ex", "sendto")
-"""The socket methods whose last argument is an address, (name, port)."""
+"""The socket methods whose last argument is an address (name, port)."""
 
 
 class HostsFile:

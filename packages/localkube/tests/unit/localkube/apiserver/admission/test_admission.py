@@ -1,4 +1,4 @@
-"""Tests that webhooks are called according to the stored configurations."""
+"""Tests that webhooks are called according to the stored webhook configurations."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigu
 
 
 def configuration(**changes: Any) -> dict[str, Any]:
-    """Build a configuration whose webhook cannot be reached."""
+    """Build a configuration with an unreachable webhook."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "DELETE"]}
     webhook = {
         "name": "check.example.org",

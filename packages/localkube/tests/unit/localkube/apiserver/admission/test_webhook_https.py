@@ -11,7 +11,7 @@ from localkube.apiserver.admission.webhook_transport import WebhookConnectionErr
 
 
 def answered(size: int) -> Response:
-    """Return the result for a response of this size in bytes, sent in chunks without a content length."""
+    """Return the result for a response of this size in bytes, which is sent in chunks without a content length."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -42,6 +42,6 @@ def test_answer_below_the_limit_is_read_completely() -> None:
 
 
 def test_answer_above_the_limit_is_an_error() -> None:
-    """Without a limit, a webhook could fill the memory of the API server."""
+    """Without a limit, a webhook could exhaust the memory of the API server."""
     with pytest.raises(WebhookConnectionError, match="the answer is larger than 8 MiB"):
         answered(LARGEST_ANSWER + 1)

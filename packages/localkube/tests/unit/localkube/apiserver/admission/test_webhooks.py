@@ -123,7 +123,7 @@ def label(name: str, value: str) -> Answer:
 
 
 def test_certificates_without_key_identifiers_are_accepted(authority: trustme.CA) -> None:
-    """Default contexts reject certificates without these extensions from Python 3.13 on.
+    """Since Python 3.13, default contexts reject certificates without these extensions.
 
     `openssl x509 -req` creates such certificates.
     """

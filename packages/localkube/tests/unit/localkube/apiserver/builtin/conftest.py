@@ -1,4 +1,4 @@
-"""Tests kinds by plural name, with the smallest valid objects."""
+"""Provides kinds by plural name, with minimal valid objects."""
 
 from collections.abc import Callable
 from functools import cache
@@ -28,7 +28,7 @@ class Api:
         self.kind = kind
 
     def create(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Return the object as stored."""
+        """Return the object as it is stored."""
         metadata = {"name": "web-0", "creationTimestamp": "2026-01-01T00:00:00Z"}
         if self.kind.resource.namespaced:
             metadata["namespace"] = "default"
@@ -37,7 +37,7 @@ class Api:
         return self.kind.prepare("create", {**identity, **obj, "metadata": metadata | obj.get("metadata", {})}, None)
 
     def errors(self, obj: dict[str, Any]) -> list[str]:
-        """Return the errors of a new object."""
+        """Return the validation errors of a new object."""
         return texts(self.kind.validate("create", self.create(obj), None))
 
     def update(self, old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -45,12 +45,12 @@ class Api:
         return self.kind.prepare("update", old | change, old)
 
     def update_faults(self, old: dict[str, Any], change: dict[str, Any]) -> list[str]:
-        """Return the errors of an update."""
+        """Return the validation errors of an update."""
         return texts(self.kind.validate("update", self.update(old, change), old))
 
 
 def texts(errors: "list[FieldError] | Any") -> list[str]:
-    """Render errors."""
+    """Return the errors as strings."""
     return [str(error) for error in errors]
 
 

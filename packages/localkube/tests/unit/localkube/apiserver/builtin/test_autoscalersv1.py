@@ -1,4 +1,4 @@
-"""Tests the conversion of autoscaling/v1 autoscalers to v2 and back, which must be lossless."""
+"""Tests the lossless conversion of autoscalers between autoscaling/v1 and autoscaling/v2."""
 
 import json
 from typing import Any

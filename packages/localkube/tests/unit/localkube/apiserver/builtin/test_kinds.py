@@ -1,4 +1,4 @@
-"""Tests the remaining kinds: defaults, errors and updates."""
+"""Tests the defaults, errors and updates of the remaining kinds."""
 
 import base64
 from collections.abc import Callable
@@ -35,14 +35,14 @@ ONLY_ON_CLUSTERS = {
     resources.TOKEN_REVIEWS,
     resources.SUBJECT_ACCESS_REVIEWS,
 }
-"""Tests kinds that an installation of the manager needs.
+"""Tests kinds that are required for the installation of the manager.
 
 A local cluster has one user, and does not need an installation.
 """
 
 
 MEASURED = {resources.POD_METRICS, resources.NODE_METRICS}
-"""Tests kinds without stored objects, whose values are measured for each request."""
+"""Tests kinds that are not stored, because their values are measured for each request."""
 
 
 def test_every_other_resource_is_served(kinds: dict[str, Kind]) -> None:

@@ -1,4 +1,4 @@
-"""Tests that pod defaults, errors and updates match kube-apiserver."""
+"""Tests that the defaults, errors and updates of pods match kube-apiserver."""
 
 from collections.abc import Callable
 from typing import Any

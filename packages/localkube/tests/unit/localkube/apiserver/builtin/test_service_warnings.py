@@ -1,4 +1,4 @@
-"""A write to a Service causes a warning about features that a local cluster does not have."""
+"""Tests that Service writes return warnings about features that a local cluster does not support."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests how a CRD becomes a kind, with the LeaderWorkerSet CRD as the example."""
+"""Tests the conversion of a CRD to a kind, with the LeaderWorkerSet CRD as the example."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +32,7 @@ def leaderworkerset(**spec: Any) -> Object:
 
 
 def test_kind_has_the_names_and_subresources_of_its_definition(kind: Kind) -> None:
-    """Names, scope and subresources come from the CRD (R-API-1, R-API-2, R-API-3)."""
+    """The names, the scope and the subresources come from the CRD (R-API-1, R-API-2, R-API-3)."""
     assert (kind.resource.group_resource, kind.singular, kind.short_names) == (
         "leaderworkersets.leaderworkerset.x-k8s.io", "leaderworkerset", ("lws",),
     )  # fmt: skip
@@ -59,7 +59,7 @@ def test_generation_counts_all_content_without_status(kind: Kind) -> None:
 
 
 def test_columns_are_blank_for_missing_values(kind: Kind) -> None:
-    """kubectl shows an empty READY cell, not 0 (R-API-10)."""
+    """kubectl displays an empty READY cell instead of 0 (R-API-10)."""
     obj = leaderworkerset(replicas=2) | {"metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     now = datetime(2026, 1, 1, 0, 3, 10, tzinfo=UTC)
     assert kind.cells(obj, now) == ["web", None, 2, None, "3m10s"]
@@ -157,14 +157,14 @@ def test_immutable_fields_of_a_definition_are_refused() -> None:
 
 
 class Unread(dict[str, Any]):
-    """A mapping that must not be iterated."""
+    """A mapping that raises an error if it is iterated."""
 
     def items(self) -> Any:
         raise AssertionError("the schema was read")
 
 
 def test_schema_of_a_kind_is_built_once_when_needed() -> None:
-    """A large CRD of an unused kind must not delay the start of a cluster."""
+    """A large CRD of an unused kind must not delay the cluster start."""
     definition = DEFINITIONS.prepare("create", customkind.definition(), None)
     kind = kind_from_crd(definition)
     assert kind.schema is kind.schema

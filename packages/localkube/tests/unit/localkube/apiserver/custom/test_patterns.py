@@ -1,4 +1,4 @@
-"""CRD patterns have the syntax and results of RE2, and are matched in linear time."""
+"""Tests that CRD patterns have the syntax and the results of RE2, and are matched in linear time."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Tests structural schemas: pruning, defaults and errors."""
+"""Tests pruning, defaults and errors of structural schemas."""
 
 from typing import Any
 

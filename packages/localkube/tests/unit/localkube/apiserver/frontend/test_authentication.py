@@ -1,4 +1,4 @@
-"""The guard accepts only requests with the token, and only to this machine."""
+"""Tests that the guard accepts only requests that contain the token and are sent to this machine."""
 
 import pytest
 

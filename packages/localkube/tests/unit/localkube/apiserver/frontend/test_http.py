@@ -30,7 +30,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 @dataclass
 class Door:
-    """A listening server and a client."""
+    """A listening server and its client."""
 
     server: HttpServer
     api: ApiServer
@@ -145,7 +145,7 @@ async def test_certificate_enables_https() -> None:
 
 
 async def test_hanging_client_does_not_delay_the_shutdown() -> None:
-    """The client never responds to the TLS closing message.
+    """The client does not respond to the TLS close notification.
 
     asyncio waits 30 s for it; so does closing a server from Python 3.12.1 on.
     """
@@ -168,7 +168,7 @@ async def test_hanging_client_does_not_delay_the_shutdown() -> None:
 
 @pytest.mark.slow
 async def test_idle_connections_keep_no_client_out() -> None:
-    """If the limit is exceeded, the oldest connection is closed."""
+    """If the connection limit is exceeded, the oldest connection is closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
     try:
@@ -184,7 +184,7 @@ async def test_idle_connections_keep_no_client_out() -> None:
 
 
 async def test_rest_of_a_request_body_is_awaited_for_a_bounded_time() -> None:
-    """The connection of a waiting client is closed, and no state of a disconnected client remains."""
+    """The connection of a waiting client is closed, and all state of a disconnected client is removed."""
     async with door() as opened:
         loop = asyncio.get_running_loop()
         at_rest = len(asyncio.all_tasks())

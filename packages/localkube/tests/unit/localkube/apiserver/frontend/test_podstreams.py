@@ -234,7 +234,7 @@ def test_attach_error_is_sent_on_the_error_channel(path: str, text: str) -> None
 
 
 def test_start_error_of_a_command_is_sent_on_the_error_channel() -> None:
-    """If the server rejected the upgrade, kubectl would assume that it does not support WebSockets, and use SPDY."""
+    """If the server rejected the upgrade, kubectl would assume that WebSockets are not supported, and use SPDY."""
 
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/exec?command=nothing&stderr=true", V5) as socket:

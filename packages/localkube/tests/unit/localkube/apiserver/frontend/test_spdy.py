@@ -1,4 +1,4 @@
-"""Tests SPDY: header blocks, frames compared with recorded bytes, and the connection state."""
+"""Tests SPDY header blocks, the connection state, and frames, which are compared with recorded bytes."""
 
 import struct
 import zlib
@@ -29,7 +29,7 @@ BLOCKS = st.dictionaries(
 
 
 def test_dictionary_equals_the_specification() -> None:
-    """Each SPDY/3 compressor writes this checksum into its first block."""
+    """Each SPDY/3 compressor writes this checksum to its first block."""
     assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
 
 
@@ -176,7 +176,7 @@ def test_malformed_frame_is_refused(line: str, text: str) -> None:
 
 
 class Peer:
-    """The client of a connection."""
+    """The client side of a connection."""
 
     def __init__(self, *frames: Frame) -> None:
         self.connection = Connection()

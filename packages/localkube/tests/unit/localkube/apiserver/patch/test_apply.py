@@ -1,4 +1,4 @@
-"""Tests server-side apply with two managers, in the scenarios of the Kubernetes documentation."""
+"""Tests server-side apply with two managers, in the scenarios from the Kubernetes documentation."""
 
 from typing import Any
 

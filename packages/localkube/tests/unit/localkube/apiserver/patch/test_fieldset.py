@@ -1,4 +1,4 @@
-"""Tests the set operations on field sets, and the field sets of objects."""
+"""Tests set operations on field sets, and the field sets of objects."""
 
 from typing import Any
 

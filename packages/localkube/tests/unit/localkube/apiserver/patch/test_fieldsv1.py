@@ -1,4 +1,4 @@
-"""Tests that field sets from clients are parsed or rejected."""
+"""Tests that field sets from clients are either parsed or rejected."""
 
 import pytest
 

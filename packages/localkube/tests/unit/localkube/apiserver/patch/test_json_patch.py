@@ -1,4 +1,4 @@
-"""Tests JSON patches, also in comparison with the jsonpatch library."""
+"""Tests JSON patches, and compares their results with the jsonpatch library."""
 
 from typing import Any
 

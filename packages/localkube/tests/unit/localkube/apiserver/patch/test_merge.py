@@ -1,4 +1,4 @@
-"""Tests that merge patches satisfy RFC 7386."""
+"""Tests that merge patches comply with RFC 7386."""
 
 from typing import Any
 

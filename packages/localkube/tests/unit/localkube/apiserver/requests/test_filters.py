@@ -1,4 +1,4 @@
-"""Tests the selection of objects by a request."""
+"""Tests which objects a request selects."""
 
 import pytest
 

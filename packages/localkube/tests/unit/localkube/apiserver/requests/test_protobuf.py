@@ -1,4 +1,4 @@
-"""Tests protobuf bodies."""
+"""Tests requests and responses with protobuf bodies."""
 
 import pytest
 
@@ -6,14 +6,14 @@ from localkube.apiserver.requests import protobuf
 
 
 def field(number: int, content: bytes | int) -> bytes:
-    """Encode one short field."""
+    """Encode one short protobuf field."""
     if isinstance(content, int):
         return bytes((number << 3, content))
     return bytes((number << 3 | 2, len(content))) + content
 
 
 def whole(api_version: str, kind: str, content: bytes) -> bytes:
-    """Encode an object."""
+    """Encode an object as protobuf."""
     identity = field(1, api_version.encode()) + field(2, kind.encode())
     return protobuf.MAGIC + field(1, identity) + field(2, content)
 

@@ -1,4 +1,4 @@
-"""Tests the watch hub. If one watch fails to render a change, only that watch is closed."""
+"""Tests the watch hub. If one watch cannot render a change, only that watch is closed."""
 
 import asyncio
 

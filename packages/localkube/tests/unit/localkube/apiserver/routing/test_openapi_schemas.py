@@ -1,4 +1,4 @@
-"""Tests that the OpenAPI documents describe kinds and their types."""
+"""Tests that the OpenAPI documents describe all kinds and their types."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Free memory is returned to the system if the C library supports it."""
+"""Tests that free memory is returned to the operating system if the C library supports it."""
 
 import ctypes
 import platform
@@ -27,7 +27,7 @@ del blocks
 assert allocator.trim()
 print(full - used(), len(last))
 """
-"""A script that frees 64 MB below a live object, and prints the amount of returned memory."""
+"""A script that frees 64 MB below a live object, and prints the amount of memory that was returned."""
 
 
 @pytest.fixture(autouse=True)

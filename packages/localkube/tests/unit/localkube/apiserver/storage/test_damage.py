@@ -1,4 +1,4 @@
-"""Tests the start with a damaged store.
+"""Tests whether the API server starts with a damaged store.
 
 The store either starts with correct data, or fails and does not change the file and the log.
 """
@@ -32,7 +32,7 @@ def key(number: int) -> StoreKey:
 
 
 async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
-    """Create, update and delete objects. Return the contents after each commit."""
+    """Create, update and delete objects. Return the store contents after each commit."""
     states = [contents(store)]
     for number in range(turns):
         obj = {"metadata": {"name": key(number).name}, "value": "x" * (37 * number % 900)}
@@ -47,18 +47,18 @@ async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
 
 
 def contents(store: Store) -> Contents:
-    """Return the state that a reader observes: the objects, and the history of a watch."""
+    """Return the state that a reader observes, which consists of the objects and the watch history."""
     return [list(store.list("pods")), [change.value for change in store.changes_since(store.compacted, "pods")]]
 
 
 def abandon(store: Store) -> None:
-    """Release the lock, as the kernel does for a killed process. The files do not change."""
+    """Release the lock without changing files, in the same way as the kernel after a process is killed."""
     assert store._lock is not None
     store._lock.release()
 
 
 def files(directory: Path) -> dict[str, bytes | None]:
-    """Return all files except the lock and the log index, which do not contain data."""
+    """Return all files except the lock and the log index, which contain no data."""
     return {
         path.name: path.read_bytes() if path.is_file() else None
         for path in directory.iterdir()
@@ -124,7 +124,7 @@ def flip(path: Path, position: int, bit: int) -> None:
 
 
 def positions(seed: int, size: int, count: int, *, header: range) -> Iterator[tuple[int, int]]:
-    """Yield positions and bits in the file header, and random others."""
+    """Yield positions and bits in the file header, and at other random positions."""
     chosen = random.Random(seed)
     for position in header:
         yield position, chosen.randrange(8)
@@ -284,7 +284,7 @@ def public() -> Iterator[Path]:
 
 
 def refused_to_nobody(path: Path) -> str:
-    """Return the error for an unprivileged user. root may read and write all files."""
+    """Return the error for an unprivileged user, because root may read and write all files."""
     path.parent.chmod(0o755)
     done = subprocess.run([sys.executable, "-c", AS_NOBODY, path], capture_output=True, text=True, check=True)
     return done.stdout

@@ -1,4 +1,4 @@
-"""Tests that JSON is written as Go writes it."""
+"""Tests that JSON is written in the same format as in Go."""
 
 import msgspec
 import pytest

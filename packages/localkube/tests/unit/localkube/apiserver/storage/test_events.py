@@ -1,4 +1,4 @@
-"""Tests events, which both API groups serve from one store, and which expire after an hour."""
+"""Tests events. Both API groups serve them from one store, and they expire after one hour."""
 
 import tracemalloc
 from pathlib import Path

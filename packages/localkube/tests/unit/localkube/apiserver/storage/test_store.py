@@ -1,4 +1,4 @@
-"""Tests the store: revisions, group commit, history, and failures of its file."""
+"""Tests the revisions, group commits and history of the store, and failures of its file."""
 
 import asyncio
 import os
@@ -179,7 +179,7 @@ def test_store_continues_from_its_file(tmp_path: Path) -> None:
 
 
 async def churn(store: Store, writes: int, size: int) -> None:
-    """Create and delete large objects. One of them remains."""
+    """Create and delete large objects. One object remains."""
     kept = store.create(B, obj("b", "kept"))
     for number in range(writes):
         key = StoreKey("pods", "default", f"p-{number}")
@@ -262,13 +262,13 @@ def test_file_without_counters_is_closed_again(tmp_path: Path) -> None:
 
 
 def open_files() -> list[str]:
-    """Return the open files of this process."""
+    """Return the files that this process has opened."""
     return [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
 
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """Let the kernel reject growing files, as on a full disk."""
+    """Let the kernel reject growing files in the same way as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -296,7 +296,7 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
 
 
 def test_full_disk_refuses_new_objects_and_permits_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reserve is released at the first failed write, and allocated again after the disk has space."""
+    """The reserve is released after the first failed write, and is reallocated after disk space is available."""
     path = tmp_path / "cluster.db"
     room = os.statvfs(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Tests tables, as kubectl prints them."""
+"""Tests tables in the format that kubectl prints."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests the simple defaults of built-in kinds: the table, and the function that sets them."""
+"""Tests the table of simple defaults for built-in kinds, and the function that sets the defaults."""
 
 from typing import Any
 

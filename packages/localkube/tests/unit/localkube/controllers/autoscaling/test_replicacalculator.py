@@ -1,4 +1,4 @@
-"""Tests the replicas that a metric requires if pods are starting, being deleted, or without metrics."""
+"""Tests the replicas that a metric requires if pods are starting, terminating, or have no metrics."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def pod(name: str, *, ready: bool = True, since: float = 600, started: float = 9
 
 
 def measured(name: str, cpu: str, at: float = 0, **more: str) -> Any:
-    """Return the PodMetrics of a pod. `more` contains the CPU usage of further containers."""
+    """Return the PodMetrics of a pod. `more` contains the CPU usage of additional containers."""
     containers = [{"name": one, "usage": {"cpu": amount}} for one, amount in {"main": cpu, **more}.items()]
     moment = timestamps.render(NOW - timedelta(seconds=at))
     return {"metadata": {"name": name}, "timestamp": moment, "window": "15.000s", "containers": containers}
@@ -54,7 +54,7 @@ ONE, TWO = pod("a"), pod("b")
     ("cpu", "found"), [("500m", 2), ("549m", 2), ("560m", 3), ("451m", 2), ("440m", 2), ("250m", 1), ("1", 4), ("0", 0)]
 )
 def test_replicas_follow_the_share_of_requests(cpu: str, found: int) -> None:
-    """The tolerance is 10 %. With 44 % and a target of 50 %, 1.76 pods would be needed, which also rounds to two."""
+    """The tolerance is 10 %. At 44 % with a target of 50 %, 1.76 pods would be needed, which also rounds to two."""
     assert replicas([ONE, TWO], [measured("a", cpu), measured("b", cpu)]) == found
 
 
@@ -132,7 +132,7 @@ def test_pods_without_metrics_never_reverse_the_direction() -> None:
 
 
 def test_high_load_never_scales_down() -> None:
-    """Replicas do not change if the proposal is below the current number although the load exceeds the target."""
+    """The replica count does not change if the proposal is below it although the load exceeds the target."""
     pods = [ONE, TWO]
     found = replicacalculator.propose(metric(), load(pods, [measured("a", "2")], current=9))
     assert found.replicas == 9

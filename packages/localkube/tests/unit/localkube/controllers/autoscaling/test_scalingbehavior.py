@@ -1,4 +1,4 @@
-"""Tests the scaling rate of an autoscaler: windows, policies and tolerances."""
+"""Tests the windows, policies and tolerances that limit the scaling rate of an autoscaler."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Simulates a Deployment with its ReplicaSets. Plans are applied to values, and the test sets the pod states."""
+"""Simulates a Deployment with its ReplicaSets. Plans are applied to values, and tests set the pod states."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from localkube.controllers.deployment.deploymentcontrol import ObservedDeploymen
 
 
 def build_deployment(change: Any = None, **spec: Any) -> Any:
-    """Return a Deployment of four pods. `change` is merged into it, and the other arguments are spec fields."""
+    """Return a Deployment with four replicas. `change` is merged into it, and the other arguments are spec fields."""
     base = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -40,7 +40,7 @@ def rolling(surge: int | str, unavailable: int | str) -> Any:
 
 @dataclass
 class Model:
-    """The stored objects. `pods` contains pods only for the strategy Recreate."""
+    """The stored objects. `pods` is filled only for the `Recreate` strategy."""
 
     deployment: Any
     sets: dict[str, Any] = field(default_factory=dict)
@@ -75,14 +75,14 @@ class Model:
         return plan
 
     def settle(self, available: Any = None) -> None:
-        """Plan until no work remains. In each ReplicaSet, `available(set)` pods are available, or all by default."""
+        """Plan until no action is needed. In each ReplicaSet, `available(set)` pods are available, by default all."""
         for _ in range(100):
             if not self.step().actions and not self.run_pods(available or size_of):
                 return
         raise AssertionError("the Deployment does not come to rest")
 
     def run_pods(self, available: Any) -> bool:
-        """Update the status of all ReplicaSets. Return whether any status was out of date."""
+        """Update the status of all ReplicaSets. Return whether any status changed."""
         before = dict(self.sets)
         for name, one in before.items():
             size, ready = size_of(one), min(available(one), size_of(one))
@@ -91,7 +91,7 @@ class Model:
         return self.sets != before
 
     def sizes(self) -> dict[str, int]:
-        """Return the ReplicaSet sizes by pod image."""
+        """Return the ReplicaSet sizes by container image."""
         return {image_of(one): size_of(one) for one in self.sets.values()}
 
     def condition(self, name: str) -> tuple[str, str]:

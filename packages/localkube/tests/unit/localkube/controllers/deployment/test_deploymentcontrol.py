@@ -13,7 +13,7 @@ from localkube.controllers.deployment import history
 
 
 def none_of(image: str) -> Any:
-    """Return a function that makes all pods available except the pods with one image."""
+    """Return a function that makes all pods available except pods with one image."""
     return lambda one: 0 if image_of(one) == image else size_of(one)
 
 

@@ -1,4 +1,4 @@
-"""Tests that a Deployment respects its limits and becomes stable, with any changes and any pods."""
+"""Tests that a Deployment respects its limits and converges after any changes and with any pod states."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests the status of disruption budgets: healthy pods, and permitted evictions."""
+"""Tests the counts of healthy pods and permitted evictions in the status of PodDisruptionBudgets."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,7 +44,7 @@ def numbers(status: dict[str, Any]) -> tuple[int, int, int, int]:
     ],
 )
 def test_budget_uses_current_or_expected_pods(spec: dict[str, Any], found: tuple[int, int, int, int]) -> None:
-    """A number counts existing pods, but a percentage and `maxUnavailable` count the expected pods."""
+    """A number is compared with the existing pods. A percentage and `maxUnavailable` use the expected pods."""
     status = build(spec, pod("a"), pod("b"), pod("c", ready=False))
     assert numbers(status) == found
     condition = status["conditions"][0]

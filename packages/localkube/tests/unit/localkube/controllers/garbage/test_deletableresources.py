@@ -1,4 +1,4 @@
-"""Tests the discovery of resources that the garbage collector can delete."""
+"""Tests the discovery of the resources that the garbage collector can delete."""
 
 import asyncio
 

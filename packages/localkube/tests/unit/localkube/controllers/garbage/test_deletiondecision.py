@@ -1,4 +1,4 @@
-"""Tests the decision for an object whose owners may be deleted."""
+"""Tests the decision about an object whose owners may be deleted."""
 
 from collections import deque
 
@@ -82,7 +82,7 @@ def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
 
 
 def reachable(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:
-    """Return the objects that remain: those without owners, or with an existing owner."""
+    """Return the remaining objects, which have no owners or at least one existing owner."""
     left = owners.keys() - deleted
     while True:
         kept = {name for name in left if not owners[name] or owners[name] & left}

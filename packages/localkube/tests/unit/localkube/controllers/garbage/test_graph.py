@@ -1,4 +1,4 @@
-"""Tests the owner graph, and the objects that a change enqueues."""
+"""Tests the owner graph, and which objects are enqueued after a change."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Tests the taints and the capacity of simulated nodes, as users enter them."""
+"""Tests the taints and the capacity of simulated nodes in the format that users enter."""
 
 import pytest
 

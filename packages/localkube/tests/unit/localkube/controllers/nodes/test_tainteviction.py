@@ -1,4 +1,4 @@
-"""Tests the time that a pod may remain on a node with NoExecute taints."""
+"""Tests how long a pod can remain on a node with NoExecute taints."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,14 +62,14 @@ DAYS = 86400.0
 
 @dataclass
 class TaintedNode:
-    """A pod that tolerates the taint of its node for a minute, with the controller."""
+    """A pod that tolerates the taint of its node for one minute, and the controller that evicts it."""
 
     clock: VirtualClock
     client: Client
     eviction: TaintEviction
 
     async def left(self) -> timedelta | None:
-        """Return the time until the controller evicts the pod, or None if it is evicted now."""
+        """Return the time until the controller evicts the pod, or None if it evicts the pod now."""
         plan = await self.eviction.plan(POD)
         if plan.actions:
             mark, action = plan.actions

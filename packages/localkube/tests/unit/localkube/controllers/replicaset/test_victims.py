@@ -1,4 +1,4 @@
-"""Tests which pods a ReplicaSet deletes first."""
+"""Tests the order in which a ReplicaSet deletes pods."""
 
 import random
 from typing import Any

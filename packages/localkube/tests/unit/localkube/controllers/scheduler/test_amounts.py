@@ -7,7 +7,7 @@ from localkube.controllers.scheduler import amounts
 
 
 def container(cpu: str, **fields: object) -> JSONObject:
-    """Build a container that requests this much CPU."""
+    """Build a container that requests this amount of CPU."""
     return {"resources": {"requests": {"cpu": cpu}}} | fields
 
 

@@ -1,4 +1,4 @@
-"""Tests the condition of an unscheduled pod."""
+"""Tests the `PodScheduled` condition of an unscheduled pod."""
 
 from testkit.objects import merge
 from tests.unit.localkube.controllers.objects import NOW, build_pod
@@ -10,7 +10,7 @@ READY = {"type": "Ready", "status": "False"}
 
 
 def scheduled(status: str, message: str, since: str) -> JSONObject:
-    """Build the condition."""
+    """Build the `PodScheduled` condition."""
     return {
         "type": "PodScheduled",
         "status": status,

@@ -19,7 +19,7 @@ from localkube.controllers.scheduler.controller import Scheduler, Sources
 pytestmark = pytest.mark.virtual_time
 
 UNREADABLE: Any = {"status": "Bound"}
-"""A claim that an API server would never return, because its status is not an object."""
+"""A claim that an API server never returns, because its status is not an object."""
 
 
 def pod(**spec: Any) -> dict[str, Any]:

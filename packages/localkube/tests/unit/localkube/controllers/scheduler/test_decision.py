@@ -1,4 +1,4 @@
-"""Tests the placement of pods, and the message if no node fits."""
+"""Tests pod placement, and the message if no node is suitable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def pod(name: str = "p", labels: dict[str, str] | None = None, **spec: Any) -> J
 
 
 def asking(name: str = "p", **amounts: str) -> JSONObject:
-    """Build a pod that requests resources."""
+    """Build a pod with resource requests."""
     listed = {resource.replace("_", "."): amount for resource, amount in amounts.items()}
     return pod(name, containers=[{"name": "main", "resources": {"requests": listed}}])
 
@@ -149,7 +149,7 @@ def test_pods_without_requests_spread_over_equal_nodes() -> None:
 
 
 def exclusive(name: str, group: str) -> JSONObject:
-    """Build a leader with the affinity of exclusive topology, which requests a rack only for its group."""
+    """Build a leader with exclusive-topology affinity, which requires a rack that only its group uses."""
 
     def term(operator: str) -> JSONObject:
         expressions = [{"key": "group-key", "operator": operator, "values": [group]}]
@@ -227,7 +227,7 @@ def test_match_label_keys_limit_a_term_to_the_own_revision() -> None:
 
 
 def spreading(name: str, **fields: Any) -> JSONObject:
-    """Build a pod that is spread over racks."""
+    """Build a pod with a topology spread constraint for racks."""
     constraint = {"maxSkew": 1, "topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "a"}}}
     return pod(
         name, {"app": "a"}, topologySpreadConstraints=[constraint | {"whenUnsatisfiable": "DoNotSchedule"} | fields]

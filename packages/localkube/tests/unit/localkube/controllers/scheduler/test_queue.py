@@ -16,7 +16,7 @@ def pod(name: str, **spec: Any) -> PodInfo:
 
 
 def drain(waiting: SchedulingQueue) -> list[str]:
-    """Remove all pods, and return their names."""
+    """Remove all pods from the queue. Return their names."""
     names = []
     while (found := waiting.pop()) is not None:
         names.append(found.key.name)

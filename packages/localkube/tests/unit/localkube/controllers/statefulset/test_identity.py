@@ -1,4 +1,4 @@
-"""Tests the identity of a StatefulSet pod."""
+"""Tests the identity of StatefulSet pods."""
 
 import pytest
 from tests.unit.localkube.controllers.objects import build_pod, build_statefulset, build_template

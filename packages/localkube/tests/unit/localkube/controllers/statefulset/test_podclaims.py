@@ -12,13 +12,13 @@ POD = build_pod("web-0")
 
 
 def build_set(scaled: str = "Retain", deleted: str = "Retain") -> JSONObject:
-    """Build a StatefulSet with one claim template and this retention policy."""
+    """Build a StatefulSet with one volume claim template and this retention policy."""
     policy = {"whenScaled": scaled, "whenDeleted": deleted}
     return build_statefulset(volumeClaimTemplates=[TEMPLATE], persistentVolumeClaimRetentionPolicy=policy)
 
 
 def build_claim(*owners: JSONObject) -> JSONObject:
-    """Build an existing claim of web-0."""
+    """Build an existing volume claim of web-0."""
     metadata = {"name": "data-web-0", "namespace": "default", "uid": "claim", "resourceVersion": "3"}
     return {"metadata": metadata | ({"ownerReferences": list(owners)} if owners else {})}
 

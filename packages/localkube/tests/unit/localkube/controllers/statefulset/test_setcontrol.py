@@ -30,7 +30,7 @@ def observe(
     update: JSONObject = OLD,
     claims: Mapping[str, JSONObject] | None = None,
 ) -> ObservedStatefulSet:
-    """Observe a StatefulSet with pods by ordinal, each with its revision and its differences from a new pod."""
+    """Return the observation of a StatefulSet and its pods by ordinal, with their differences from new pods."""
     return ObservedStatefulSet(
         statefulset=statefulset,
         pods=[existing(statefulset, ordinal, *pod) for ordinal, pod in pods.items()],
@@ -49,12 +49,12 @@ def existing(statefulset: JSONObject, ordinal: int, revision: JSONObject, change
 
 
 def words(result: setcontrol.StatefulSetDecision) -> list[list[str]]:
-    """Return a readable plan, by phase: `create web-0`, `delete web-1`, and so on."""
+    """Return the plan as a string for each phase, for example `create web-0` or `delete web-1`."""
     return [[word(step) for steps in phase for step in steps] for phase in result.phases]
 
 
 def word(step: Any) -> str:
-    """Return a readable action."""
+    """Return the action as a string."""
     match step:
         case Create():
             return f"create {meta.name(step.object)}"
@@ -227,7 +227,7 @@ WHEN_SCALED = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}
 
 
 def build_claim(name: str, **metadata: object) -> JSONObject:
-    """Build an existing claim."""
+    """Build an existing volume claim."""
     return {"metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "3"} | metadata}
 
 

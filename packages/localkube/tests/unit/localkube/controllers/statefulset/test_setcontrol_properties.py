@@ -1,4 +1,4 @@
-"""Tests the StatefulSet plan in random states: one pod per ordinal, the partition, and convergence."""
+"""Tests StatefulSet plans in random states: one pod per ordinal, the partition, and convergence."""
 
 from dataclasses import dataclass, field
 
@@ -36,14 +36,14 @@ class ModeledSet:
         )
 
     def add(self, pod: JSONObject, status: JSONObject) -> None:
-        """Create a pod. Its name must not exist."""
+        """Create a pod. Fail if a pod with its name exists."""
         assert meta.name(pod) not in self.pods, "an ordinal was given twice"
         self.serial += 1
         made: JSONObject = {"metadata": {"uid": f"uid-{self.serial}", "resourceVersion": "1"}, "status": status}
         self.pods[meta.name(pod)] = merge(pod, made)
 
     def perform(self, decided: setcontrol.StatefulSetDecision) -> bool:
-        """Perform all phases. Return whether any action was performed."""
+        """Perform all phases of the plan. Return whether any action was performed."""
         self.statefulset = self.statefulset | {"status": decided.status}
         steps = [step for phase in decided.phases for steps in phase for step in steps]
         for step in steps:
@@ -56,7 +56,7 @@ class ModeledSet:
         return bool(steps)
 
     def advance(self) -> None:
-        """Simulate the kubelets: pods become ready, and terminating pods are removed."""
+        """Simulate the kubelets, which make pods ready and remove terminating pods."""
         self.pods = {
             name: pod if podstate.has_ended(pod) else pod | {"status": ready_status()}
             for name, pod in self.pods.items()
@@ -70,7 +70,7 @@ FINISHED: list[JSONObject] = [{"phase": "Failed"}, {"phase": "Succeeded"}]
 
 @st.composite
 def worlds(draw: st.DrawFn) -> ModeledSet:
-    """Draw a StatefulSet with pods in any state.
+    """Generate a StatefulSet with pods in arbitrary states.
 
     Pods to be deleted are alive: as in Kubernetes, two finished ones block an ordered scale-down for ever.
     """

@@ -24,14 +24,14 @@ OLD_NAME, NEW_NAME = OLD["metadata"]["name"], NEW["metadata"]["name"]
 
 
 def pod(revision: str, *, since: float | None = None, **metadata: Any) -> JSONObject:
-    """Build a pod of this revision that has been ready for `seconds`."""
+    """Build a pod with this revision that has been ready for `seconds`."""
     labels = {"labels": {identity.REVISION_LABEL: revision}}
     state = {} if since is None else {"status": ready_status(since)}
     return build_pod("web-0", merge({"metadata": labels | metadata}, state))
 
 
 def counts(**change: Any) -> status.Counts:
-    """Build the counts of a completed rollout with 3 replicas."""
+    """Build the counts of a completed rollout with three replicas."""
     done: dict[str, Any] = {"replicas": 3, "ready": 3, "available": 3, "current": 0, "updated": 3}
     names = {"current_revision": OLD_NAME, "update_revision": NEW_NAME}
     return status.Counts(**(done | names | change))

@@ -1,4 +1,4 @@
-"""Tests volume claims on a local cluster: their volumes, or the reason why they are not bound."""
+"""Tests that volume claims on a local cluster are bound to volumes, or report why they are not bound."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ KEY = {"namespace": "default", "name": "data"}
 
 
 def build_claim(change: JSONObject | None = None, **spec: Any) -> JSONObject:
-    """Build a claim of 1 GiB."""
+    """Build a volume claim of 1 GiB."""
     base = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -36,7 +36,7 @@ def build_volume(name: str, size: str = "2Gi", **spec: Any) -> JSONObject:
 
 
 def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, ...] = ()) -> Actions:
-    """Plan for a claim."""
+    """Return the plan for a claim."""
     known = {meta.name(one): one for one in classes}
     return claims.plan(
         ObservedClaim(claim=claim, volumes={meta.name(one): one for one in volumes}, classes=known, root=ROOT)
@@ -50,7 +50,7 @@ def taken(steps: Actions) -> str:
 
 
 def note(steps: Actions) -> str:
-    """Return the event message."""
+    """Return the message of the event."""
     [step] = steps
     assert isinstance(step, Emit)
     return step.events[0].note

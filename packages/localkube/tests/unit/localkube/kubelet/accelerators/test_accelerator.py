@@ -6,7 +6,7 @@ from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory, d
 
 
 def inventory(*gpus: str, near: str = "", mig: int = 0) -> Inventory:
-    """Return GPUs. The GPUs in `near` are close to the first one. Each may have MIG instances."""
+    """Return GPUs. The GPUs in `near` are close to the first GPU. Each GPU may have MIG instances."""
     found = [
         Accelerator(uuid=uuid, gpu=gpu, index=index, name="x", memory=1, free=1)
         for index, gpu in enumerate(gpus)

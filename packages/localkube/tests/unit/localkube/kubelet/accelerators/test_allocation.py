@@ -1,4 +1,4 @@
-"""Tests that container devices satisfy the Kubernetes rules for any pod."""
+"""Tests that container devices comply with the Kubernetes rules for any pod."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests device ownership. In any order of events, no device has two owners, and none is leaked."""
+"""Tests device ownership. In any order of events, no device has two owners and no device is leaked."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ DEVICES = {"n0": [f"GPU-{index}::{share}" for index in range(3) for share in ran
 
 
 class OwnersOfDevices(RuleBasedStateMachine):
-    """A cluster that starts and terminates pods, and may be killed at any time. Its API objects remain."""
+    """A cluster that starts and terminates pods. It may be killed at any time, but its API objects remain."""
 
     def __init__(self) -> None:
         super().__init__()

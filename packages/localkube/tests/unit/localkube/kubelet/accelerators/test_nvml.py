@@ -1,4 +1,4 @@
-"""Tests the GPUs of a machine, which are read with a substitute for the NVML library."""
+"""Tests the detection of GPUs with a fake NVML library."""
 
 import subprocess
 import sys

@@ -50,7 +50,7 @@ async def test_pod_becomes_ready_when_its_probe_succeeds(
 
 
 async def test_probe_delay_starts_with_the_container(tmp_path: Path) -> None:
-    """The startup probe passes at second 4, and the readiness probe is due at second 9."""
+    """The startup probe succeeds at second 4, and the readiness probe is due at second 9."""
     startup, readiness = {**HTTP, "periodSeconds": 1, "failureThreshold": 9}, {**HTTP, "initialDelaySeconds": 9}
     async with cluster(machine(tmp_path, listens={80: 4})) as it:
         await it.create(pod("web-0", container(startupProbe=startup, readinessProbe=readiness)))
@@ -90,7 +90,7 @@ async def test_failed_probe_emits_its_result_once(
 
 
 class BusyLoop(VirtualTimeLoop):
-    """The event loop of a process that starts many pods. Each iteration lasts half a second."""
+    """An event loop that simulates a process that starts many pods. Each iteration takes half a second."""
 
     tick = 0.5
 

@@ -1,4 +1,4 @@
-"""Tests the command of a container if no image is pulled."""
+"""Tests the container command if no image is pulled."""
 
 import sys
 from pathlib import Path

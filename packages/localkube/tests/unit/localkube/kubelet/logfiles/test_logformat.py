@@ -1,4 +1,4 @@
-"""Tests the lines of log files."""
+"""Tests the format of lines in log files."""
 
 from datetime import UTC, datetime
 
@@ -36,7 +36,7 @@ def test_long_line_is_split_and_joined_when_read(length: int, cut: int) -> None:
 
 
 def test_time_is_formatted_once_for_many_lines() -> None:
-    """If a rank writes many short lines, formatting each of them would slow down the cluster."""
+    """If a rank writes many short lines, formatting each line separately would slow down the cluster."""
     formatted: list[str] = []
 
     class Counted(datetime):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 def written(directory: Path, *pieces: bytes, size: int = 10**6) -> LogWriter:
-    """Write a container log, one chunk per second."""
+    """Write one chunk per second to a container log."""
     writer = LogWriter(directory, VirtualClock(), segment_size=size)
     for piece in pieces:
         os.write(writer.stdout, piece)
@@ -163,7 +163,7 @@ async def test_end_of_each_kept_run_has_complete_lines(tmp_path: Path) -> None:
 
 
 async def test_followers_rest_as_long_as_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pauses, a reader that follows a log would slow its writer. Each clock reading adds 10 ms."""
+    """Without pauses, a reader that follows a log would slow down its writer. Each clock reading takes 10 ms."""
     clock = count(step=0.01)
     monkeypatch.setattr(time, "thread_time", lambda: next(clock))
     block = b"x" * (logreader.BLOCK - 1) + b"\n"
@@ -187,7 +187,7 @@ async def test_followers_rest_as_long_as_they_work(tmp_path: Path, monkeypatch: 
 
 
 async def test_follower_far_behind_does_not_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old segments are removed, so a reader that pauses again would miss lines."""
+    """Old segments are removed, so a reader that pauses a second time would miss lines."""
     monkeypatch.setattr(time, "thread_time", count().__next__)
     writer = written(tmp_path, *(b"%d\n" % number for number in range(5)), size=1)
     loop = asyncio.get_running_loop()

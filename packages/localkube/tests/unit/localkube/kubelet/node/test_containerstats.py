@@ -1,4 +1,4 @@
-"""Tests the CPU usage of containers: the measurements for it, and omitted containers."""
+"""Tests the measurement of CPU usage, and which containers are omitted."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ ONE = {1: (UID("a"), "main")}
 
 
 class Machine(SimulatedRunner):
-    """Containers that use half a core from the start of the test, or from their own start."""
+    """Containers that use half a core since the start of the test, or since their own start."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ async def test_new_containers_are_measured_by_the_next_request() -> None:
 
 
 async def test_request_waits_if_all_containers_are_new() -> None:
-    """No CPU time is lost if no process runs, and PIDs may be reused."""
+    """CPU time is not lost if no process runs, and PIDs can be reused."""
     meter = ContainerStats(Machine(), VirtualClock())
     assert (await meter.measure(dict)).loads == {}
     measured = await meter.measure(lambda: ONE)

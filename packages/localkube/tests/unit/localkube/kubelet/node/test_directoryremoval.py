@@ -13,11 +13,11 @@ from localkube.kubelet.node.directoryremoval import DirectoryRemoval
 LIMIT = 60.0
 
 DEPTH = sys.getrecursionlimit() + 200
-"""Create directories deeper than the recursion limit, with a path of more than 4,096 bytes."""
+"""Create directories that are nested deeper than the recursion limit, with a path of more than 4,096 bytes."""
 
 
 async def emptied(trash: DirectoryRemoval, directory: Path) -> None:
-    """Run the removal until no directory remains."""
+    """Repeat the removal until no directory remains."""
     task = asyncio.create_task(trash.run())
     async with asyncio.timeout(LIMIT):
         while await asyncio.to_thread(os.listdir, directory):
@@ -48,7 +48,7 @@ async def test_missing_directory_is_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
-    """A container can create them in an emptyDir.
+    """A container can create such directories in an emptyDir volume.
 
     A recursion would stop the kubelet, and paths are limited to 4,096 bytes.
     """

@@ -1,4 +1,4 @@
-"""Tests the hosts files that replace DNS."""
+"""Tests the hosts files, which replace DNS."""
 
 import asyncio
 from pathlib import Path
@@ -187,7 +187,7 @@ def test_names_of_a_removed_pod_leave_other_namespaces(tmp_path: Path) -> None:
 
 
 def test_empty_namespace_is_forgotten_with_its_file(tmp_path: Path) -> None:
-    """Otherwise each former namespace would remain in memory and on disk."""
+    """Otherwise, each former namespace would remain in memory and on disk."""
     written, pod, selecting = Hosts(tmp_path, "cluster.local"), member(), service()
     written.set_service(selecting)
     written.set_pod(pod, "10.0.0.1")

@@ -1,4 +1,4 @@
-"""Tests memory limits: which containers are checked, when, and what happens above the limit."""
+"""Tests which containers have their memory checked, when the checks run, and what happens above the limit."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -31,7 +31,7 @@ class Machine(SimulatedRunner):
 
 @asynccontextmanager
 async def watching(machine: Machine, *limits: int) -> AsyncIterator[dict[int, int]]:
-    """Watch containers with these limits. Yield the containers that exceed their limits."""
+    """Watch containers with these limits. Yield containers that exceed their limits."""
     exceeded: dict[int, int] = {}
     watch = OOMWatcher(machine)
 

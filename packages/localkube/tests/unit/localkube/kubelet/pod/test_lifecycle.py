@@ -1,4 +1,4 @@
-"""Tests the next steps for a pod with tables."""
+"""Tests the next steps for a pod with tables of states."""
 
 import copy
 from datetime import timedelta
@@ -120,7 +120,7 @@ def test_second_restart_waits_ten_seconds() -> None:
 
 
 def test_clock_set_back_by_a_day_ends_all_waits() -> None:
-    """Because a back-off lasts at most five minutes, an end one day ahead is a clock error."""
+    """A back-off lasts at most five minutes, so a back-off until the next day indicates a clock error."""
     day = -24 * 3600
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))
     second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
@@ -275,7 +275,7 @@ def test_clock_jump_keeps_the_back_off_of_a_container() -> None:
 
 
 def test_changed_image_restarts_a_container_with_any_policy() -> None:
-    """The message equals the one of Kubernetes.
+    """The message equals the message of Kubernetes.
 
     The restart policy applies to a container that has already terminated.
     """

@@ -1,4 +1,4 @@
-"""Tests how a pod status is computed from container states."""
+"""Tests how the pod status is computed from container states."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Tests the state of a pod after a restart of the whole cluster."""
+"""Tests the pod state after a restart of the whole cluster."""
 
 from typing import Any
 

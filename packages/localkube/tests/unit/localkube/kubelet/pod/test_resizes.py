@@ -1,4 +1,4 @@
-"""Tests resizes. A feasible resize is performed immediately, others are rejected, and the status reports it."""
+"""Tests resizes. The kubelet performs feasible resizes, rejects others, and reports the result in the status."""
 
 from tests.unit.localkube.kubelet.harness import status_of
 from tests.unit.localkube.kubelet.pods import NODE, after, container, ended, pod, running, set_up
@@ -25,7 +25,7 @@ def test_running_container_has_its_requested_resources() -> None:
 
 
 def test_ended_container_has_its_requested_resources() -> None:
-    """A real kubelet reports the same status, which `tests/node` compares."""
+    """A real kubelet reports the same status. `tests/node` compares both."""
     found = sized("1")
     status = status_of(found | {"status": podstatus.build(found, set_up(found, ended(3)), after(5), NODE)})
     assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}

@@ -1,4 +1,4 @@
-"""Tests with tables that all containers of a pod restart in place after one of them exits."""
+"""Tests that all containers of a pod restart in place after one container exits."""
 
 from datetime import timedelta
 
@@ -25,14 +25,14 @@ def steps(current: PodState, seconds: float = 0, found: JSONObject = POD) -> tup
 
 
 def begun(*, by: str = "watcher") -> PodState:
-    """Return the pod after its watcher has terminated and the kubelet has observed it."""
+    """Return the pod after its watcher has terminated and the kubelet has observed the termination."""
     watcher = replace(ended(88, "watcher"), passed=True)
     current = set_up(POD, ended(0, "init"), watcher, running("main"))
     return replace(current, restarted_by=by)
 
 
 def cleared() -> PodState:
-    """Return the pod after all of its containers have terminated."""
+    """Return the pod after all its containers have terminated."""
     return begun().with_container(ended(137, "main", after(1)))
 
 

@@ -1,4 +1,4 @@
-"""Tests the limit of open files."""
+"""Tests the limit on open files."""
 
 import resource
 from collections.abc import Iterator

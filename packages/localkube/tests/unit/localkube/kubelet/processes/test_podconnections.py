@@ -1,4 +1,4 @@
-"""Tests the HTTP client of probes and hooks with real servers on the loopback address."""
+"""Tests the HTTP client for probes and hooks with real servers on the loopback address."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from localkube.kubelet.processes.simulatedrunner import SimulatedRunner
 
 
 class HostRunner(SimulatedRunner):
-    """Connects through the host network."""
+    """Connects over the host network."""
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         sock = socket.socket()
@@ -21,7 +21,7 @@ class HostRunner(SimulatedRunner):
 
 
 async def exchange(answer: bytes, *, hang: bool = False, **fields: str) -> tuple[bytes, tuple[int, bytes]]:
-    """Send a request to a server with this response. Return the request and the parsed response."""
+    """Send a request to a server that returns this response. Return the request and the parsed response."""
     asked = asyncio.get_running_loop().create_future()
     done = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Tests the resource usage of containers with a /proc made of files, and with the real one."""
+"""Tests the resource usage of containers with a fake /proc directory and with the real directory."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def add(
 
 
 def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> None:
-    """The parent of an orphan becomes the init process. A neighbor under the same launcher is not counted."""
+    """The init process becomes the parent of an orphan. Other processes of the same launcher are not counted."""
     add(tmp_path, 1, 0, "launcher", (100, 0, 0, 0), 50)
     add(tmp_path, 2, 1, processstats.KEEPER, (1, 1, 0, 0), 1)
     add(tmp_path, 3, 2, "python) 3", (10, 20, 30, 40), 5)
@@ -38,7 +38,7 @@ def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> Non
 
 
 def test_shared_pages_count_once_in_the_memory_of_a_container(tmp_path: Path) -> None:
-    """If the proportional memory of a process cannot be read, its resident memory counts.
+    """If the proportional memory of a process cannot be read, its resident memory is counted.
 
     The init process does not count.
     """

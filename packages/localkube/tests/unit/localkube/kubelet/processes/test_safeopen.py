@@ -1,4 +1,4 @@
-"""Tests opening paths in directories that another process may change at the same time."""
+"""Tests that paths are opened safely in directories that another process changes at the same time."""
 
 import os
 import threading
@@ -72,7 +72,7 @@ def test_descriptors_are_closed(root: Path) -> None:
 
 @contextmanager
 def swapping(place: Path, directory: Path, link: Path) -> Iterator[None]:
-    """Replace a directory with a link and restore it, as fast as possible."""
+    """Replace a directory with a symbolic link and restore it, as often as possible."""
     ending = threading.Event()
 
     def swap() -> None:

@@ -36,7 +36,7 @@ poll.poll()
 
 @contextmanager
 def running(program: str, *words: str) -> Iterator[int]:
-    """Run a process that waits. Yield its PID."""
+    """Run a process that waits, and yield its PID."""
     process = subprocess.Popen([sys.executable, "-c", program, *words])
     try:
         yield process.pid

@@ -1,4 +1,4 @@
-"""Tests the cgroups that limit CPU time, in directories that resemble those of the kernel."""
+"""Tests the cgroups that limit CPU time with directories that resemble the cgroup file system."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests when a dead launcher is replaced."""
+"""Tests when a launcher that has exited is replaced."""
 
 from datetime import UTC, datetime, timedelta
 

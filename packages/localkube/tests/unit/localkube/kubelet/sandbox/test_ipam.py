@@ -1,4 +1,4 @@
-"""Tests pod addresses."""
+"""Tests the assignment of pod addresses."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""Tests pod names for processes without namespaces.
+"""Tests pod names that processes without namespaces use.
 
 The names are in variables and in the Python resolver, or the executable remains unchanged.
 """
@@ -80,7 +80,7 @@ def test_sockets_of_other_families_are_unchanged(hosts: Path, tmp_path: Path, mo
 
 
 def test_absent_variable_adds_no_empty_entry(hosts: Path) -> None:
-    """An empty entry in PYTHONPATH or LD_PRELOAD would mean the working directory."""
+    """An empty entry in PYTHONPATH or LD_PRELOAD would refer to the working directory."""
     found = with_names({"PATH": "/bin"}, hosts, "web-0", None)
     assert found["PYTHONPATH"] == str(plainnames.RESOLVER)
     assert "LD_PRELOAD" not in found

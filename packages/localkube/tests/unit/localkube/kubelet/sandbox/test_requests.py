@@ -1,4 +1,4 @@
-"""The launcher decodes requests from the kubelet."""
+"""Tests that the launcher decodes requests from the kubelet correctly."""
 
 import json
 from pathlib import Path

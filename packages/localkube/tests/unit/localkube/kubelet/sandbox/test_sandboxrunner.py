@@ -1,4 +1,4 @@
-"""Few pods start at the same time. A start that hangs does not delay others for long."""
+"""Tests that only a few pods start at the same time, and that a blocked start does not delay others."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests variables, references and their expansion."""
+"""Tests environment variables, references, and the expansion of references."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests the host name of a pod, and its full name with `setHostnameAsFQDN`."""
+"""Tests the host name of a pod, and its fully qualified name with `setHostnameAsFQDN`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests the result of consecutive probes."""
+"""Tests how the results of consecutive probes are evaluated."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container

@@ -1,4 +1,4 @@
-"""Tests restarts of terminated containers."""
+"""Tests whether terminated containers are restarted."""
 
 import pytest
 from tests.unit.localkube.kubelet.pods import container, pod

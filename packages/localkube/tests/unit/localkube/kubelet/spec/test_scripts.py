@@ -1,4 +1,4 @@
-"""Tests that commands in a shell script are found."""
+"""Tests the detection of commands in shell scripts."""
 
 import pytest
 

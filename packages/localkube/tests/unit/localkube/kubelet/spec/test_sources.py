@@ -1,4 +1,4 @@
-"""Tests the values from ConfigMaps and Secrets."""
+"""Tests environment values from ConfigMaps and Secrets."""
 
 import pytest
 

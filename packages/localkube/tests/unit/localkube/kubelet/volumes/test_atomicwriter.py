@@ -1,4 +1,4 @@
-"""Tests files that are updated atomically together."""
+"""Tests files that are updated together atomically."""
 
 from pathlib import Path
 

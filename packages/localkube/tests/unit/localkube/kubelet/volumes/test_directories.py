@@ -1,4 +1,4 @@
-"""Tests volumes on disk, and their mount points."""
+"""Tests volume directories on disk, and their mount points."""
 
 import socket
 from pathlib import Path

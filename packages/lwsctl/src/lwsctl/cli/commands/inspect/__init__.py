@@ -1,1 +1,1 @@
-"""Commands that inspect running workloads, such as trees, descriptions, events and files."""
+"""Implements commands that inspect running workloads, such as trees, descriptions, events and files."""

@@ -53,21 +53,21 @@ def parse(words: str) -> RankPath | str:
 
 
 class Upload(Struct, frozen=True):
-    """Local files, and their destination in ranks."""
+    """Local files and the destination in ranks."""
 
     sources: tuple[str, ...]
     to: RankPath
 
 
 class Download(Struct, frozen=True):
-    """Paths in ranks, and their local destination."""
+    """Paths in ranks and the local destination."""
 
     sources: tuple[RankPath, ...]
     to: str
 
 
 def direction(words: tuple[str, ...]) -> Upload | Download:
-    """Return the direction of the copy. Exactly one side must be in ranks."""
+    """Return the direction of the copy. Either the sources or the destination must be in ranks, but not both."""
     *sources, to = map(parse, words)
     if not sources:
         raise UsageError(
@@ -120,7 +120,7 @@ async def ranks_of(session: Session, remote: RankPath, container: str | None) ->
 
 
 async def upload(session: Session, copy: Upload, container: str | None) -> None:
-    """Copy every source to every rank, some concurrently. Errors are reported after all attempts."""
+    """Copy all sources to all ranks, with limited concurrency. Errors are reported after all copies are attempted."""
     ranks = await ranks_of(session, copy.to, container)
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -140,7 +140,7 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
 
 
 async def upload_to(rank: RankContainer, copy: Upload) -> None:
-    """Copy the sources to one rank, into the path if it is a directory, otherwise under the name of the path."""
+    """Copy the sources to one rank. If the path is a directory, copy into it. Otherwise, use the name of the path."""
     path = copy.to.path
     is_directory = path.endswith("/") or len(copy.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
     for source in map(Path, copy.sources):
@@ -152,7 +152,7 @@ async def upload_to(rank: RankContainer, copy: Upload) -> None:
 
 
 async def download(session: Session, copy: Download, container: str | None) -> None:
-    """Copy every path from every rank in which it exists."""
+    """Copy each path from all ranks in which it exists."""
     pairs = [(remote, rank) for remote in copy.sources for rank in await ranks_of(session, remote, container)]
     several = {remote: sum(other == remote for other, _ in pairs) > 1 for remote in copy.sources}
     count = 0
@@ -165,7 +165,7 @@ async def download(session: Session, copy: Download, container: str | None) -> N
 
 
 def place(to: str, remote: RankPath, pod: str, sources: Sequence[RankPath]) -> tuple[Path, str]:
-    """Return the directory and name for a copied path, like `cp`, and below the pod name if specified."""
+    """Return the directory and name of a copied path, as `cp` does, below the pod name if specified."""
     path = Path(to)
     if pod:
         return path / pod, remote.name

@@ -24,7 +24,7 @@ from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
 
 MOST_LOGS: Final = 3
-"""The maximum number of failed containers whose logs are quoted. Each log needs a request to a kubelet."""
+"""The maximum number of failed containers whose logs are quoted. Each log requires a request to a kubelet."""
 
 TAIL: Final = 10
 """The number of log lines to quote for each container."""

@@ -1,4 +1,4 @@
-"""`lws doctor`: checks an installation and this machine, and prints numbered findings with fixes."""
+"""`lws doctor`: checks an installation and this machine, and prints numbered results with fixes."""
 
 import asyncio
 from typing import Any
@@ -55,7 +55,7 @@ def _print(results: list[CheckResult], form: str | None) -> int:
 
 
 async def check_cluster(target: Target) -> list[CheckResult]:
-    """Return the results for a cluster. An unreachable cluster is one of the results."""
+    """Return the results for a cluster. If the cluster is unreachable, this is one of the results."""
     from lwsctl.cli.doctor.checkinputs import observe
 
     try:

@@ -1,4 +1,4 @@
-"""`lws events`: lists the events of a LeaderWorkerSet, group or rank in order, including events of deleted pods."""
+"""`lws events`: lists events of a LeaderWorkerSet, group or rank by time, including events of deleted pods."""
 
 import asyncio
 from collections.abc import Iterable
@@ -74,7 +74,7 @@ def command(
 
 
 async def show(target: Target, request: EventsRequest) -> None:
-    """Print the events up to now."""
+    """Print the existing events."""
     async with target.session() as session:
         lws = await targets.find(session, request.selection.name)
         selector = f"{labels.NAME}={meta.name(lws)}"
@@ -92,13 +92,13 @@ async def show(target: Target, request: EventsRequest) -> None:
 
 
 def documented(event: EventValue, form: str) -> str:
-    """Return the document for an event in a format."""
+    """Return an event as a document in the output format."""
     document = eventhistory.document(event)
     return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"
 
 
 async def watch(target: Target, request: EventsRequest) -> None:
-    """Print the existing events, then new events. If the count of an event increases, print it again."""
+    """Print the existing events, and then new events. Print an event again if its count increases."""
     from kuberuntime.cache.informer import Informer
     from lwsctl.cli.watchwarnings import following
 

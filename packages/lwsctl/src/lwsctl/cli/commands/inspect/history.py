@@ -1,4 +1,4 @@
-"""`lws history`: shows recorded failures of groups, with data that remains after their pods are deleted."""
+"""`lws history`: shows recorded failures of groups, with data that is kept after their pods are deleted."""
 
 import asyncio
 from typing import Any, Final
@@ -81,6 +81,6 @@ def parse(words: str) -> tuple[Selection, int | None]:
 
 
 def document(episodes: list[Episode]) -> dict[str, Any]:
-    """Return the episodes as a document with stable field names."""
+    """Return the episodes as machine-readable data with stable field names."""
     items = [msgspec.to_builtins(episode) for episode in episodes]
     return {"apiVersion": VERSION, "kind": "EpisodeList", "items": items}

@@ -1,4 +1,4 @@
-"""`lws schema`: prints the JSON Schema of the LeaderWorkerSet kinds for editors."""
+"""`lws schema`: prints the JSON Schema of the LeaderWorkerSet kinds, for editors."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -33,7 +33,7 @@ DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 
 
 def schema(definitions: Iterable[JSONObject]) -> JSONObject:
-    """Return one schema for files with any of these kinds. Objects of other kinds are valid.
+    """Return one schema for files with any of these kinds. Objects of all other kinds are valid.
 
     An API server drops fields that a CRD does not contain. In this schema they are errors, so that editors mark
     misspelled fields.
@@ -53,7 +53,7 @@ def _kind(spec: JSONObject) -> JSONObject:
 
 
 def strict(shape: JSONObject) -> JSONObject:
-    """Return a schema without keywords that only API servers use, in which unknown fields are errors.
+    """Return a schema that rejects unknown fields, without keywords that only API servers use.
 
     >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
     {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}

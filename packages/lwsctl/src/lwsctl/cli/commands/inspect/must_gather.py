@@ -49,7 +49,7 @@ OF_NAMESPACE: Final = (
     Resource(OLM, "v1alpha1", "installplans", "InstallPlan"),
     Resource(OLM, "v1", "operatorgroups", "OperatorGroup"),
 )
-"""The kinds that are collected completely in the namespaces of the manager and operator."""
+"""The kinds whose objects are all collected in the namespaces of the manager and operator."""
 
 OF_CLUSTER: Final = (
     OPERATORS,
@@ -61,7 +61,7 @@ OF_CLUSTER: Final = (
     resources.MUTATING_ADMISSION_POLICIES,
     resources.MUTATING_ADMISSION_POLICY_BINDINGS,
 )
-"""Cluster-scoped kinds. Only objects with the names of an installation are collected.
+"""Cluster-scoped kinds. Only the objects of an installation are collected, by name.
 
 All webhook configurations are collected, because any of them may cause a problem.
 """
@@ -88,7 +88,7 @@ class Gatherer(msgspec.Struct):
     unserved: set[str] = msgspec.field(default_factory=set)
 
     async def gather(self, namespaces: Sequence[str]) -> None:
-        """Collect the installation in these namespaces, and all workloads."""
+        """Collect the installation in these namespaces and all workloads."""
         for kind in OF_CLUSTER:
             async for obj in self._list(kind):
                 if kind in WHOLE or any(word in meta.name(obj) for word in NAMED):
@@ -156,7 +156,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
-    """Return the path for an object.
+    """Return the file path for an object.
 
     >>> str(place(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
     'namespaces/lws-system/pods/web-0/web-0.yaml'
@@ -169,13 +169,15 @@ def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
 
 
 def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
-    """Return the path for a container log."""
+    """Return the file path for a container log."""
     folder = NAMESPACES / meta.namespace(pod) / PODS.plural / meta.name(pod) / container / container / "logs"
     return folder / ("previous.log" if previous else "current.log")
 
 
 def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Return an object without managed fields and possible secrets. For Secrets, keep only names and expiry times.
+    """Return an object without managed fields and possible secrets.
+
+    For Secrets, only names and expiry times are kept.
 
     CRDs, roles and webhook configurations do not contain secrets, so their certificates are kept.
     """
@@ -197,7 +199,7 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:
-    """Return a description for each key of a Secret: the expiry time of a certificate, or only the name."""
+    """Return a description of each key in a Secret, which is the name, or the expiry time of a certificate."""
     return {name: _end(name, text) for name, text in sorted(data.items())}
 
 
@@ -211,7 +213,7 @@ def _end(name: str, text: str) -> str:
 
 
 PLACES: Final = (NAMESPACE, OPERATOR)
-"""The default namespaces of the manager and operator, which `-n` overrides."""
+"""The default namespaces of the manager and operator. `-n` overrides them."""
 
 
 @click.command("must-gather")
@@ -275,7 +277,7 @@ def command(target: Target, /, directory: Path) -> None:
 
 
 def _make_private(directory: Path) -> None:
-    """Create a directory and its parents for this user only, regardless of the umask."""
+    """Create a directory and its parents with access only for this user, regardless of the umask."""
     for missing in (*reversed(directory.parents), directory):
         if not missing.is_dir():
             missing.mkdir(mode=stat.S_IRWXU)

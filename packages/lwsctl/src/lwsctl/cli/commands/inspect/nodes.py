@@ -1,4 +1,4 @@
-"""`lws nodes`: shows nodes with their free resources. For named nodes, also shows labels, conditions and pods."""
+"""`lws nodes`: shows nodes and their free resources. For named nodes, it also shows labels, conditions and pods."""
 
 from collections.abc import Iterator, Sequence
 
@@ -56,7 +56,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
 
 
 async def nodes_of(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
-    """Return the named nodes, or the nodes with these labels, sorted by name."""
+    """Return the named nodes or the nodes with these labels, sorted by name."""
     if names:
         return [await session.client.get(NODES, ObjectKey("", name.removeprefix("node/"))) for name in names]
     return sorted((await session.client.list(NODES, label_selector=selector)).items, key=meta.key)
@@ -71,7 +71,10 @@ async def pods_of(session: Session) -> ByNode | None:
 
 
 def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels: bool) -> list[str]:
-    """Return a line for each node with its status, free resources and taints. Without pods, show only the capacity."""
+    """Return a line for each node with its status, free resources and taints.
+
+    If pods are unknown, show the capacity instead.
+    """
     if not nodes:
         return []
     names = nodeamounts.names(nodes)

@@ -78,7 +78,10 @@ async def measured(session: Session, request: GetRequest, views: Sequence[View])
 
 
 def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
-    """Return a line for each rank, and the sum if there are several ranks. GPUs are included only if measured."""
+    """Return a line for each rank, and a total if there are several ranks.
+
+    GPUs are shown only if they are measured.
+    """
     if not rows:
         return []
     names = rankusage.measured(rows) or (rankusage.CPU, rankusage.MEMORY)
@@ -93,7 +96,7 @@ def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) 
 
 
 def record(row: RankLoad) -> dict[str, object]:
-    """Return the row as an object. `used` has quantities by resource, or null if the rank was not measured."""
+    """Return the row as an object. `used` contains quantities by resource, or null if the rank is not measured."""
     return {
         "namespace": row.view.namespace,
         "leaderWorkerSet": row.view.name,

@@ -1,4 +1,4 @@
-"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks below their owners."""
+"""`lws tree`: shows DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree of owners."""
 
 import asyncio
 import sys
@@ -71,13 +71,13 @@ async def show(target: Target, request: GetRequest) -> None:
 HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
 
 LINES: Final = "│├└─ "
-"""The characters in front of a name in the tree."""
+"""The characters before a name in the tree."""
 
 Cells = tuple[str, ...]
 
 
 class Branch(Struct, frozen=True):
-    """A line in the tree, the reason why its object is not ready, and the branches below it."""
+    """A line in the tree, the reason why its object is not ready, and the child branches."""
 
     cells: Cells
     why: str = ""
@@ -93,7 +93,7 @@ def branches(
     every_rank: bool = False,
     is_chosen: bool = False,
 ) -> list[Branch]:
-    """Return the roots: first DisaggregatedSets with their parts, then LeaderWorkerSets without an owner.
+    """Return the roots, first DisaggregatedSets with their parts, and then LeaderWorkerSets without an owner.
 
     If there are many sets and none is named, the branches below ready sets are omitted, unless every rank is requested.
     """
@@ -130,7 +130,7 @@ def _prefix(subject: View | SetView, with_namespace: bool) -> str:  # noqa: FBT0
 
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
-    """Yield a branch and the branches below it, with tree characters in front of names."""
+    """Yield a branch and its child branches, with tree characters before the names."""
     yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
     for at, twig in enumerate(branch.below, 1):
         is_last = at == len(branch.below)

@@ -1,1 +1,1 @@
-"""Commands that start, stop and list local clusters."""
+"""Implements commands that start, stop and list local clusters."""

@@ -1,4 +1,4 @@
-"""`lws chaos`: injects single faults, a sequence of faults from a file, or random faults into local clusters."""
+"""`lws chaos`: injects single faults, fault sequences from a file, or random faults into a local cluster."""
 
 import click
 

@@ -1,4 +1,7 @@
-"""The subcommands of `lws chaos`: one for each fault, `run` and `random` for storms, `list` and `undo`."""
+"""Defines the subcommands of `lws chaos`.
+
+There is one for each fault, `run` and `random` for storms, `list`, and `undo`.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,7 +27,7 @@ LARGEST_FILE: Final = 1 << 20
 
 
 def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that all storms share."""
+    """Add the options that all storm commands share."""
     for option in (
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="Output format of the report. Defaults to text."),
         click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",

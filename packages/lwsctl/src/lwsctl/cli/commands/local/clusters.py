@@ -1,4 +1,4 @@
-"""`lws clusters`: lists the local clusters of this user, running or not."""
+"""`lws clusters`: lists the local clusters of this user, including stopped clusters."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from lwsctl.cli.views.terminal import print_text
 from lwsctl.views import wording
 
 ANSWER: Final = 5.0
-"""The timeout in seconds for a cluster to report its nodes and pods."""
+"""The time limit in seconds for reading the nodes and pods of a cluster."""
 
 HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
 
@@ -33,11 +33,11 @@ RUNNING: Final = "running"
 STOPPED: Final = "stopped"
 SILENT: Final = "not answering"
 LEFT: Final = "left over"
-"""The state of a killed `lws run`, whose directory is removed by the next `lws run`."""
+"""The state of a killed `lws run`. The next `lws run` deletes its directory."""
 
 
 class ClusterRow(Struct, frozen=True, kw_only=True):
-    """A cluster in the list. Unknown values are None."""
+    """A cluster in the list. If a value is unknown, it is None."""
 
     name: str
     state: str
@@ -48,13 +48,13 @@ class ClusterRow(Struct, frozen=True, kw_only=True):
     pods: int | None = None
 
     def row(self, now: datetime) -> tuple[str, ...]:
-        """Return the table row."""
+        """Return the cluster as a table row."""
         since = wording.duration(now - self.since) if self.since else "-"
         counts = ("-" if count is None else str(count) for count in (self.nodes, self.pods))
         return (self.name, self.state, since, *counts, str(self.directory))
 
     def document(self) -> JSONObject:
-        """Return the machine-readable document."""
+        """Return the cluster as machine-readable data."""
         return {
             "name": self.name,
             "state": self.state,
@@ -84,7 +84,7 @@ def command(target: Target, form: str | None) -> None:
 
 
 async def read(directories: Sequence[ClusterDirectory]) -> list[ClusterRow]:
-    """Read all clusters concurrently."""
+    """Read the state of all clusters concurrently."""
     return list(await asyncio.gather(*map(_read, directories)))
 
 

@@ -34,13 +34,16 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
 
 
 def clusters(*, deletes: bool) -> list[ClusterDirectory]:
-    """Return the clusters that --all selects: running clusters, or with --delete all except those of `lws run`."""
+    """Return the clusters that --all selects.
+
+    These are running clusters, or all clusters with --delete. Clusters of `lws run` are excluded.
+    """
     own = [place for place in clusterdirectories.all_places() if place.is_cluster and not place.mark.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 
 
 def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
-    """Stop a cluster, delete it if requested, and print the result."""
+    """Stop a cluster and print the result. If requested, delete the cluster."""
     name = place.name
     was_running = stop(place, timeout)
     if deletes and place.directory.exists():
@@ -54,7 +57,7 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
 
 
 def stop(place: ClusterDirectory, timeout: float) -> bool:
-    """Terminate the cluster process, and kill it after `timeout` seconds. Return False if it is not running.
+    """Terminate the cluster process, and kill it after `timeout` seconds. Return False if it was not running.
 
     Only a process that has opened the lock is terminated, because the PID may have been reused.
     """
@@ -87,7 +90,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
 
 
 def ended(process: int, timeout: float) -> bool:
-    """Wait until a process exits, by its file descriptor."""
+    """Wait with a process file descriptor until the process exits."""
     poller = select.poll()
     poller.register(process, select.POLLIN)
     return bool(poller.poll(timeout * 1000))

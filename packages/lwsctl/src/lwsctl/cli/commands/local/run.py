@@ -1,4 +1,4 @@
-"""`lws run`: starts a temporary cluster, applies manifests, shows groups and logs, and stops everything."""
+"""`lws run`: starts a temporary cluster, applies manifests, shows groups and logs, and stops the cluster."""
 
 import asyncio
 from collections.abc import Sequence
@@ -55,13 +55,13 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run watches."""
 
 LAST_WORDS: Final = 3.0
-"""The time in seconds after Ctrl-C for ranks to exit and sets to be deleted.
+"""The maximum time in seconds after Ctrl-C until ranks exit and sets are deleted.
 
 The cluster stops about a second later.
 """
 
 LAST_LINES: Final = 2.0
-"""The maximum time in seconds for the logs of exited ranks to arrive before everything is stopped."""
+"""The maximum time in seconds to wait for the logs of exited ranks before the cluster is stopped."""
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -128,13 +128,13 @@ def command(target: Target, /, **options: Any) -> int:
 
 
 def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
-    """Also derive the GPUs for `--nodes auto`, unless their number is specified."""
+    """Also determine the GPUs for `--nodes auto` from the manifest, unless their number is specified."""
     typed = source is ParameterSource.COMMANDLINE
     return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
 
 
 def start(plan: "Run", documents: Sequence[Document]) -> int:
-    """Run in a new directory, with the nodes and objects that are derived from the manifests."""
+    """Run in a new directory, with nodes and objects that are derived from the manifests."""
     lightaiohttp.load()
     from lwsctl.cli.local.autonodes import assume
 
@@ -157,7 +157,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
 
 
 class Run(Struct, frozen=True):
-    """The objects that belong to one run."""
+    """The resources of one run."""
 
     cluster: ClusterOptions
     options: RunOptions
@@ -165,7 +165,7 @@ class Run(Struct, frozen=True):
 
 
 async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> int:
-    """Start the cluster, apply the manifests, and watch the groups until the run completes."""
+    """Start the cluster, apply the manifests, and watch the groups until the run is complete."""
     from kuberuntime.serving.signals import until_stopped
     from lwsctl.cli.local.localcluster import local_cluster
 
@@ -204,7 +204,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
 
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
-    """Show groups and logs until the run completes. Return the exit code."""
+    """Show groups and logs until the run is complete. Return the exit code."""
     keys = keys_of(documents, session.namespace)
     sets = [informers_of(session.client, *key) for key in keys]
     screen = display([followed.key.name for followed in sets])
@@ -250,7 +250,7 @@ def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:
 
 
 def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
-    """Return the reason why a set has not met the exit condition, or has not been ready for long enough."""
+    """Return the reason why a set has not met the exit condition, or has not been ready for the required time."""
     if is_done and isinstance(view, View):
         return count_of_ended(view)
     unproven = _unproven(view, proof) if view.is_ready else None
@@ -311,7 +311,7 @@ async def first_end(
 
 
 async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
-    """Delete the sets and follow the logs until their pods are deleted, to show the last output of ranks."""
+    """Delete the sets. Follow the logs until the pods are deleted, to show the last output of the ranks."""
     parts.screen.note(
         f"stopping; ranks have {LAST_WORDS:g} s to exit before they are killed; press Ctrl-C again to kill them now"
     )
@@ -332,13 +332,13 @@ async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
 
 
 async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raise the error of the first task that fails, for example if stdout is closed. Never returns."""
+    """Raise the error of the first failed task, for example if stdout is closed. This function never returns."""
     await asyncio.gather(*tasks)
     await asyncio.Event().wait()
 
 
 async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) -> RunResult | str:
-    """Show every change. Return when the run is complete, or the reason why it cannot complete."""
+    """Show all changes. Return when the run is complete or cannot complete, and return the reason if it cannot."""
     failures = Failures(options.max_failures)
     lack = unmetconditions.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 

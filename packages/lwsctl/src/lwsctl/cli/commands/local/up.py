@@ -1,4 +1,4 @@
-"""`lws up`: starts a local cluster, in the foreground or as a detached process."""
+"""`lws up`: starts a local cluster in the foreground or as a detached process."""
 
 import asyncio
 import os
@@ -24,16 +24,16 @@ from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_option
 from lwsctl.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"
-"""The variable that contains the pipe on which a detached cluster reports progress. `READY` is the last line."""
+"""The variable that contains the pipe to which a detached cluster reports its progress. The last line is `READY`."""
 
 READY = "ready"
 FACT = "="
 ERROR = "!"
-"""The prefix of lines that are notes about the cluster or errors, not progress."""
+"""The prefix of lines that contain notes about the cluster or errors instead of progress."""
 
 
 class Start(Struct, frozen=True):
-    """One start of a cluster, with its options and notes about them."""
+    """One start of a cluster, with its options and the notes about them."""
 
     place: ClusterDirectory
     options: ClusterOptions
@@ -87,7 +87,7 @@ def typed_names(ctx: click.Context) -> set[str]:
 
 
 async def serve(start: Start) -> None:
-    """Run the cluster until a stop is requested."""
+    """Run the cluster until it is requested to stop."""
     lightaiohttp.load()
     from kuberuntime.serving.signals import until_stopped
     from lwsctl.cli.local import localcluster
@@ -112,7 +112,7 @@ async def serve(start: Start) -> None:
 
 @contextmanager
 def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
-    """Remove a new cluster that failed to start, which would otherwise be listed as stopped."""
+    """Delete a new cluster that failed to start, so that it is not listed as stopped."""
     options = place.directory / clusterdirectories.OPTIONS
     is_new = not (place.database.exists() or options.exists())
     try:
@@ -139,13 +139,13 @@ class Reporter:
             self._progress.show(text)
 
     def failed(self, error: Exception) -> None:
-        """Report why the cluster failed to start. The disk that contains the log may be full."""
+        """Report the reason why the cluster failed to start. The log may be on a full disk."""
         if self._pipe:
             lines = "\n".join(map(describe, leaves(error))).split("\n")
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
     def ready(self, lines: list[str]) -> None:
-        """Report that the cluster is running, with notes for the user."""
+        """Report that the cluster is running, and show notes to the user."""
         self._progress.clear()
         if self._pipe:
             self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")
@@ -156,7 +156,7 @@ class Reporter:
 
 
 def invitation(place: ClusterDirectory) -> list[str]:
-    """Return the options that select the cluster."""
+    """Return the options that select this cluster."""
     return [
         f"Cluster {place.name} is running. Use it with `lws … {place.words}`, or with any Kubernetes client:",
         f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
@@ -164,7 +164,7 @@ def invitation(place: ClusterDirectory) -> list[str]:
 
 
 def change_running(start: Start, typed: Collection[str]) -> None:
-    """Map additional images in a running cluster. Reject any other option that differs from the cluster's options."""
+    """Map additional images in a running cluster. Reject all other options that differ from the cluster's options."""
     place = start.place
     pid = f"process {place.pid()}"
     current = savedoptions.load(place) or ClusterOptions()
@@ -182,13 +182,13 @@ def change_running(start: Start, typed: Collection[str]) -> None:
 
 
 def refusals(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
-    """Return the options that cannot be changed while the cluster runs."""
+    """Return the options that cannot be changed while the cluster is running."""
     desired = savedoptions.combine(start.typed, typed, current)
     return savedoptions.difference(replace(desired, images=current.images), current)
 
 
 def start_detached(start: Start) -> None:
-    """Start a detached process, show progress, and return when the cluster runs. Report a failed start."""
+    """Start a detached process, show its progress, and return when the cluster is running. Report a failed start."""
     place = start.place
     place.make()
     try:
@@ -225,7 +225,7 @@ def start_detached(start: Start) -> None:
 
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
-    """Show progress until the cluster is ready or has stopped. Return which, and its notes or errors."""
+    """Show progress until the cluster is ready or has stopped. Return this state, and the notes or errors."""
     progress = ProgressLine()
     facts: list[str] = []
     errors: list[str] = []

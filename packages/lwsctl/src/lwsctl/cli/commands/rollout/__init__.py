@@ -1,1 +1,1 @@
-"""Commands that show, control and predict rollouts."""
+"""Implements commands that show, control and predict rollouts."""

@@ -1,4 +1,4 @@
-"""`lws diff`: shows the changes that applying manifests would make, field by field.
+"""`lws diff`: shows the field changes that would result from applying manifests.
 
 The exit code reports whether there are differences.
 """
@@ -24,7 +24,7 @@ DIFFERENT: Final = 1
 
 
 class DiffError(CommandError):
-    """The comparison failed. This exit code differs from the exit code for differences."""
+    """The exit code if the comparison fails. It differs from the exit code for differences."""
 
     exit_code = 2
 
@@ -57,7 +57,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
 
 
 def differences(trials: Iterable[DryRunResult]) -> Iterable[str]:
-    """Yield the lines of the differences, without fields that only the API server sets."""
+    """Yield the lines of the diff, without fields that only the API server sets."""
     for trial in trials:
         title = trial.document.title
         yield from diffs.unified(

@@ -34,11 +34,11 @@ from lwsctl.rollout.relocation import stranded
 from lwsctl.views.wording import counted, duration, format_groups
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
-"""Groups with pods on the nodes, or whose pods cannot be scheduled, by LeaderWorkerSet."""
+"""The groups by LeaderWorkerSet that have pods on the nodes, or whose pods cannot be scheduled."""
 
 
 class Drain(Struct):
-    """The nodes to drain, and the progress."""
+    """The nodes to drain, and the progress of the drain."""
 
     session: Session
     nodes: Sequence[JSONObject]
@@ -48,12 +48,12 @@ class Drain(Struct):
 
     @classmethod
     async def of(cls, session: Session, names: Iterable[str]) -> "Drain":
-        """Read the nodes."""
+        """Read the current state of the nodes."""
         keys = dict.fromkeys(ObjectKey("", name.removeprefix("node/")) for name in names)
         return cls(session, [await session.client.get(NODES, key) for key in keys])
 
     async def preview(self) -> str:
-        """Return the groups that would move, in order, and the groups that would remain."""
+        """Return the groups that would move, in their order, and the groups that would remain."""
         listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
         by_set = _groups_by_set(pods)
@@ -82,7 +82,7 @@ class Drain(Struct):
         return f"{', '.join(opened)} uncordoned; groups that have moved do not return"
 
     async def run(self, timeout: float) -> str:
-        """Cordon the nodes, and return when no group remains. Raise an error if groups will not be moved."""
+        """Cordon the nodes, and wait until no group remains. Raise an error if groups will not be moved."""
         async with asyncio.TaskGroup() as tasks:  # concurrently, so that groups move only once
             for node in self.nodes:
                 tasks.create_task(self._close(node))
@@ -118,7 +118,7 @@ class Drain(Struct):
             print_text(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
-        """Return the remaining groups, or an empty mapping if all have moved.
+        """Return the remaining groups, or an empty mapping if all groups have moved.
 
         Return None while groups may still move.
         """
@@ -185,7 +185,7 @@ def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
 
 
 def _is_moving(lws: JSONObject | None) -> bool:
-    """Return whether the manager reports that it moves groups, and the rollout budget permits it."""
+    """Return whether the manager reports that it moves groups, and whether the rollout budget permits it."""
     return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not groupmoves.refusal(lws)
 
 

@@ -1,4 +1,4 @@
-"""`lws move`: moves a group from its nodes, or from one of them.
+"""`lws move`: moves a group from all of its nodes, or from one node.
 
 Its leader is annotated, and its nodes do not accept new pods until the group is scheduled on other nodes.
 """
@@ -48,12 +48,14 @@ class GroupMove(Struct):
     off: str = ""
     """The only node from which the group must be moved, or an empty string for all nodes."""
     outlook: Relocation | None = None
-    """The nodes on which the group would fit, or None if unknown."""
+    """The nodes on which the group would fit, or None if they are unknown."""
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     @classmethod
     async def of(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
-        """Find the group and its current nodes. Reject a group that cannot be moved or that could return.
+        """Find the group and its current nodes.
+
+        Reject a group that cannot be moved, or that could be scheduled on the same node.
 
         Unless the move is forced, also reject a group that does not fit on other nodes.
         """
@@ -94,7 +96,7 @@ class GroupMove(Struct):
         return f"{self.selection}: pod {self.leader.pod} and its workers would be moved from {self._named}{where}\n{setchange.DRY}"
 
     async def run(self, timeout: float) -> str:
-        """Annotate the leader. Return when the recreated group is ready."""
+        """Annotate the leader, and wait until the recreated group is ready."""
         if not self.nodes:
             return self._elsewhere
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
@@ -121,7 +123,7 @@ class GroupMove(Struct):
 
     @asynccontextmanager
     async def _marked(self) -> AsyncIterator[None]:
-        """Annotate the leader while the context is active. On exit, remove the annotation if the leader exists."""
+        """Annotate the leader while the context is active. Then remove the annotation if the leader still exists."""
         await self._mark("true")
         try:
             yield
@@ -137,7 +139,7 @@ class GroupMove(Struct):
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=rollouttargets.MANAGER)
 
     def _is_placed(self, view: View, latest: float) -> bool | None:
-        """Return whether the group has nodes again, or the manager does not move it.
+        """Return whether the group is assigned to nodes again, or the manager does not move it.
 
         Return None while the command must wait.
         """
@@ -157,7 +159,7 @@ class GroupMove(Struct):
         return all(group.is_ready for group in self._successors(view)) or None
 
     def _successors(self, view: View) -> Iterator[Group]:
-        """Yield the group with the same index. With random keys, yield all groups, as the new key is unknown."""
+        """Yield the group with the same index. With random keys, yield all groups, because the new key is unknown."""
         for group in view.groups:
             if group.index < view.desired and (group.key or group.name == self.selection.group):
                 yield group

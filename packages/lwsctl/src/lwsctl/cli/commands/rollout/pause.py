@@ -1,4 +1,4 @@
-"""`lws rollout pause` and `resume`: pauses a rollout with its partition, and resumes it."""
+"""`lws rollout pause` and `resume`: pauses a rollout by setting its partition, and resumes it."""
 
 import click
 
@@ -44,7 +44,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Raise the partition. Return a description."""
+    """Raise the partition, and return a description of the change."""
 
     async def attempt() -> str:
         obj = await rollouttargets.writable(session, name)
@@ -64,7 +64,7 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
 
 
 async def resume_rollout(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Restore the partition. Return a description."""
+    """Restore the partition, and return a description of the change."""
 
     async def attempt() -> str:
         obj = await rollouttargets.writable(session, name)
@@ -79,6 +79,6 @@ async def resume_rollout(session: Session, name: str, *, is_trial: bool = False)
 
 
 async def _write(session: Session, obj: JSONObject, patch: JSON, *, is_trial: bool) -> int:
-    """Write the patch, or validate it. Return the new partition."""
+    """Write or validate the patch. Return the new partition."""
     write = session.client.try_patch if is_trial else session.client.patch
     return patches.partition(await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER))

@@ -1,4 +1,4 @@
-"""`lws plan`: predicts the effects of applying manifests: changed fields, updated groups, steps, limits and time.
+"""`lws plan`: predicts the effects of applying manifests, such as field changes, rollout steps and time.
 
 The API server sets defaults and validates the manifests (dry run). With a snapshot, no server is used. The steps are
 calculated with the controller's own code (`rollout.forecast`).
@@ -33,7 +33,7 @@ from lwsctl.rollout.roleforecast import RoleForecast
 
 
 class Outlook(Struct, frozen=True):
-    """A LeaderWorkerSet in the manifests, with the current object and the changed object."""
+    """A LeaderWorkerSet in the manifests, its current object, and the changed object."""
 
     before: View | None
     forecast: ApplyForecast
@@ -91,7 +91,7 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RoleForecast], others: Seq
 async def online(
     target: Target, documents: Sequence[Document], *, force: bool, skip: bool
 ) -> tuple[list[Outlook], list[RoleForecast], list[str]]:
-    """Plan with objects in the cluster and a dry run of the documents."""
+    """Predict the effects based on the objects in the cluster and a dry run of the documents."""
     async with target.session() as session:
         outlooks: list[Outlook] = []
         roles: list[RoleForecast] = []
@@ -108,7 +108,7 @@ async def online(
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
-    """Plan with a snapshot. Objects that are not in the snapshot are treated as nonexistent."""
+    """Predict the effects based on a snapshot. Objects that are not in the snapshot are considered nonexistent."""
     objects = [document.object for document in manifests.load([path])]
     mine = [document for document in documents if document.object["kind"] == LEADERWORKERSETS.kind]
 
@@ -132,7 +132,7 @@ def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> Vie
 
 
 def forecast_change(document: Document, before: View | None, after: JSONObject) -> ApplyForecast:
-    """Predict one change. If this is not possible, raise an error that names the document."""
+    """Predict one change. If this is not possible, raise an error that contains the document name."""
     try:
         foreseen = applyforecast.forecast_apply(before, after)
     except ValueError as error:
@@ -141,7 +141,7 @@ def forecast_change(document: Document, before: View | None, after: JSONObject) 
 
 
 def other(trial: DryRunResult) -> str:
-    """Return the effect on an object whose rollout is not predicted."""
+    """Return the effect of a document on an object whose rollout is not predicted."""
     if trial.before is None:
         return f"{trial.document.title} would be created"
     is_same = diffs.comparable(trial.before) == diffs.comparable(trial.after)

@@ -1,4 +1,4 @@
-"""`lws recover`: recreates groups without remaining restarts, and deletes the pods that were kept for diagnosis."""
+"""`lws recover`: recreates groups that reached their restart limit, and deletes pods kept for diagnosis."""
 
 import click
 
@@ -39,7 +39,7 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 
 
 async def recover(session: Session, selection: Selection, *, is_trial: bool = False) -> str:
-    """Annotate the leaders of the selected groups. Return a description."""
+    """Annotate the leaders of the selected groups, and return a description."""
     view = await targets.view_of(session, await rollouttargets.read(session, selection.name))
     exhausted = [group for group in view.groups if group.name == selection.group and group.is_over] or [
         group for group in view.groups if group.is_exhausted and selection.group is None

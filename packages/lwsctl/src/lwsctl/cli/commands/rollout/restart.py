@@ -1,4 +1,4 @@
-"""`lws restart` and `lws rollout restart`: restarts all groups in a rollout, or named groups within the limits.
+"""`lws restart` and `lws rollout restart`: restart all groups in a rollout, or some groups within limits.
 
 A named group is recreated as after a failure. Its leader is deleted in the foreground, after its workers.
 """
@@ -42,7 +42,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Create a new revision without other changes, or validate this. Return a description."""
+    """Create or validate a new revision without other changes. Return a description."""
     return await setchange.carry_out(session, lambda: change(session, name), is_trial=is_trial)
 
 

@@ -1,4 +1,4 @@
-"""`lws rollout`: the subcommands of `kubectl rollout` and others, which are imported only when used."""
+"""`lws rollout`: the subcommands of `kubectl rollout` and additional ones. They are imported when they are used."""
 
 import click
 

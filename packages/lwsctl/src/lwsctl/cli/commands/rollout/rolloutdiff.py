@@ -1,4 +1,4 @@
-"""`lws rollout diff`: shows the differences between two revisions, as a unified diff of YAML."""
+"""`lws rollout diff`: shows the differences between two revisions as a unified YAML diff."""
 
 import click
 

@@ -51,7 +51,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
 
 
 def table(entries: Sequence[Entry], now: datetime) -> list[str]:
-    """Return one line for each revision. The current revision is marked."""
+    """Return one line for each revision, with a mark on the current revision."""
     rows = [
         (
             f"{entry.number}{' *' if entry.is_current else ''}",

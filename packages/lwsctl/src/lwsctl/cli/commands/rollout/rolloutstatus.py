@@ -1,4 +1,4 @@
-"""`lws rollout status`: watches a rollout until it is complete, or reports why it is stuck."""
+"""`lws rollout status`: watches a rollout until it is complete, or reports the reason why it is stuck."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from lwsctl.views import unmetconditions
 from lwsctl.views.wording import counted
 
 REFRESH = 5.0
-"""The interval in seconds after which the estimate is updated if nothing changes."""
+"""The interval in seconds between updates of the estimate if there are no changes."""
 
 
 @click.command("status")
@@ -88,7 +88,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
 
 @dataclass(slots=True)
 class Deadline:
-    """Checks whether a value has not changed for `seconds`."""
+    """Checks whether a value has been unchanged for `seconds`."""
 
     seconds: float
     clock: Clock
@@ -117,17 +117,17 @@ class End(Struct, frozen=True):
 
 
 class RolloutWait(ABC):
-    """Waits until a rollout is complete. The error of a failed rollout includes the cause and its code."""
+    """Waits until a rollout is complete. If the rollout fails, the error contains the cause and its code."""
 
     line: str
-    """The progress, which is included in the timeout error."""
+    """The progress that the timeout error contains."""
 
     why = ""
-    """The reason on a separate line, which an error contains only if no cause is found."""
+    """The reason on a separate line. An error contains it only if no cause is found."""
 
     _informers: OneSet
     _leaders: Sequence[Informer] = ()
-    """The leader StatefulSet and Deployment, if their revision is compared."""
+    """The leader StatefulSet and the leader Deployment, if their revision is compared."""
 
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float, ready_for: timedelta) -> None:
         self._ready_for = ready_for
@@ -153,7 +153,7 @@ class RolloutWait(ABC):
         return end.text
 
     async def _reason(self) -> str:
-        """Return the last lines of a failed rank, and the cause, each on separate lines."""
+        """Return the last lines of a failed rank and the cause, on separate lines."""
         texts = await silent_lines(self._session.client, self.views(), 1)
         return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.why)
 
@@ -185,7 +185,7 @@ class RolloutWait(ABC):
 
     @abstractmethod
     async def document(self) -> JSONObject:
-        """Return the progress of the rollout as a machine-readable document."""
+        """Return the progress of the rollout as machine-readable data."""
 
 
 class RolloutFollower(RolloutWait):
@@ -202,7 +202,7 @@ class RolloutFollower(RolloutWait):
         self.line = "the first response of the API server"
 
     async def document(self) -> JSONObject:
-        """Return the progress of the rollout as a machine-readable document."""
+        """Return the progress of the rollout as machine-readable data."""
         async with following(*self.followed):
             return rolloutprogress.document(self._measure())
 
@@ -244,7 +244,10 @@ class RolloutFollower(RolloutWait):
 
 
 class SetFollower(RolloutWait):
-    """Watches the rollout of a DisaggregatedSet, which is complete when no groups of older revisions remain."""
+    """Watches the rollout of a DisaggregatedSet.
+
+    The rollout is complete when all groups of older revisions are deleted.
+    """
 
     _informers: DisaggregatedInformers
 
@@ -256,7 +259,7 @@ class SetFollower(RolloutWait):
         self.line = f"{key.name}: the first response of the API server"
 
     async def document(self) -> JSONObject:
-        """Raise an error, because `lws get` prints machine-readable DisaggregatedSets."""
+        """Raise an error, because machine-readable DisaggregatedSets are available only in `lws get`."""
         raise UsageError(
             f"{self._key.name} is a DisaggregatedSet; use `{self._session.lws} get {self._key.name} -o view` to show its rollout"
         )

@@ -37,7 +37,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
-    """Patch the template, or validate the patch. Return a description."""
+    """Write or validate the template patch. Return a description."""
     return await setchange.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 

@@ -1,1 +1,1 @@
-"""Causes that other cluster components report: autoscalers, kubelets, storage drivers and sidecar injectors. Pure."""
+"""Finds causes that other cluster components report, such as autoscalers, kubelets, and sidecar injectors. Pure."""

@@ -54,16 +54,16 @@ REMEDIES: Final = (
         "allow a suitable machine type in a NodePool or node group, or change the requirements of the pod",
     ),
 )
-"""Next steps for patterns of the autoscaler's reason. The first match applies."""
+"""Next steps for patterns in the autoscaler's reason. The first match applies."""
 
 REMEMBERED: Final = timedelta(minutes=20)
-"""The period in which the deletion of a pod and its node can explain the state of its group."""
+"""The period in which a deleted pod and node can explain the state of a group."""
 
 OTHERWISE: Final = "read the log of {component} to find out why it does not add a node for this pod"
 
 
 def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
-    """Yield the autoscaler's latest response for each rank that waits for a node."""
+    """Yield the latest response of the autoscaler for each rank that waits for a node."""
     for rank in observed.at(is_unscheduled):
         request = node_request(observed.warnings.of_pod(observed.view.namespace, rank))
         if request is not None:
@@ -85,7 +85,7 @@ def nominated(observed: Observed) -> set[str]:
     patience=NODE_PATIENCE,
 )
 def nodes_are_added(observed: Observed) -> Finding | None:
-    """Find ranks that wait for nodes, if autoscalers add nodes in time for all of these ranks."""
+    """Find ranks that wait for nodes if autoscalers add nodes in time for all of these ranks."""
     known = list(requests(observed))
     late = [request for _, request in known if request.is_refused or _age(observed, request) >= _patience(observed)]
     if not known or late:
@@ -111,7 +111,7 @@ def _patience(observed: Observed) -> timedelta:
 
 
 def _claims(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
-    """Return the states of the NodeClaims of a request, if they were read."""
+    """Return the states of the requested NodeClaims, if they were read."""
     if not observed.knows(NODE_CLAIMS):
         return ()
     return tuple(f"NodeClaim {name}: {_claim_state(observed.by_name(NODE_CLAIMS, name))}" for name in request.claims)
@@ -147,7 +147,7 @@ def removal(observed: Observed, pod: str) -> str:
 
 
 def noted(find: Find) -> Find:
-    """Return a function that adds the autoscaler's reason for not adding a node, and the next step, to a finding."""
+    """Return a function that adds to a finding why the autoscaler does not add a node, and the next step."""
 
     def with_reason(observed: Observed) -> Finding | None:
         finding = find(observed)

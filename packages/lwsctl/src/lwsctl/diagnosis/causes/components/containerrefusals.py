@@ -1,4 +1,4 @@
-"""Finds containers that a kubelet or container runtime rejects, based on a table of messages. Pure.
+"""Finds containers that a kubelet or container runtime rejects, based on a message table. Pure.
 
 The input is messages of waiting containers, of runs that never started, and of Warning events, as the kubelet,
 containerd, CRI-O, runc and crun write them. A message without a matching row is quoted unchanged (LWS-E067).
@@ -28,7 +28,7 @@ OF_SANDBOXES: Final = "FailedCreatePodSandBox"
 
 
 class RefusalMessage(Struct, frozen=True):
-    """A component's message, its meaning for the container, and the next step."""
+    """A component's message, what it means for the container, and the next step."""
 
     pattern: str
     meaning: str
@@ -122,7 +122,7 @@ FIELDS: Final = (
 
 
 def refused(rows: tuple[RefusalMessage, ...]) -> Find:
-    """Return a function that finds the first container whose rejection matches one of these rows."""
+    """Return a function that finds the first container whose rejection matches a table row."""
     patterns = [(row, re.compile(row.pattern)) for row in rows]
 
     def find(observed: Observed) -> Finding | None:
@@ -150,7 +150,10 @@ def refused(rows: tuple[RefusalMessage, ...]) -> Find:
 
 
 def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
-    """Yield the container and message of each rejection. A message about the whole pod has no container."""
+    """Yield the container and message of each rejection.
+
+    If the message is about the whole pod, there is no container.
+    """
     events = None
     for container, reason, message in ranks.waiting(rank):
         if reason not in WAITING:

@@ -1,4 +1,4 @@
-"""Finds failing postStart hooks, because of which the kubelet kills the container. Pure."""
+"""Finds failed postStart hooks. If a hook fails, the kubelet kills the container. Pure."""
 
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks
@@ -45,7 +45,7 @@ def start_hook_fails(observed: Observed) -> Finding | None:
 
 
 def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
-    """Return the kill event of a rank's pod, or of the failed pod that caused the recreation of its group."""
+    """Return the kill event of a rank's pod, or of the failed pod because of which the group was recreated."""
     run = ranks.recorded_run(rank)
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
     own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)

@@ -1,4 +1,4 @@
-"""Finds image pulls that take a long time. Pure."""
+"""Finds slow image pulls. Pure."""
 
 from datetime import timedelta
 from typing import Final
@@ -11,7 +11,7 @@ from lwsctl.model.verdict import Verdict
 from lwsctl.views.events import pulls
 
 BRIEF: Final = timedelta(seconds=10)
-"""Pulls shorter than this duration are not reported."""
+"""The maximum duration of image pulls that are not reported."""
 
 PULL_PATIENCE: Final = timedelta(minutes=30)
 """The maximum duration of a normal pull. Inference server images can have tens of gigabytes."""

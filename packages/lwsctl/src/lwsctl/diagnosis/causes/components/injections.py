@@ -22,7 +22,7 @@ def _names(spec: JSONObject, *parts: str) -> list[str]:
 
 
 def injected(observed: Observed, rank: Rank) -> list[str]:
-    """Return the containers of a pod that are not in the current template. Return none during a rollout.
+    """Return the containers of a pod that the current template does not contain, or none during a rollout.
 
     If the pod is missing, the containers are read from its recorded runs.
     """

@@ -24,10 +24,10 @@ from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.wording import counted
 
 RECENT: Final = timedelta(minutes=2)
-"""The period in which the rejection of an earlier pod is considered."""
+"""The maximum age of the rejection of an earlier pod."""
 
 REPEATED: Final = 3
-"""The number of rejected pods with the same name after which the rank is considered stuck."""
+"""The number of rejected pods with the same name after which a rank is considered stuck."""
 
 REASONS: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|NodeAffinity|NodeName|NodePorts|AppArmor|"
@@ -36,7 +36,7 @@ REASONS: Final = re.compile(
 
 
 class KubeletMessage(Struct, frozen=True):
-    """A kubelet's message, its meaning, and the next step."""
+    """A kubelet's message, what it means, and the next step."""
 
     pattern: str
     meaning: str
@@ -121,7 +121,7 @@ def is_refused(observed: Observed) -> Finding | None:
 
 
 def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
-    """Return the rejections of pods with this name. Without events, use the pod status."""
+    """Return the rejections of pods with this name. If there are no events, use the pod status."""
     events = [
         event
         for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)

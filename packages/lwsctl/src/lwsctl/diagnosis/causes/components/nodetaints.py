@@ -14,7 +14,7 @@ from lwsctl.diagnosis.ranks import quote
 
 
 class ComponentTaint(Struct, frozen=True):
-    """The prefix of a taint key, its meaning for node {node}, and the next step. `condition` adds details."""
+    """The prefix of a taint key, what it means for node {node}, and the next step. `condition` adds details."""
 
     key: str
     meaning: str

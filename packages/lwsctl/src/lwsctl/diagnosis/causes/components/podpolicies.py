@@ -1,4 +1,4 @@
-"""Finds a missing or edited admission policy for pods in kube-apiserver. Pure."""
+"""Finds a pod admission policy in kube-apiserver that is missing or was edited. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 
 DENIED: Final = re.compile(rf"policy '{podpolicy.NAME}' with binding '[^']*' denied request")
-"""The API server's message about an error in an edited policy that no longer ignores errors."""
+"""The API server's message about an error in an edited policy that does not ignore errors."""
 
 
 def unadmitted(observed: Observed) -> Rank | None:
-    """Return the first rank whose pod was rejected by the policy, or because the webhook could not be reached."""
+    """Return the first rank whose pod was rejected by the policy or because the webhook is unreachable."""
     missing = observed.at(ranks.is_missing)
     return next((rank for rank in missing if any(p.search(rank.why[:READ]) for p in (DENIED, OWN_WEBHOOK))), None)
 
@@ -61,7 +61,7 @@ def _differences(observed: Observed) -> Sequence[str]:
     remedy="Start the manager, which restores the policy, and check its permissions. See [create pods without webhooks](../how-to/pod-admission.md).",
 )
 def policy_is_impaired(observed: Observed) -> Finding | None:
-    """Find a rejected pod that an unmodified policy would admit."""
+    """Find a rejected pod that the unmodified policy would admit."""
     rank = unadmitted(observed)
     if rank is None or not all(map(observed.knows, podpolicy.KINDS)):
         return None

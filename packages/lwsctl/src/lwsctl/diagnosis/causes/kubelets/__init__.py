@@ -1,1 +1,1 @@
-"""Causes that a kubelet reports: evictions and killed containers."""
+"""Finds causes that a kubelet reports, such as evictions and killed containers."""

@@ -1,4 +1,4 @@
-"""Finds pods that were evicted for their usage, preempted, or terminated together with their node. Pure.
+"""Finds pods that were evicted because of their usage, preempted, or terminated with their node. Pure.
 
 An evicted pod is replaced immediately. Therefore, three sources are read: the current pod, the record of the group's
 recreation, and Warning events about previous pods with the same name. The kubelet's message contains the resource and
@@ -37,7 +37,7 @@ REASONS: Final[Mapping[str, str]] = {
     "OutOfcpu": "its node had insufficient cpu",
     "OutOfmemory": "its node had insufficient memory",
 }
-"""Descriptions of the reasons in pods, in the condition DisruptionTarget and in events."""
+"""Descriptions of the reasons in pods, in the `DisruptionTarget` condition and in events."""
 
 OF_EVENTS: Final = ("Evicted", "Preempting")
 """Reasons of the Warning events that the kubelet emits when it evicts a pod."""
@@ -73,15 +73,18 @@ REMEDIES: Final = (
     (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
     (r"(?i)shutdown", "wait: the group starts on other nodes"),
 )
-"""The remedies for patterns of the kubelet's message."""
+"""The remedies for patterns in the kubelet's message."""
 
 COMPILED: Final = tuple((re.compile(pattern), step) for pattern, step in REMEDIES)
 READ: Final = 1000
-"""The maximum number of characters of a message to read."""
+"""The maximum number of message characters to read."""
 
 
 class Eviction(Struct, frozen=True, kw_only=True):
-    """A pod that another component terminated: the reason, the message, its age, and whether it happened repeatedly."""
+    """A pod that another component terminated.
+
+    Contains the reason, the message, its age, and whether this is repeated.
+    """
 
     rank: Rank
     reason: str
@@ -139,7 +142,7 @@ def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
 
 
 def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
-    """Yield the latest event about a previous pod, unless the new pod has failed itself."""
+    """Yield the latest event about a previous pod, unless the new pod has also failed."""
     if any(rank.deaths for rank in group.ranks):
         return
     evictions = [

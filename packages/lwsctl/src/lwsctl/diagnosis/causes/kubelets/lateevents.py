@@ -1,4 +1,4 @@
-"""Finds kills with late events, because an overloaded kubelet can write events after minutes. Pure.
+"""Finds kills whose events are late. An overloaded kubelet can write events after minutes. Pure.
 
 If a kubelet killed previous pods with the same name because of a probe or hook, a run of the current pod was
 terminated by a signal, and there is no later event about the pod, the likely cause is the same kill.
@@ -15,7 +15,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Group, Rank
 
 ANSWERS = exits.BY_OTHERS | {0}
-"""Exit codes of processes that were asked to terminate."""
+"""Exit codes of processes that were requested to terminate."""
 
 
 def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]:
@@ -31,7 +31,10 @@ def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]
 
 
 def _ended(group: Group, rank: Rank) -> Iterator[tuple[str, str, str, JSONObject]]:
-    """Yield the pod, its UID, the container and the end time of a rank's last runs. Recorded runs have no time."""
+    """Yield the pod, its UID, the container and the end time of a rank's last runs.
+
+    Recorded runs have no end time.
+    """
     recreation = group.recreations
     for run in rank.deaths:
         if run.is_recorded and recreation is not None and recreation.failed_uid:

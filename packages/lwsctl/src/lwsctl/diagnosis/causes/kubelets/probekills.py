@@ -54,7 +54,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 
 
 def _unstarted(observed: Observed) -> Finding | None:
-    """Find a startup probe that fails for a container's first run, which may still be starting."""
+    """Find a startup probe that fails in the first run of a container, which may still be starting."""
     for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
         texts = ranks.messages(observed, rank, "Unhealthy")
         if text := _probe_text(texts, STARTUP):
@@ -104,7 +104,7 @@ def _fails_again(observed: Observed, rank: Rank, kill: Kill) -> bool:
 
 
 def _probe_text(texts: Iterable[str], probe: str) -> str:
-    """Return the first message about a probe, such as `liveness probe`, or an empty string if there is none."""
+    """Return the first phrase about a probe, such as `liveness probe`, or an empty string if there is none."""
     return next((text for text in texts if text.lower().startswith(probe)), "")
 
 
@@ -130,7 +130,7 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
 
 
 def refused_port(rank: Rank, message: str) -> str:
-    """Compare the probed port with the ports that containers declare and the pod listens on."""
+    """Compare the probed port with the ports that the containers declare and on which the pod listens."""
     refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
     if refused is None:
         return ""

@@ -1,4 +1,4 @@
-"""The error for an unknown field suggests the intended field, or the correct location."""
+"""Tests that the error for an unknown field suggests the intended field or the correct location."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A cluster has a directory, and the kernel reports whether the cluster runs."""
+"""Tests that a cluster has a directory, and that the kernel reports whether the cluster is running."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Clients of a local cluster stop with it. A remote cluster never stops them."""
+"""Tests that clients of a local cluster stop with it, and that remote clusters never stop clients."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests a transport that outlives its cluster. It uses a new token or port immediately, and sends each write once."""
+"""Tests a transport whose cluster restarts. It uses a new token or port immediately, and sends writes once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ READ, WRITE = Request("GET", "/api"), Request("POST", "/api")
 
 @dataclass
 class Server:
-    """An API server that accepts one token. Without a token, it does not listen."""
+    """An API server that accepts one token. It does not listen without a token."""
 
     token: str
     served: list[Request] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Server:
 
 @dataclass
 class Connection:
-    """Replaces an HTTPTransport, and stores its token."""
+    """Replaces `HTTPTransport`, and stores its token."""
 
     server: Server
     token: str

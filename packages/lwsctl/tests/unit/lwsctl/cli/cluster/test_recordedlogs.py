@@ -1,4 +1,4 @@
-"""Tests the recorded last lines that are shown if a rank has no log."""
+"""Tests the last log lines of deleted pods, which are displayed if a rank has no log."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def container(name: str, *lines: str, code: int = 0) -> ContainerEnd:
 
 
 def episode(number: int, *ranks: RankEnd, group: str = "0") -> Episode:
-    """Return an episode of web."""
+    """Return an episode of the LeaderWorkerSet `web`."""
     time = f"2026-11-25T09:00:{number:02}Z"
     return Episode(
         namespace="prod", lws="web", group=group, outcome=Outcome.FAILED, time=time, number=number, ranks=ranks

@@ -1,4 +1,4 @@
-"""Tests that warnings from an API server are printed once."""
+"""Tests that each warning from an API server is printed once."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""Tests that commands in hints address the current cluster."""
+"""Tests that commands in hints refer to the current cluster."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ KUBECONFIG = msgspec.json.encode(
 
 
 def spoken(target: Target) -> tuple[str, str]:
-    """Return how the session of a target runs lws and kubectl."""
+    """Return the command prefixes for lws and kubectl in the session of a target."""
 
     async def scenario() -> tuple[str, str]:
         async with target.session() as session:

@@ -1,4 +1,4 @@
-"""Tests that many objects are applied concurrently, and that an error lists the applied ones."""
+"""Tests that many objects are applied concurrently, and that an error lists all applied objects."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -21,7 +21,7 @@ SERVED = {"resources": [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", 
 
 
 class SlowServer(ScriptedTransport):
-    """An empty API server that takes a second for each request, and counts concurrent requests."""
+    """An empty API server that responds after one second, and counts concurrent requests."""
 
     def __init__(self, refused: str = "") -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def test_error_lists_the_created_namespace() -> None:
 
 
 class NoNamespace(SlowServer):
-    """An API server without the namespace."""
+    """An API server without the namespace of the test."""
 
     async def request(self, request: Request) -> Response:
         if request.method == "PATCH":

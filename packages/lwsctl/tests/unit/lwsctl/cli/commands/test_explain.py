@@ -1,4 +1,4 @@
-"""`lws explain`: notes on Services concern the explained sets, and recorded failures are read once."""
+"""Tests that `lws explain` limits notes on Services to the explained sets, and reads failures once."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tests a watch on a pipe, which prints at most one line a second for each group, and always the last state."""
+"""Tests that a watch on a pipe prints at most one line per second for each group, and the last state."""
 
 import json
 from datetime import timedelta

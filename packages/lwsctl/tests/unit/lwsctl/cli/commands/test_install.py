@@ -51,7 +51,7 @@ def test_conflicting_options_are_rejected(words: list[str], message: str, capsys
 def test_configuration_is_checked_before_any_request(
     content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The manager would also reject it, but later (R-CFG-1 to R-CFG-3)."""
+    """The manager would also reject the value, but later (R-CFG-1 to R-CFG-3)."""
     path = tmp_path / "config.yaml"
     path.write_text(content)
     assert app.run(["install", "--dry-run=client", "--config", str(path)]) == errors.FAILED
@@ -195,7 +195,7 @@ def test_role_follows_the_configured_gang_schedulers(
 
 
 def test_uninstall_names_pods_that_would_be_stranded() -> None:
-    """The message lists all pods, regardless of their number (N-RB-5)."""
+    """The message lists all pods, regardless of the number of pods (N-RB-5)."""
     pods: list[JSONObject] = [
         {"metadata": {"namespace": "ns", "name": f"{name}-{group}", "labels": {labels.NAME: name}}}
         for name in "abcd"

@@ -14,7 +14,7 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
 @pytest.fixture(autouse=True)
 def _own_logs() -> object:
-    """Restore the original logging."""
+    """Restore the original logging configuration."""
     yield
     structlog.reset_defaults()
 
@@ -26,7 +26,7 @@ def test_version_has_three_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_user_agent_names_version_system_and_commit() -> None:
-    """The user agent contains version, system and commit (R-MGR-7)."""
+    """The user agent contains the version, the system and the commit (R-MGR-7)."""
     named = buildinfo.user_agent({"LWS_GIT_COMMIT": "0123456789abcdef"})
     assert named.startswith("lws/v")
     assert named.endswith(") 0123456")
@@ -53,7 +53,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 def test_invalid_configuration_ends_the_manager(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With an invalid configuration, the manager exits (R-CFG-3, R-OP-51)."""
+    """The manager exits if its configuration is invalid (R-CFG-3, R-OP-51)."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + text)
     assert app.run(["manager", f"--config={file}"]) == 1

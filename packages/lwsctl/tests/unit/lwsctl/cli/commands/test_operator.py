@@ -42,7 +42,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_operator_namespace_is_read_from_the_account_or_default(tmp_path: Path) -> None:
-    """The operator namespace comes from the account or from the default (R-OP-10)."""
+    """The operator namespace is read from the service account, or has a default (R-OP-10)."""
     mounted = tmp_path / "namespace"
     assert clusterprocess.namespace(mounted, OPERATOR) == "openshift-lws-operator"
     mounted.write_text("operators")
@@ -57,7 +57,7 @@ def test_operator_namespace_is_read_from_the_account_or_default(tmp_path: Path) 
     ],
 )
 def test_operator_namespace_is_set_by_the_option(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """`lws` moves the option before its command, regardless of its position (R-OP-10)."""
+    """`lws` accepts the option in any position (R-OP-10)."""
     started: list[operatorprocess.OperatorProcessSettings] = []
 
     async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:

@@ -1,4 +1,4 @@
-"""Tests the conditions of `lws wait`, and its messages for missing conditions."""
+"""Tests the conditions that `lws wait` supports, and its messages about missing conditions."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_condition_reports_what_is_missing(condition: str, given: View | None, m
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=lambda condition: condition.type)
 def test_condition_words_wait_for_their_condition(condition: ConditionOutcome) -> None:
-    """If the LeaderWorkerSet has the condition, no spelling of another condition is awaited."""
+    """If the LeaderWorkerSet has the condition, `lws wait` does not wait for other spellings."""
     annotations = {labels.RUN_TO_COMPLETION: "true"}
     shown = view(1, conditions=(AVAILABLE | {"type": condition.type},), annotations=annotations)
     reached = {word for word in WAIT_WORDS if check(word)(shown) is None}

@@ -1,4 +1,4 @@
-"""Files from a container are written to the destination and nowhere else; addresses name source and target."""
+"""Tests that files from a container are only written to the destination, and that addresses are parsed."""
 
 import io
 import os
@@ -216,7 +216,7 @@ def test_missing_or_failing_tar_is_an_error(end: CommandEnd, words: str) -> None
 
 
 def raw_header(kind: bytes, size: int) -> bytes:
-    """Return the header of a member that declares more content than follows."""
+    """Return the header of an archive member that declares more content than the archive contains."""
     member = tarfile.TarInfo("a/x")
     member.type, member.size = kind, size
     return member.tobuf(format=tarfile.GNU_FORMAT)
@@ -252,7 +252,7 @@ def test_archive_that_is_cut_or_invalid_is_one_error(content: bytes, tmp_path: P
 
 
 class Endless:
-    """A header, followed by as many bytes as are read. More than a few MiB fail, so that the disk is not filled."""
+    """A header with an infinite number of bytes. Reading more than a few MiB fails, which protects the disk."""
 
     def __init__(self, header: bytes) -> None:
         self._header = header

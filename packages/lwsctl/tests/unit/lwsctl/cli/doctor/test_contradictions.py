@@ -1,4 +1,4 @@
-"""Tests container restart rules that contradict the restart policy of their groups."""
+"""Tests the detection of container restart rules that contradict the restart policy of groups."""
 
 from typing import Any
 

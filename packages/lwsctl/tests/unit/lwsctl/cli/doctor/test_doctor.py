@@ -1,4 +1,4 @@
-"""Tests that each fault of the checks has a unique code, and that a healthy cluster and machine have no fault."""
+"""Tests that each detected fault has a unique code, and that a healthy cluster and machine have no fault."""
 
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Tests wait loops in manifests, in which ranks wait for each other."""
+"""Tests the detection of manifests in which ranks wait for each other."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests that `lws doctor -f` rejects what an API server rejects, and lists unchecked objects."""
+"""Tests that `lws doctor -f` rejects the same objects as an API server, and lists unchecked objects."""
 
 from pathlib import Path
 

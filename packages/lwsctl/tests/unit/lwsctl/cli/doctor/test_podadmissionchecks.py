@@ -1,4 +1,4 @@
-"""Tests the results of `lws doctor` for the admission of pods."""
+"""Tests the results of `lws doctor` for pod admission."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests sixty common errors in manifests. Each is rejected or causes a warning, with its field and its line."""
+"""Tests that sixty common manifest errors are rejected or cause warnings with the field and the line."""
 
 import json
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def test_a_field_with_which_no_pod_runs_causes_a_warning(path: str, value: Any, 
 
 
 def in_a_list(obj: JSONObject) -> tuple[str, str]:
-    """Return an object as the second item of a list in YAML, and the path of the item."""
+    """Return an object as the second item of a YAML list, and the path of the item."""
     return text_of({"apiVersion": "v1", "kind": "List", "items": [MANIFEST, obj]}), "items.1"
 
 

@@ -1,4 +1,4 @@
-"""Tests the files of gathered objects, which do not contain a secret."""
+"""Tests the files with gathered objects, which must not contain a secret."""
 
 import base64
 from datetime import UTC, datetime, timedelta

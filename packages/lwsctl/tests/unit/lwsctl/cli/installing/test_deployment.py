@@ -54,7 +54,7 @@ def test_pod_that_cannot_start_gives_the_reason() -> None:
 
 
 def test_rejected_pods_are_reported_first() -> None:
-    """Pod Security and quotas reject pods, so no pod can show the reason."""
+    """Pod Security and quotas reject pods, so there is no pod that can show the reason."""
     refused = {"type": "ReplicaFailure", "status": "True", "message": 'pods "m-1" is forbidden: violates PodSecurity'}
     assert missing_for_rollout(deployment(conditions=[refused]), []) == (
         '0 of 2 new replicas available; pods "m-1" is forbidden: violates PodSecurity'

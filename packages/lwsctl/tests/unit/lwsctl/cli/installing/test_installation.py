@@ -1,4 +1,4 @@
-"""Tests that installed objects are applied, and applied again if the API server was overloaded."""
+"""Tests that installed objects are applied, and that applying is retried if the API server is overloaded."""
 
 import pytest
 from testkit.fakes import ScriptedTransport, answer, failure

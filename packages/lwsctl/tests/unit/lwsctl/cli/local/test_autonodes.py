@@ -1,4 +1,4 @@
-"""Tests that node options are combined with the detected requirements, and take precedence."""
+"""Tests that node options override the detected requirements."""
 
 import pytest
 from msgspec.structs import replace

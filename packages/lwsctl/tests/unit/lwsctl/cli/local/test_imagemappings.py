@@ -1,4 +1,4 @@
-"""Tests the images of a local cluster, and images that are mapped while it runs."""
+"""Tests the images of a local cluster, and images that are mapped while the cluster is running."""
 
 import os
 from pathlib import Path

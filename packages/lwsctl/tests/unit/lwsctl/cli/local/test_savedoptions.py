@@ -1,4 +1,4 @@
-"""Tests that a cluster restarts with its stored options unless other options are given."""
+"""Tests that a cluster restarts with its stored options unless other options are specified."""
 
 from pathlib import Path
 

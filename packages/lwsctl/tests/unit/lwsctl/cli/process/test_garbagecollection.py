@@ -1,4 +1,4 @@
-"""Tests that the process of a cluster collects garbage only after the cluster runs."""
+"""Tests that the process of a cluster collects garbage only after the cluster has started."""
 
 import gc
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests the exit of a command. All registered functions run and all output is printed, and no memory is freed."""
+"""Tests that all registered functions run and all output is printed when a command exits."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ atexit.register(print, "registered")
 print("printed")
 """
 THREAD = "threading.Thread(target=lambda: (threading.main_thread().join(), print('waited for'))).start()\n"
-"""It exits after the main thread, for which Python waits."""
+"""The thread finishes after the main thread. Python waits for it."""
 
 
 def ended(script: str) -> tuple[int, list[str]]:

@@ -1,4 +1,4 @@
-"""Tests that manifest messages contain the line of their field, in all forms of API server paths."""
+"""Tests that messages about manifests contain the line of the field, for all forms of API server paths."""
 
 import pytest
 

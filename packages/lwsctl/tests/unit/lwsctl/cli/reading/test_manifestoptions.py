@@ -1,4 +1,4 @@
-"""Tests manifests from files, nested directories, web addresses and kustomizations, for each command."""
+"""Tests reading manifests from files, nested directories, URLs and kustomizations for each command."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ YAML = {"Content-Type": "application/yaml"}
 
 @contextmanager
 def served(answers: Mapping[str, tuple[int, Mapping[str, str], str]]) -> Iterator[str]:
-    """Serve responses (status, headers, text) by path on the loopback address. Yield the address."""
+    """Serve responses (status, headers, body) by path on the loopback address. Yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Tests that manifests are read as kubectl reads them, and that errors contain file and line."""
+"""Tests that manifests are read as in kubectl, and that error messages contain the file and the line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests Services whose selector does not match a pod in the same manifests."""
+"""Tests the detection of Services whose selector matches no pod in the same manifests."""
 
 from typing import Any
 

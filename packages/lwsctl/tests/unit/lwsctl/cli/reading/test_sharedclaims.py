@@ -1,4 +1,4 @@
-"""Tests claims that several ranks mount although only one node or one pod may use their volume."""
+"""Tests claims that several ranks mount although only one node or one pod may use the volume."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests the planning of nodes from manifests. Each pod fits on a node with all required resources."""
+"""Tests the planning of nodes from manifests. Each pod fits on a node that has all required resources."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -109,7 +109,7 @@ def test_pool_has_enough_nodes_when_pods_may_use_others(
 
 
 def test_undemanding_pod_leaves_nodes_for_the_others() -> None:
-    """The embedded scheduler would otherwise choose the emptiest node, which another pod needs."""
+    """Otherwise, the embedded scheduler would select the emptiest node, which a different pod requires."""
     near, plain = pod(GPUS, affinity={"podAffinity": NEAR}), pod()
     objects = [lws(near, replicas=4), lws(pod(GPUS)), lws(plain)]
     settings = nodes_in(pools([demand for obj in objects for demand in demands_of(obj)])).parsed()

@@ -1,4 +1,4 @@
-"""Tests that missing objects that a manifest requires are added."""
+"""Tests that missing objects which a manifest requires are added."""
 
 from typing import Any
 

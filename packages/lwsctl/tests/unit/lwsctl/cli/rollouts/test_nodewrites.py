@@ -1,4 +1,4 @@
-"""Tests the taint of a move. It is removed with the move, also after lost responses, and other taints remain."""
+"""Tests that the taint of a move is removed with the move, even if responses are lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ THEIRS = {"key": "dedicated", "value": "a", "effect": "NoSchedule"}
 
 
 class LosingTransport(InProcessTransport):
-    """Loses the response to the first write. The caller receives a closed connection, or a rejected retry."""
+    """Drops the response to the first write. The client observes a closed connection, or a rejected retry."""
 
     def __init__(self, server: ApiServer, *, sends_again: bool) -> None:
         super().__init__(server, "tester")

@@ -1,4 +1,4 @@
-"""Tests the causes that are reported during a rollout: each once, and again if it returns."""
+"""Tests that a rollout reports each cause once, and reports it again if it returns."""
 
 import asyncio
 import io
@@ -85,7 +85,7 @@ def test_conclusion_names_the_cause_while_the_group_restarts(
 async def test_wait_ends_when_one_cause_lasts_too_long(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another cause starts a new period. At 5 s it is the first cause, from 10 s on the second."""
+    """A different cause starts a new period. The first cause is active at 5 s, the second from 10 s on."""
     told = iter([diagnosis("LWS-E036"), *[diagnosis("LWS-E071")] * 9])
     seen: list[str] = []
 

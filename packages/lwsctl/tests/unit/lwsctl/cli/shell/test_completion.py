@@ -1,4 +1,4 @@
-"""Tests shell completion of names. Without a response from a cluster, there are no names and no error."""
+"""Tests shell completion of names. If no cluster responds, there are no names and no error."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,4 +1,4 @@
-"""Tests that commands which start a cluster fail immediately on other systems than Linux, with an alternative."""
+"""Tests that commands which start a cluster fail immediately on other systems, with an alternative."""
 
 import subprocess
 import sys

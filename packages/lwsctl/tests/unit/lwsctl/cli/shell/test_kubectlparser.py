@@ -1,4 +1,4 @@
-"""Tests command lines in kubectl's order: cluster options anywhere, short options with `=`, kinds before names."""
+"""Tests kubectl-style command lines, with options in any position, short options with `=`, and kinds first."""
 
 from typing import Any
 

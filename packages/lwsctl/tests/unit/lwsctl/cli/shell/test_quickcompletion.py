@@ -1,4 +1,4 @@
-"""Tests that names are completed without loading command modules, also for options that select a cluster."""
+"""Tests that names are completed without loading command modules, also with cluster options."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ def test_cluster_that_does_not_answer_completes_nothing(config: Path) -> None:
 
 
 def test_quick_completion_covers_the_commands_of_the_table() -> None:
-    """Compare with the completion of click for each command."""
+    """Compare the result with the completion of click for each command."""
     context = click.Context(app.lws)
     found = set()
     for name in COMMANDS:

@@ -1,4 +1,4 @@
-"""Tests fault storms from arguments, from a document, and from a seed."""
+"""Tests fault storms that are defined by arguments, a document, or a seed."""
 
 import itertools
 from typing import Any

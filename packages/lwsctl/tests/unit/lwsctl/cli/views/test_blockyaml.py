@@ -1,4 +1,4 @@
-"""Tests YAML strings: blocks, and no wrapped lines."""
+"""Tests that YAML strings are written as blocks, and that lines are not wrapped."""
 
 from lwsctl.cli.views import diffs, output
 

@@ -1,4 +1,4 @@
-"""Tests the content of a diff of objects, and what it omits."""
+"""Tests which changes a diff of objects contains, and which it omits."""
 
 from lwsctl.cli.views import diffs
 

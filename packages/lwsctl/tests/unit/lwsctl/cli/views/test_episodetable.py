@@ -1,4 +1,4 @@
-"""Tests recorded failures for users: the table, the complete text, and the lines in `lws explain`."""
+"""Tests how recorded failures are displayed in the table, in full, and in `lws explain`."""
 
 from datetime import UTC, datetime
 

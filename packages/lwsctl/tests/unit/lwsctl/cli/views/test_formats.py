@@ -1,4 +1,4 @@
-"""JSONPath templates and custom columns print the recorded output of kubectl, and reject other dialects."""
+"""Tests that JSONPath templates and custom columns print the same output as kubectl, or are rejected."""
 
 import click
 import pytest

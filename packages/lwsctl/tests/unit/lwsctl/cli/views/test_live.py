@@ -1,4 +1,4 @@
-"""Tests that a group prints at most one line a second on a pipe until it is ready, and always its last state."""
+"""Tests that a group prints at most one line per second on a pipe until it is ready, and its last state."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Tests that the reason for missing logs is printed once, and again when it changes."""
+"""Tests that the reason for missing logs is printed once, and is printed again when it changes."""
 
 import pytest
 from testkit.objects import pod

@@ -1,4 +1,4 @@
-"""Tests that tables are aligned, ages have the kubectl format, and documents keep their names."""
+"""Tests that tables are aligned, ages have the kubectl format, and documents retain their names."""
 
 from datetime import UTC, datetime, timedelta
 

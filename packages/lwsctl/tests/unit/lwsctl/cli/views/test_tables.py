@@ -1,4 +1,4 @@
-"""Tests the tables and the tree of many groups: problems first, and healthy groups in one line."""
+"""Tests the tables and the tree for many groups. Problems come first, and healthy groups share one line."""
 
 import timeit
 from datetime import UTC, datetime
@@ -66,7 +66,7 @@ def test_many_groups_have_a_row_for_each_kind() -> None:
 
 
 def fleet(count: int, broken: int) -> list[View]:
-    """Return `count` LeaderWorkerSets of two groups. Only the one with this number is not ready."""
+    """Return `count` LeaderWorkerSets with two groups. Only the LeaderWorkerSet with this number is not ready."""
     ready = {
         "metadata": {"generation": 1},
         "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},

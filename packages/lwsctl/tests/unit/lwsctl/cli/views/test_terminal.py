@@ -1,4 +1,4 @@
-"""Tests that strings from a cluster are printed as text, and never as control sequences."""
+"""Tests that strings from a cluster are printed as text instead of control sequences."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""Tests that events are found by object, including deleted pods, and sorted by time."""
+"""Tests that events are found by object, even for deleted pods, and sorted by time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

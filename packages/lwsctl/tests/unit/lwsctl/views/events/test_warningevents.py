@@ -1,4 +1,4 @@
-"""Tests that Warning events explain ranks without another explanation, and that resolved problems are ignored."""
+"""Tests that Warning events explain ranks without another explanation, and resolved problems are ignored."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""The launcher's interface to the kernel: system calls, namespaces, mounts and the network."""
+"""Implements the launcher's interface to the kernel: system calls, namespaces, mounts and the network."""

@@ -1,4 +1,4 @@
-"""Changes the size of an in-memory file system in a running container, so that it is full.
+"""Changes the size of an in-memory file system in a running container, so that it becomes full.
 
 Only file systems in memory (tmpfs) are resized, as /tmp and /dev/shm: they belong to the container. Other paths are on
 a disk of this machine, which must not be filled for a rehearsal.

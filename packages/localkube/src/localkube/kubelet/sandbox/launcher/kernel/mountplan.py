@@ -29,7 +29,7 @@ class View(Protocol):
 
 
 class OpenFile(NamedTuple):
-    """A file or directory that is already open, because its path could point elsewhere later."""
+    """A file or directory that is already open, because its path could refer to a different file later."""
 
     handle: int
     directory: bool
@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
 
 def resolve(view: View, root: str, path: str) -> str:
-    """Resolve symbolic links in `path` of a container whose / is `root`, without leaving `root`."""
+    """Resolve symbolic links in `path` of a container whose / is `root`, without escaping from `root`."""
     pending, resolved, links = _parts(path), "/", 0
     while pending:
         part = pending.pop(0)

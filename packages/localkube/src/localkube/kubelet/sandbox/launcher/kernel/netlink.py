@@ -1,4 +1,4 @@
-"""A minimal rtnetlink client with messages for links, addresses and routes, and a socket that sends them.
+"""Implements a minimal rtnetlink client with messages for links, addresses and routes, and their socket.
 
 The `build_*` functions are pure: they return the bytes of one request. Numbers are those of linux/rtnetlink.h,
 linux/if_link.h and linux/if_addr.h; integers are in the machine's own order.

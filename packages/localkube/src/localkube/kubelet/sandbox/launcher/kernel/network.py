@@ -1,4 +1,4 @@
-"""The network of pods, with a bridge in the launcher's network namespace, and a veth pair and a namespace per pod.
+"""Implements the pod network: a bridge in the launcher's namespace, and a veth pair and namespace per pod.
 
 A Linux bridge has 1,023 ports. When its ports for pods are used up, further bridges are connected to it. Each has a
 veth pair on one of its reserved ports, so all pods are on one network.
@@ -43,7 +43,7 @@ BRIDGE = "kube0"
 PREFIX = 16
 _ALONE = 32
 PODS_PER_BRIDGE = 1000
-"""The number of pods per bridge, of 1,023 ports. The first bridge needs the other ports for additional bridges."""
+"""The number of pods per bridge, which has 1,023 ports. The first bridge uses some for additional bridges."""
 
 _INDEX = 100  # the number of the bridge, and of eth0 in each pod, above the kernel's own numbers
 _LOOPBACK = 1
@@ -70,7 +70,7 @@ def _returning() -> Iterator[None]:
 
 @contextmanager
 def inside(fd: int) -> Iterator[None]:
-    """Run the body in another network namespace."""
+    """Run the body in a different network namespace."""
     with _returning():
         syscalls.setns(fd, syscalls.CLONE_NEWNET)
         yield
@@ -189,7 +189,7 @@ class BridgeNetwork:
         return self._extend()
 
     def _extend(self) -> _Bridge:
-        """Connect another bridge to the first one."""
+        """Connect an additional bridge to the first bridge."""
         name, index = self._next("kube")
         inner, inner_index = self._next("down")
         up = self._next("up")

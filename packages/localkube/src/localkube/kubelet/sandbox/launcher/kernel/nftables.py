@@ -1,4 +1,4 @@
-"""Messages for nf_tables, and a socket that sends a batch of them, so that rules do not need an external tool.
+"""Builds nf_tables messages, and sends batches of them, so that rules do not require an external tool.
 
 The builders are pure. Numbers are those of linux/netfilter/nf_tables.h; attributes are in network byte order.
 """
@@ -22,7 +22,7 @@ _NESTED = 0x8000
 
 
 class Message(NamedTuple):
-    """One message of a batch."""
+    """One message in a batch."""
 
     kind: int
     flags: int

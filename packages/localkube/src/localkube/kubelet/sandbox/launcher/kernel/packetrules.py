@@ -61,7 +61,7 @@ class PacketRule(NamedTuple):
 
 
 def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
-    """Return the messages that replace all rules by the given rules."""
+    """Return the messages that replace all rules by these rules."""
     cleared = [new_table(_TABLE), delete_table(_TABLE)]  # create the table first, so that deleting it succeeds
     if not rules:
         return cleared

@@ -1,4 +1,6 @@
-"""System calls that are missing in Python's standard library. Each raises `OSError` with the failed action.
+"""Implements system calls that Python's standard library does not provide.
+
+Each raises `OSError` with the failed action.
 
 Constants are those of the kernel's headers and equal on all architectures.
 """

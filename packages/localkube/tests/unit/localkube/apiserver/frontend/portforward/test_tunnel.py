@@ -1,4 +1,4 @@
-"""Connects an in-memory client to pods that are servers in this process."""
+"""Connects an in-memory client to pods that are simulated by servers in this process."""
 
 import asyncio
 import errno
@@ -22,7 +22,7 @@ PIECE = bytes(range(256)) * 128
 
 
 class Client:
-    """A client and its tunnel. Received frames are sorted by stream."""
+    """A client and its tunnel. Received frames are grouped by stream."""
 
     def __init__(self, dial: Callable[[int], Awaitable[Streams]]) -> None:
         self.left: list[Frame] = []
@@ -52,7 +52,7 @@ class Client:
         return self._last
 
     async def connect(self, request: str, port: int = 80) -> tuple[int, int]:
-        """Open both streams as kubectl does. Return the data stream and the error stream."""
+        """Open both streams in the same way as kubectl. Return the data stream and the error stream."""
         error = await self.open("error", request, port)
         await self.tell(data_frame(error, b"", fin=True))
         data = await self.open("data", request, port)
@@ -60,7 +60,7 @@ class Client:
         return data, error
 
     async def read(self, stream: int) -> bytes:
-        """Return the complete data of a stream."""
+        """Return all data of a stream."""
         text = bytearray()
         while True:
             frame = await self.heard(stream)
@@ -83,7 +83,7 @@ class Client:
 
 @asynccontextmanager
 async def serving(pod: Pod) -> AsyncIterator[Client]:
-    """Run a pod and a client with a tunnel to it. The client finally disconnects without an error."""
+    """Run a pod, and a client with a tunnel to it. At the end, the client disconnects without an error."""
     async with asyncio.timeout(60), await asyncio.start_server(_closing(pod), "127.0.0.1", 0) as server:
         address = server.sockets[0].getsockname()
 
@@ -112,13 +112,13 @@ def _closing(pod: Pod) -> Pod:
 
 
 async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Respond after the client has finished sending."""
+    """Respond after the client has closed its side of the connection."""
     writer.write((await reader.read()).upper())
     await writer.drain()
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Repeat the input immediately."""
+    """Return the input immediately."""
     while data := await reader.read(65536):
         writer.write(data)
         await writer.drain()
@@ -185,7 +185,7 @@ async def test_unreachable_port_is_an_error_and_the_next_one_works(port: int, te
 
 
 def greeting(broken: asyncio.Event) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    """Return a server that sends a greeting, and records the disconnection of its client."""
+    """Return a server that sends a greeting, and records when its client disconnects."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"hello")

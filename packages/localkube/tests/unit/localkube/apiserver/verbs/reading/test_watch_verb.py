@@ -1,4 +1,4 @@
-"""Tests the start, the events, and the end of watches."""
+"""Tests how watches start, send events, and stop."""
 
 import asyncio
 
@@ -128,7 +128,7 @@ async def test_slow_watcher_is_ended_with_expired() -> None:
 
 
 async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
-    """A connection without a reader buffers a limited number of bytes, even if many are sent at once."""
+    """A connection without a reader buffers a limited number of bytes, even if many bytes are sent at once."""
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
     watcher = Watcher()

@@ -47,7 +47,7 @@ async def test_objects_created_during_the_deletion_are_kept(api: Api) -> None:
 
 @pytest.mark.slow
 def test_large_collection_is_read_in_batches() -> None:
-    """Objects need much more memory than their JSON, so they are read in batches."""
+    """Objects use much more memory than their JSON, so they are read in batches."""
     variables = {f"key-{number}": "x" for number in range(200)}
 
     async def scenario(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""Tests the connection between the processes, whose frames contain file descriptors."""
+"""Tests the connection between the two processes, whose frames can contain file descriptors."""
 
 import os
 import resource

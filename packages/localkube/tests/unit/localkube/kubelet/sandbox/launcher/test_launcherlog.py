@@ -1,4 +1,4 @@
-"""The size of the launcher log is limited, regardless of the output."""
+"""Tests that the size of the launcher log is limited for any amount of output."""
 
 import os
 from collections.abc import Iterator

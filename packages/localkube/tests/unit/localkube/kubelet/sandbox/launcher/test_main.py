@@ -1,4 +1,4 @@
-"""The launcher process loads few modules, because all of its forks contain them."""
+"""Tests that the launcher process loads few modules, because all its forks contain them."""
 
 import subprocess
 import sys

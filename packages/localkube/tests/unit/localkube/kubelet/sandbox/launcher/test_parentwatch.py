@@ -1,4 +1,4 @@
-"""The log of the process that forwards packets from pods has a limited size."""
+"""Tests that the log size of the process that forwards packets from pods is limited."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's si
 
 
 def leashed(log: Path, limit: int, script: str) -> int:
-    """Run a script as `Egress` runs a carrier; return its exit code."""
+    """Run a script in the same way as `Egress` runs a carrier. Return the exit code."""
     loader = [sys.executable, "-I", "-S", "-c", egress._LOADER, str(DIRECTORY), str(os.getpid()), str(limit)]
     with log.open("ab") as file:
         return subprocess.run([*loader, "/bin/sh", "-c", script], stdout=file, stderr=file, check=False).returncode

@@ -1,4 +1,4 @@
-"""Tests how the executable is found, with the messages of container runtimes."""
+"""Tests how the executable is found, and that the error messages match those of container runtimes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests small pure functions: their examples, and further cases."""
+"""Tests small pure functions with their examples and further cases."""
 
 import doctest
 from types import ModuleType

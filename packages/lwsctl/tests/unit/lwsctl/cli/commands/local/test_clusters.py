@@ -1,4 +1,4 @@
-"""Tests the list of a user's clusters, and which clusters `lws down --all` stops."""
+"""Tests the list of a user's clusters, and which of them `lws down --all` stops."""
 
 import json
 from pathlib import Path

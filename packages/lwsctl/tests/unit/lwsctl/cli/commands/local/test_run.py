@@ -1,4 +1,4 @@
-"""Tests the end of `lws run`.
+"""Tests the termination of `lws run`.
 
 All workloads are deleted at once with a timeout, and remaining objects are reported.
 """
@@ -53,7 +53,7 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
 
 
 def test_ranks_are_killed_when_their_last_words_are_over() -> None:
-    """The cluster must not exceed the time in the note for Ctrl-C, so a run ends within five seconds."""
+    """The cluster must not exceed the time in the note about Ctrl-C, so a run stops within five seconds."""
     assert workloads.GRACE_AT_END.total_seconds() <= LAST_WORDS <= 3
 
 

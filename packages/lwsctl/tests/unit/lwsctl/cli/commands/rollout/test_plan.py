@@ -1,4 +1,4 @@
-"""`lws plan` from a snapshot, `lws apply --dry-run=client`, and the exit codes of `lws diff`: without a cluster."""
+"""Tests `lws plan` with a snapshot, `lws apply --dry-run=client`, and `lws diff` without a cluster."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ OLD = builders.leaderworkerset_object(image="app:1", replicas=2, size=1)
 
 @pytest.fixture(name="saved")
 def _saved(tmp_path: Path) -> str:
-    """Save a snapshot of two ready groups."""
+    """Save a snapshot with two ready groups."""
     pods = [builders.leader_pod(OLD, index) for index in range(2)]
     path = tmp_path / "saved.yaml"
     path.write_text(yaml.safe_dump(snapshots.build([view(OLD, pods)])))
@@ -76,7 +76,7 @@ def test_plan_of_too_many_groups_is_rejected_by_name(
 
 
 def test_invalid_value_stored_in_the_snapshot_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """25 % of 2 groups is zero after scaling down. Stored values do not block a plan (ADR 29)."""
+    """25 % of two groups is zero after scaling down. Stored values do not block a plan (ADR 29)."""
     scaled = builders.leaderworkerset_object(rollout={"maxUnavailable": "25%"})
     path = tmp_path / "scaled.yaml"
     path.write_text(yaml.safe_dump(snapshots.build([view(scaled, [])])))

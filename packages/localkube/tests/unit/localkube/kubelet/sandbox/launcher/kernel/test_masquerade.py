@@ -1,4 +1,4 @@
-"""Tests the nf_tables batch that changes the source address of pod packets."""
+"""Tests the nf_tables batch that rewrites the source address of pod packets."""
 
 import struct
 import sys

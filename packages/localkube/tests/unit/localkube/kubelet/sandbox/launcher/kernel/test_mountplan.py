@@ -12,7 +12,7 @@ from localkube.kubelet.sandbox.launcher.kernel.mountplan import Bind, Cover, Hos
 
 @dataclass(frozen=True)
 class Tree:
-    """Directories, files and symbolic links. A link is its name with its target."""
+    """Directories, files and symbolic links. A link is represented by its name and its target."""
 
     directories: frozenset[str]
     files: frozenset[str] = frozenset()

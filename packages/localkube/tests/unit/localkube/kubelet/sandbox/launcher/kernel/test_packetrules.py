@@ -9,7 +9,7 @@ TABLE, NO_TABLE, CHAIN, RULE = 0x0A00, 0x0A02, 0x0A03, 0x0A06
 
 
 def kinds(*rules: PacketRule) -> list[int]:
-    """Return the kinds of the messages in a batch, without the begin and end messages."""
+    """Return the message kinds in a batch, without the begin and end messages."""
     data, found = build_batch(build_rules(rules)), []
     while data:
         length, kind = struct.unpack_from("=IH", data)
