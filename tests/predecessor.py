@@ -20,7 +20,7 @@ import json
 from dataclasses import astuple
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managedkinds import MANAGED
+from leaderworkerset.kinds.managed import MANAGED
 print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGED, InstallSettings())]))
 """
 """A script that prints the objects of `lws install` of that version."""

@@ -58,7 +58,7 @@ def test_commands_end_with_a_stopped_cluster(shell: Shell, attached: dict[str, R
     code, (line,) = told["exec"]
     assert (code, line[:43]) == (137, "web-0: the command was killed (exit code 13"), line
     code, (line,) = told["forward"]
-    assert (code, line[:65]) == (1, "error: port-forward stopped: the cluster no longer responds: ca"), line
+    assert (code, line[:65]) == (1, "error: port-forward stopped: the cluster no longer responds: cann"), line
 
 
 def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Running]) -> None:
@@ -69,4 +69,4 @@ def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Ru
         assert told[name] == (1, [ENDED]), name
     assert told["exec"] == (1, ["error: the connection was closed before the command exited"])
     code, (line,) = told["forward"]
-    assert (code, line[:65]) == (1, "error: port-forward stopped: the cluster no longer responds: ca"), line
+    assert (code, line[:65]) == (1, "error: port-forward stopped: the cluster no longer responds: cann"), line

@@ -114,7 +114,7 @@ def test_shared_dashboard_acts_with_the_token_of_its_user(cluster: LocalCluster)
     token = re.findall(r"token: (\S+)", place.read_text())[0].strip('"')
     words = ("dashboard", f"--local={cluster.name}", "--listen", "127.0.0.1", "--allow-actions", "--no-browser")
     with cluster.shell.running(*words) as dashboard:
-        host = line_with(dashboard, "listens on ").partition("listens on ")[2].partition(";")[0]
+        host = line_with(dashboard, "listening on ").partition("listening on ")[2].partition(". ")[0]
         browser = Browser.at(host)
         own = {"Origin": f"http://{host}", "Content-Type": "application/x-www-form-urlencoded"}
         assert browser.ask("GET", "healthz").text == "ok\n"

@@ -75,7 +75,8 @@ def test_missing_command_is_named(cluster: LocalCluster) -> None:
     listed = cluster.shell.lws("get", f"--local={cluster.name}", "bare")
     assert listed.stdout.startswith("NAME")
     assert (
-        "bare is stuck: LWS-E057 (this machine has no executable for the image); `lws --local=shared" in listed.stderr
+        "bare is stuck: LWS-E057 (this machine has no executable for the image); use `lws --local=shared"
+        in listed.stderr
     )
 
 

@@ -108,7 +108,7 @@ def programs(directory: Path) -> list[Failing]:
         Failing(_stuck("deadlock"), "no progress", "logs deadlock/0/0"),
         Failing(_read_only("volume"), "Read-only file system", "logs volume/0/0"),
         _known("config"),
-        Failing(lws("unmapped", unmapped), "can't open file", "map it: --image image.example/app:1=DIR"),
+        Failing(lws("unmapped", unmapped), "can't open file", "map the image with --image image.example/app:1=DIR"),
         _known("raises", "KeyError: 'rank'"),
         Failing(lws("mode", {"command": [str(script)]}), f"{script} may not be executed", "describe mode/0/0"),
         _known("ends", "exit code 0"),
@@ -127,7 +127,7 @@ def test_failing_programs_have_correct_causes_at_every_moment(
         monkeypatch.setenv(name, value)
     moments, wrong = observe(cluster, failing)
     assert wrong == []
-    assert is_enough(moments), moments
+    assert is_enough(moments), " ".join(f"{name}={count}" for name, count in moments.items())
     assert [text for one in failing if (text := unseen(cluster, one))] == []
 
 
@@ -223,5 +223,5 @@ def test_failed_run_keeps_a_record_for_its_suggested_command(shell: Shell, tmp_p
         shown = [line for line in screen.screen() if line]
     (step,) = {line.removeprefix("next: ") for line in shown if line.startswith("next: ")}
     assert "No module named 'no_such_engine'" in shell.lws(*shlex.split(step)[1:]).stdout
-    (recorded,) = [line for line in shown if line.startswith("recorded: ")]
+    (recorded,) = [line for line in shown if "history` to show the recorded failures" in line]
     assert "module/0#1" in shell.lws(*shlex.split(recorded.split("`")[1])[1:]).stdout

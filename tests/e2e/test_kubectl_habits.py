@@ -131,7 +131,7 @@ def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: LocalCl
         "typed has condition available=true\n"
     )
     assert cluster.lws("scale", "leaderworkersets", "typed", "--replicas=1") == "typed has 1 group already\n"
-    assert "done" in cluster.lws("rollout", "status", "lws", "typed")
+    assert "the rollout is complete" in cluster.lws("rollout", "status", "lws", "typed")
     assert cluster.refused("logs", "typed-0-1").endswith("; use typed/0/1 for pod typed-0-1\n")
     assert cluster.refused("exec", "typed-0", "--", "true").endswith("; use typed/0/0 for pod typed-0\n")
     assert f"use `lws --local={cluster.name} nodes` to list nodes" in cluster.refused("get", "nodes")
@@ -153,7 +153,7 @@ def test_log_before_a_recreation_is_kept(cluster: LocalCluster, tmp_path: Path) 
     cluster.lws("delete", "again")
 
 
-UNMAPPED = "note: image ring is not mapped: its containers run in the root file system of this machine"
+UNMAPPED = "note: image ring is not mapped, so its containers run in the root file system of this machine"
 
 
 def test_image_mapped_to_nothing_is_reported_immediately(shell: Shell, tmp_path: Path) -> None:

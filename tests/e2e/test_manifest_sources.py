@@ -86,8 +86,11 @@ def test_unknown_fields_and_kinds_have_suggestions(cluster: LocalCluster) -> Non
     )
     assert 'unknown field, did you mean "replicas"?' in told
     assert "unknown field: size belongs at spec.leaderWorkerTemplate.size" in told
-    assert 'no kind LeaderWorkerset in leaderworkerset.x-k8s.io/v1, did you mean "LeaderWorkerSet"?' in told
-    assert 'no kind StatefulSet in v1, but in "apps/v1"' in told
+    assert (
+        'the API server does not serve kind LeaderWorkerset in leaderworkerset.x-k8s.io/v1, did you mean "LeaderWorkerSet"?'
+        in told
+    )
+    assert 'the API server does not serve kind StatefulSet in v1, but in "apps/v1"' in told
 
 
 def test_run_creates_the_namespace_of_its_manifest(shell: Shell, tmp_path: Path) -> None:

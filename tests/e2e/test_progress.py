@@ -110,7 +110,7 @@ def test_hanging_rank_is_named_with_its_wait(cluster: LocalCluster) -> None:
         assert (progress["step"], progress["total"], progress["metrics"]) == (4, 100, {"loss": "0.500"})
         told = json.loads(cluster.lws("explain", name, "-o", "json", code=4))
         assert told["items"][0]["code"] == "LWS-E076", told
-        assert f"{name}-0-1 is silent for" in cluster.lws("get", name)
+        assert f"{name}-0-1 has no output for" in cluster.lws("get", name)
 
 
 def test_hanging_group_is_recreated_if_enabled(cluster: LocalCluster) -> None:

@@ -87,7 +87,7 @@ def test_service_without_matching_ranks_causes_a_warning(cluster: LocalCluster) 
     explained = cluster.shell.lws("explain", f"--local={cluster.name}", "behind").stderr
     assert idle not in explained.splitlines()  # it selects pods of nobody, and so is not about this set
     assert told.startswith(
-        "warning: standard input:1: service/door: spec.selector app=vlm matches no pod of these manifests: "
+        "warning: standard input:1: service/door: spec.selector app=vlm does not match any pod of these manifests; "
     )
 
 

@@ -42,7 +42,7 @@ import importlib, pkgutil, sys
 import kuberuntime, leaderworkerset, lwsctl
 for package in (kuberuntime, leaderworkerset, lwsctl):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not module.name.endswith(("__main__", ".localcluster", ".assuming", ".hostgpus")):
+        if not module.name.endswith(("__main__", ".localcluster", ".autonodes", ".hostgpus")):
             importlib.import_module(module.name)
 print(leaderworkerset.__file__)
 print(*[name for name in sys.modules if name.split(".")[0] == "localkube"])

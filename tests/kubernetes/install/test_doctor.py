@@ -64,14 +64,14 @@ def test_missing_and_broken_parts_are_named(fresh: Administrator) -> None:
         fresh.kubectl("patch", kind, name, "--type=json", "-p", json.dumps(patch))
     broken = report(fresh, 1)
     assert "lws-controller-manager-0, which has not renewed it" in broken["LWS-D514"]["text"]
-    assert "has expired" in broken["LWS-D402"]["text"]
+    assert "expired at" in broken["LWS-D402"]["text"]
     assert "LWS-D303" not in broken
 
     older = [
         {"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/networkConfig"}
     ]
     fresh.kubectl("patch", "crd", "leaderworkersets.leaderworkerset.x-k8s.io", "--type=json", "-p", json.dumps(older))
-    assert "it lacks spec.networkConfig" in report(fresh, 1)["LWS-D204"]["text"]
+    assert "it does not have spec.networkConfig" in report(fresh, 1)["LWS-D204"]["text"]
     fresh.lws("install")
     assert "LWS-D204" not in report(fresh, 1)
 

@@ -85,7 +85,7 @@ async def serving(world: InstalledCluster) -> AsyncIterator[str]:
         assert process.stdout is not None
         async with asyncio.timeout(60):
             line = (await process.stdout.readline()).decode()
-        yield "http://" + line.partition("listens on ")[2].partition(";")[0]
+        yield "http://" + line.partition("listening on ")[2].partition(". ")[0]
     finally:
         process.terminate()
         await process.wait()
@@ -128,7 +128,7 @@ async def test_users_of_the_dashboard_act_with_their_own_rights(world: Installed
     tokens = {role: await token_of(world.client, f"may-{role}") for role in ("view", "edit")}
     async with serving(world) as address:
         async with login(address, await token_of(world.client, "default"), status=403) as (_, page):
-            assert "system:serviceaccount:lws-system:default may not list leaderworkersets" in page
+            assert "system:serviceaccount:lws-system:default is not permitted to list leaderworkersets" in page
         async with login(address, tokens["view"]) as (session, page):
             assert 'id="s/shown/web"' in page
             trial, done = await act(session, 3)

@@ -113,7 +113,7 @@ async def one_is_never_moved(space: LiveScenario, code: str) -> None:
             await (await Drain.of(session_of(space), [node])).run(LIMIT)
         told = await named(space, code, "keys")
         assert f"on closed node {node} is never moved" in told.sentence
-        await follow(space, told, "or at once")
+        await follow(space, told, "or restart the group now")
         async with asyncio.timeout(LIMIT):
             while node in (await nodes_of(space)).values():  # noqa: ASYNC110 - as an operator waits
                 await asyncio.sleep(0.2)

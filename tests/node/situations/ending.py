@@ -56,7 +56,7 @@ ENDING: Final[Mapping[str, Situation]] = {
         codes(53, 81, 121),
         (),
         frozenset({"progressing", "stuck"}),
-        advice=("grace period of 10m", "SIGTERM"),
+        advice=("grace period 10m", "SIGTERM"),
         then=(("delete", "pod", "ignores-term-0-1", "--wait=false"),),
         before=STARTING | codes(92),
         gives_up=False,
