@@ -42,10 +42,14 @@ async def test_group_continues_when_pods_restart_in_place(space: LiveScenario) -
     for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
         await space.restart_all(pod)
         await space.until(lambda state, pod=pod, times=times: has_restarted(state, pod, times))  # type: ignore[misc]
+
+    def is_reported(state: State) -> None:
+        told = state.notes("RestartedInPlace")
+        assert any(note.startswith("Pod web-1-1 restarted all its containers in place (restart 2)") for note in told)
+
+    await space.until(is_reported)
     after = await replaced(space, before)
     assert after.notes("RecreateGroup") == []
-    told = after.notes("RestartedInPlace")
-    assert any(note.startswith("Pod web-1-1 restarted all its containers in place (restart 2)") for note in told)
 
 
 async def test_restart_of_one_container_recreates_the_group(space: LiveScenario) -> None:
