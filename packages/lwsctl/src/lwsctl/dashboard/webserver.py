@@ -106,20 +106,14 @@ class Dashboard(msgspec.Struct):
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
-        """Listen on this port, or on a free port if it is 0. Unless shared, listen only on this machine.
-
-        Raise `ConfigError` on failure.
-        """
+        """Listen on this port, or a free port for 0. Only a shared dashboard serves other machines."""
         limits = bounds(CONNECTIONS)
         self._listener = Listener(self.application(), BindAddress(self.host, port), name="dashboard", limits=limits)
         await self._listener.__aenter__()
         self.port = self._listener.port
 
     async def leave(self) -> None:
-        """Stop listening, and close all connections.
-
-        Streams are cancelled, because they do not complete on their own.
-        """
+        """Stop listening, and close all connections. Streams are cancelled, because they never complete."""
         self.streams.leave()
         if self._listener is not None:
             await self._listener.__aexit__(None, None, None)
