@@ -146,6 +146,11 @@ class Facts:
         if resource == PODS.group_resource:
             self.failed.add(meta.uid(obj))
 
+    def exist(self, uids: Iterable[str]) -> bool:
+        """Return whether all objects with these UIDs exist."""
+        present = {meta.uid(obj) for named in self.objects.values() for obj in named.values()}
+        return present.issuperset(uids)
+
     def find(self, target: Target) -> JSONObject | None:
         """Return the object that a request targets."""
         return self.objects.get(target.resource, {}).get(target.name)

@@ -7,6 +7,7 @@ content under a key is an error, also if no group was built from it yet (docs/ad
 """
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 from tests.simulation.checks.facts import FOREIGN, Facts
@@ -84,6 +85,12 @@ def _revisions(facts: Facts) -> list[JSONObject]:
 
 
 def _is_current(facts: Facts, obj: JSONObject) -> bool:
-    """Return whether an object belongs to the existing LeaderWorkerSet, and is not being deleted."""
+    """Return whether an object belongs to the existing LeaderWorkerSet, and is not being deleted.
+
+    An object whose controller no longer exists does not belong to it. A slow StatefulSet controller can still create
+    a pod for a deleted StatefulSet, which the garbage collector then deletes.
+    """
     present = {meta.uid(lws) for lws in facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
-    return not meta.is_deleting(obj) and not present.isdisjoint(facts.line(meta.uid(obj)))
+    controllers = facts.line(meta.uid(obj))[1:]
+    between = list(takewhile(lambda uid: uid not in present, controllers))
+    return not meta.is_deleting(obj) and len(between) < len(controllers) and facts.exist(between)
