@@ -21,7 +21,7 @@ def item(kind: str, name: str, owner: JSONObject | None = None, **metadata: Any)
 
 
 @pytest.mark.parametrize("removed", [None, "StatefulSet", "Pod"])
-def test_key_without_revision_is_an_error_while_its_controllers_exist(removed: str | None) -> None:
+def test_key_needs_a_revision_while_its_controllers_exist(removed: str | None) -> None:
     """A pod that a slow controller creates for a deleted StatefulSet is not an error of the manager."""
     web = item("LeaderWorkerSet", "web") | {"spec": {"leaderWorkerTemplate": {}}}
     leaders = item("StatefulSet", "web", web)
