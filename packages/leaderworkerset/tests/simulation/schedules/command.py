@@ -40,22 +40,28 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=200, help="how many schedules")
-    parser.add_argument("--first", type=int, default=1, help="the first family of seeds")
-    parser.add_argument("--seed", help="play this one, as FAMILY.BRANCH, and print its trace")
-    parser.add_argument(
-        "--crashes", nargs="*", choices=list(crashes.SCENARIOS), help="scenarios with all deaths; all, if none is named"
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation", description="Run simulated schedules, and print violations."
     )
-    parser.add_argument("--misuse", type=int, default=0, help="so many schedules of bent specs, too")
-    parser.add_argument("--clocks", type=int, default=0, help="so many schedules of managers whose clocks are set, too")
-    parser.add_argument("--keys", type=int, default=0, help="so many schedules of groups with random keys, too")
-    parser.add_argument("--gangs", type=int, default=0, help="so many schedules with spec.scheduling, too")
-    parser.add_argument("--in-place", type=int, default=0, help="so many schedules of updates in place, too")
-    parser.add_argument("--moves", type=int, default=0, help="so many schedules of closed nodes, too")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--bug", choices=sorted(planted.BUGS), help="plant a bug first")
-    parser.add_argument("--hunt", action="store_true", help="find each of the planted bugs, or the one named")
+    parser.add_argument("--seeds", type=int, default=200, help="the number of random schedules")
+    parser.add_argument("--first", type=int, default=1, help="the number of the first family of seeds")
+    parser.add_argument("--seed", help="run only this schedule (FAMILY.BRANCH), and print its trace")
+    parser.add_argument(
+        "--crashes",
+        nargs="*",
+        choices=list(crashes.SCENARIOS),
+        metavar="SCENARIO",
+        help="scenarios to repeat with each crash. The default is all scenarios",
+    )
+    parser.add_argument("--misuse", type=int, default=0, help="the number of schedules with misuse")
+    parser.add_argument("--clocks", type=int, default=0, help="the number of schedules with changed clocks")
+    parser.add_argument("--keys", type=int, default=0, help="the number of schedules with random keys")
+    parser.add_argument("--gangs", type=int, default=0, help="the number of schedules with spec.scheduling")
+    parser.add_argument("--in-place", type=int, default=0, help="the number of schedules with updates in place")
+    parser.add_argument("--moves", type=int, default=0, help="the number of schedules with cordoned nodes")
+    parser.add_argument("--processes", type=int, default=2, help="the number of parallel processes")
+    parser.add_argument("--bug", choices=sorted(planted.BUGS), metavar="NAME", help="add a planted bug to the product")
+    parser.add_argument("--hunt", action="store_true", help="search for all planted bugs, or for the bug of --bug")
     return parser
 
 
@@ -140,21 +146,21 @@ def _play(options: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         is_whole = False
     seconds = time.monotonic() - started
-    print(*summary.lines(), f"{summary.schedules / seconds * 60:.0f} schedules a minute", sep="\n")  # noqa: T201
+    print(*summary.lines(), f"{summary.schedules / seconds * 60:.0f} schedules per minute", sep="\n")  # noqa: T201
     return int(bool(summary.violations) or not is_whole)
 
 
 def _progress(summary: Summary, seconds: float) -> None:
     rate = summary.schedules / seconds * 60
-    text = f"{summary.schedules} schedules, {rate:.0f} a minute, {len(summary.violations)} violations"
+    text = f"{summary.schedules} schedules, {rate:.0f} per minute, {len(summary.violations)} violations"
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _report(verdict: Verdict) -> list[str]:
     """Return a human-readable description of a verdict."""
     if not verdict.violations:
-        return [f"seed {verdict.seed}: nothing was violated"]
-    again = f"see it all: make simulate SEED={verdict.seed}"
+        return [f"seed {verdict.seed}: no violations"]
+    again = f"to print the trace, run: make simulate SEED={verdict.seed}"
     return [
         f"seed {verdict.seed} ({', '.join(verdict.happened)}), {again}",
         *(f"  {one}" for one in verdict.violations[:12]),
