@@ -112,7 +112,9 @@ def script(directory: Path) -> Iterator[Step]:
     yield Step(("restart", "web/1", "--timeout=120"), r"web")
     yield Step(("apply", "-f", f"{directory}/stuck.json"), r"^leaderworkerset/stuck created$")
     yield Step(
-        ("wait", "stuck", "--timeout=4"), r"^error: stuck after 4 s: 0 of 1 group ready; stuck-0 .*cpu", code=124
+        ("wait", "stuck", "--timeout=4"),
+        r"^error: timed out waiting for stuck after 4 s: 0 of 1 group ready; stuck-0 .*cpu",
+        code=124,
     )
     yield Step(("tree", "--not-ready"), r"^   ├─ 0 stuck-0 .*cpu")
     no_log = r"^error: stuck-0( and 1 more pod have| has) no log yet \(Pending\): .*cpu"

@@ -52,7 +52,7 @@ def test_invalid_fields_are_named_with_lines_and_values(cluster: LocalCluster, t
     for number, (path, value, _) in enumerate(INVALID):
         (tmp_path / f"{number}.yaml").write_text(yaml.safe_dump(changed(path, value), sort_keys=False))
     text = cluster.refused("apply", "-f", str(tmp_path))
-    assert text.endswith("nothing was applied\n")
+    assert text.endswith("no objects were applied\n")
     for number, (path, _, words) in enumerate(INVALID):
         file = tmp_path / f"{number}.yaml"
         (line,) = (line for line in text.splitlines() if f"{file}:" in line)
@@ -87,7 +87,7 @@ def test_sixty_errors_are_named_by_apply_with_fields_and_lines(cluster: LocalClu
     """Fields that the API server rejects, and values that it stores although no pod can run with them."""
     refused = of_errors(manifesterrors.REFUSED, tmp_path / "refused")
     output = cluster.refused("apply", "-f", str(tmp_path / "refused"))
-    assert output.endswith("nothing was applied\n")
+    assert output.endswith("no objects were applied\n")
     assert not not_named(refused, output), "\n".join(not_named(refused, output))
     warned = of_errors(manifesterrors.WARNED, tmp_path / "warned")
     words = ["apply", "--dry-run", f"--local={cluster.name}", "-f", str(tmp_path / "warned")]
@@ -103,7 +103,7 @@ def test_one_invalid_document_prevents_the_whole_apply(cluster: LocalCluster, tm
     told = cluster.refused("apply", "-f", str(manifest))
     assert told.count(f"{manifest}:") == 2
     assert "leaderworkerset/first" not in told
-    assert told.endswith("nothing was applied\n")
+    assert told.endswith("no objects were applied\n")
     assert cluster.lws("get") == ""
 
 
@@ -177,7 +177,7 @@ def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> No
         database.write_bytes(broken)
         message = shell.lws("up", code=1).stderr
         assert f"error: {database}: " in message
-        assert "to delete the cluster, run `lws down default --delete`; then start it again" in message
+        assert "use `lws down default --delete` to delete the cluster, and then restart it" in message
         assert "Traceback" not in message
         assert database.read_bytes() == broken
     shell.lws("down", "--delete")

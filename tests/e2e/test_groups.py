@@ -156,7 +156,7 @@ def test_scaling_updates_the_set_and_its_columns(cluster: LocalCluster) -> None:
     left = cluster.until("web", lambda view: len(view["groups"]) == 1)
     assert columns(cluster, "web") == ("1", "1", "1")
     assert facts(left, "uid") == {place: uid for place, uid in first.items() if place.startswith("0/")}
-    assert "not 5; nothing was changed" in cluster.refused("scale", "web", "--replicas=2", "--current-replicas=5")
+    assert "not 5; no changes were made" in cluster.refused("scale", "web", "--replicas=2", "--current-replicas=5")
     cluster.lws("scale", "web", "--replicas=0")
     cluster.lws("wait", "web", "--for=replicas=0")
     assert columns(cluster, "web") == ("0", "0", "0")

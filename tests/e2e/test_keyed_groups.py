@@ -61,7 +61,7 @@ def test_group_is_addressed_by_its_random_key(shell: Shell) -> None:
     assert first not in after
 
     assert (
-        "cannot be paused, because a pause sets a partition"
+        "cannot be paused, because groups with random keys do not support partitions"
         in shell.lws("rollout", "pause", "--local", "web", code=1).stderr
     )
     shell.lws("rollout", "restart", "--local", "web")

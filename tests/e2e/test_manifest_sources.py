@@ -85,12 +85,12 @@ def test_unknown_fields_and_kinds_have_suggestions(cluster: LocalCluster) -> Non
         text=text(misspelt, misplaced, misspelt | {"kind": "LeaderWorkerset"}, of("v1", "StatefulSet", "a")),
     )
     assert 'unknown field, did you mean "replicas"?' in told
-    assert "unknown field: size belongs at spec.leaderWorkerTemplate.size" in told
+    assert "unknown field, did you mean spec.leaderWorkerTemplate.size?" in told
     assert (
         'the API server does not serve kind LeaderWorkerset in leaderworkerset.x-k8s.io/v1, did you mean "LeaderWorkerSet"?'
         in told
     )
-    assert 'the API server does not serve kind StatefulSet in v1, but in "apps/v1"' in told
+    assert 'the API server does not serve kind StatefulSet in v1, but serves it in "apps/v1"' in told
 
 
 def test_run_creates_the_namespace_of_its_manifest(shell: Shell, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_run_creates_the_namespace_of_its_manifest(shell: Shell, tmp_path: Path)
     path = tmp_path / "lws.json"
     path.write_text(json.dumps(manifest))
     told = shell.lws("run", "-f", str(path), "--until=done", "--timeout=60").stderr
-    assert "namespace/training created (the manifest uses it, but does not contain it)" in told
+    assert "namespace/training created (used by the manifest, but not defined in it)" in told
     assert told.splitlines()[-1] == "1 rank in 1 group exited with code 0"
 
 

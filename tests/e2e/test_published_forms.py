@@ -31,14 +31,16 @@ ENGINES: Final = {
     ),
     "vLLM on a slice of TPUs": Form("vllm-tpu", 1, 4, "label cloud.google.com/gke-nodepool=domain-"),
     "SGLang on the host network": Form("sglang", 1, 2),
-    "TensorRT-LLM behind Triton": Form("triton", 1, 2, "skipping role/triton-pods: requests are not authorized"),
+    "TensorRT-LLM behind Triton": Form("triton", 1, 2, "skipping role/triton-pods: this cluster does not use RBAC"),
     "llama.cpp with RPC servers": Form("llamacpp", 1, 3),
     "Ray, a head and workers": Form("ray", 1, 3),
     "JetStream with Pathways": Form("jetstream", 1, 5, "gke-tpu-topology=2x4"),
 }
 STACKS: Final = {
     "Dynamo": Form("dynamo-decode", 1, 2),
-    "llm-d": Form("wide-ep-decode", 1, 2, "skipping inferencepool/deepseek: this cluster has no external traffic"),
+    "llm-d": Form(
+        "wide-ep-decode", 1, 2, "skipping inferencepool/deepseek: this cluster does not route external traffic"
+    ),
     "AIBrix": Form(
         "aibrix-model", 2, 2, "skipping podautoscaler/aibrix-model: this cluster does not autoscale workloads"
     ),
@@ -46,7 +48,9 @@ STACKS: Final = {
     "KEDA": Form(
         "scaled-by-events", 1, 2, "skipping scaledobject/scaled-by-events: this cluster does not autoscale workloads"
     ),
-    "the Gateway API": Form("routed", 1, 2, "skipping httproute/inference: this cluster has no external traffic"),
+    "the Gateway API": Form(
+        "routed", 1, 2, "skipping httproute/inference: this cluster does not route external traffic"
+    ),
     "a ServiceMonitor": Form("watched", 1, 2, "skipping servicemonitor/watched: this cluster does not collect metrics"),
     "a DisaggregatedSet": Form(r"pd-0-\w+-prefill", 2, 1),
 }
@@ -54,18 +58,16 @@ PLACES: Final = {
     "exclusive placement": Form("exclusive", 2, 2, "label topology.kubernetes.io/rack=domain-"),
     "subgroups with a topology of their own": Form("subgroups", 1, 4, "label example.com/slice=domain-"),
     "UniquePerReplica": Form("unique", 2, 2),
-    "a volume claim": Form("claims", 1, 2, "storage class filestore: creates directories"),
-    "ephemeral volumes": Form("scratch", 1, 2, "storage class local-ssd: creates directories"),
+    "a volume claim": Form("claims", 1, 2, "storage class filestore creates directories"),
+    "ephemeral volumes": Form("scratch", 1, 2, "storage class local-ssd creates directories"),
     "volumes of CSI drivers": Form("bucket", 1, 2),
     "volumes of NFS": Form("weights", 1, 2),
-    "claims for devices": Form(
-        "claimed", 1, 2, "resourceclaimtemplate/gpus: 8 gpu.nvidia.com/device for each of its pods"
-    ),
+    "claims for devices": Form("claimed", 1, 2, "resourceclaimtemplate/gpus: each pod has 8 gpu.nvidia.com/device"),
 }
 TRAINERS_AND_SERVERS: Final = {
     "torchrun": Form("torchrun", 1, 2, "nvidia.com/gpu=8"),
     "KServe with HTTPS probes": Form("kserve", 1, 2),
-    "NVIDIA NIM": Form("microservice", 1, 2, "volume claim microservice-store: an empty directory"),
+    "NVIDIA NIM": Form("microservice", 1, 2, "volume claim microservice-store is an empty directory"),
     "MaxText on slices of TPUs": Form("maxtext", 2, 2, "label cloud.google.com/gke-nodepool=domain-"),
     "a queue and a topology of Kueue": Form("queued", 1, 2),
     "MPI with a launcher": Form("mpi", 1, 3, "nvidia.com/gpu=8, rdma/ib=1"),

@@ -21,7 +21,7 @@ REHEARSED = {
             "8 nodes with label network.example.com/rdma=true, label nvidia.com/gpu.product=NVIDIA-H200",
             "taint dedicated=inference:NoExecute, taint nvidia.com/gpu:NoSchedule",
             "hugepages-2Mi=4Gi, nvidia.com/gpu=8, rdma/hca_shared_devices_a=1",
-            "volume claim model-weights: an empty directory",
+            "volume claim model-weights is an empty directory",
         ],
     ),
     "serving-engine-build.yaml": (
@@ -30,7 +30,7 @@ REHEARSED = {
             "6 nodes with label node.kubernetes.io/instance-type=p5.48xlarge",
             "label topology.example.com/block=domain-{i//3}, taint nvidia.com/gpu:NoSchedule",
             "nvidia.com/gpu=8, vpc.amazonaws.com/efa=32",
-            "storage class shared-files: creates directories",
+            "storage class shared-files creates directories",
         ],
     ),
     "serving-host-paths.yaml": ("2 ranks in 1 group are ready", ["label serving=yes", "nvidia.com/gpu=4"]),
@@ -39,9 +39,9 @@ REHEARSED = {
         "4 ranks in 1 group are ready",
         [
             "4 nodes with label topology.kubernetes.io/zone=domain-{i}, nvidia.com/gpu=8, rdma/ib=8",
-            "storage class parallel-fs: creates directories",
-            "priority class research-high: value 1000",
-            "volume claim tokens: an empty directory",
+            "storage class parallel-fs creates directories",
+            "priority class research-high with value 1000",
+            "volume claim tokens is an empty directory",
         ],
     ),
     "serving-proxy.yaml": (
@@ -67,14 +67,14 @@ REHEARSED = {
     ),
     "refused-own-kinds.yaml": (
         "3 ranks in 1 group are ready",
-        ["skipping role/engine: requests are not authorized", "skipping rolebinding/engine"],
+        ["skipping role/engine: this cluster does not use RBAC", "skipping rolebinding/engine"],
     ),
     "web-autoscaler.yaml": ("2 ranks in 2 groups are ready", []),
     "web-policies.yaml": (
         "(16 ranks in 6|18 ranks in 7) groups are ready",
         ["label pool.example.com/id=domain-", "google.com/tpu=4"],
     ),
-    "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: creates directories"]),
+    "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files creates directories"]),
 }
 """The last line of each rehearsal as a pattern, and some of its assumptions.
 

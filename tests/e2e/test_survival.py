@@ -168,7 +168,7 @@ def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
     began = time.monotonic()
     _, notes = run.communicate(timeout=30)
     assert time.monotonic() - began < 8  # four on an idle machine, less than five under load
-    assert "stopping; ranks have 3 s to exit before they are killed" in notes
+    assert "stopping: ranks have 3 s to exit" in notes
     assert run.returncode == 0
     shell.assert_nothing_is_left()
 

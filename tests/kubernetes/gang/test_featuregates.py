@@ -66,7 +66,7 @@ async def groups_stay(space: LiveScenario, made: Plane) -> None:
     """Assert that the PodGroup of a deleted group is not deleted."""
     await space.bring_up(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
     await space.delete("web")
-    await says(made, space, "kube-controller-manager did not delete it", "doctor", "--no-machine")
+    await says(made, space, "kube-controller-manager did not delete PodGroup", "doctor", "--no-machine")
 
 
 async def a_group_starts_in_part(space: LiveScenario, made: Plane, component: str, started: int) -> None:

@@ -66,7 +66,7 @@ def test_wait_verifies_that_webhooks_are_reachable(fresh: Administrator) -> None
     assert "failed calling webhook" in told
     with served(fresh, "live"):
         output = fresh.lws("install", "--wait").splitlines()
-    assert output[-2:] == ["deployment/lws-controller-manager rolled out", "webhooks reached"]
+    assert output[-2:] == ["deployment/lws-controller-manager rolled out", "webhooks are reachable"]
 
 
 def test_namespace_admits_only_restricted_pods(administrator: Administrator) -> None:
@@ -190,7 +190,7 @@ def test_deployment_of_another_installer_is_named(administrator: Administrator) 
     administrator.kubectl("delete", *CONFIGURATION)
     refused = administrator.lws("install", code=1)
     assert "deployment/lws-controller-manager:" in refused
-    assert "nothing was installed" in refused
+    assert "no objects were installed" in refused
     assert administrator.get(*CONFIGURATION) is None
     administrator.kubectl("delete", *DEPLOYMENT)
     assert (

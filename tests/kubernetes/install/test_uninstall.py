@@ -51,7 +51,7 @@ def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
     assert output[-2:] == [f"customresourcedefinition/{DEFINITION} deleted", "namespace/lws-system deleted"]
     assert left(administrator) == set()
     assert administrator.get("clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=lws") is None
-    assert administrator.lws("uninstall") == "nothing to remove\n"
+    assert administrator.lws("uninstall") == "no objects to remove\n"
 
 
 def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
@@ -73,7 +73,7 @@ def test_uninstall_can_keep_leaderworkersets(administrator: Administrator) -> No
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
     output = administrator.lws("uninstall", "--keep-crd")
-    assert "are not recreated, scaled or updated until you install a manager" in output
+    assert "are not reconciled until you install a manager" in output
     assert left(administrator) == {"CustomResourceDefinition"}
     assert administrator.there("lws/one") == before
     assert administrator.there("service/one")
@@ -133,7 +133,7 @@ def test_evidence_is_released_when_sets_are_kept(administrator: Administrator) -
     keep_evidence(administrator, "one", theirs=("example.com/theirs",))
     for words in ((), ("--dry-run",)):
         refused = administrator.lws("uninstall", "--keep-crd", *words, code=1)
-        assert "and their namespaces, could not be deleted: default/one-0, default/one-0-1;" in refused
+        assert "could not be deleted: default/one-0, default/one-0-1;" in refused
         assert "lws recover one -n default" in refused
     assert "Deployment" in left(administrator)
     administrator.shell(command_of_the_page())

@@ -135,19 +135,21 @@ async def one_waits(space: LiveScenario) -> None:
         assert "held: group 1 would move, at most 1 at a time" in await typed(space, "drain", node, "--dry-run")
         assert await is_open(space, node)
         told = await typed(space, "drain", node, "--timeout", "3s", code=124)
-        assert f"{node} not empty after 3 s: group 1 of {space.namespace}/held remaining; still cordoned" in told
+        assert f"groups remain on {node} after 3 s: group 1 of {space.namespace}/held; use " in told
         explained = await typed(space, "explain", "held/1", "-n", space.namespace, code=3)
         assert "LWS-E094" in explained
         waits = f"group 1 of held on closed node {node} waits to be moved (waiting for another group to be ready)"
         assert waits in " ".join(explained.split())
-        assert f"{node} uncordoned; groups that have moved do not return" in await typed(
+        assert f"{node} uncordoned; moved groups do not return automatically" in await typed(
             space, "drain", node, "--cancel"
         )
         await space.until(lambda state: _rests(state, "held"))
         await space.release("held-0")
         await space.until(lambda state: _is_ready(state, "held-0"))
         assert meta.uid(await space.get(PODS, "held-1")) == meta.uid(before)
-        assert "no groups remain, 1 group moved" in await typed(space, "drain", node, "--timeout", "60s")
+        assert f"all groups were moved from {node} (1 group in " in await typed(
+            space, "drain", node, "--timeout", "60s"
+        )
         await space.until(lambda state: _is_another(state, before))
     finally:
         await space.cordon(node, unschedulable=False)
@@ -245,7 +247,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
             for node in closed:  # a group would move twice if it came to one of them before that is closed
                 await space.cordon(node)
             await space.patch({"metadata": {"annotations": {labels.MOVE_OFF_CLOSED_NODES: "on"}}})
-            assert "no groups remain" in await (await Drain.of(session, closed)).run(LIMIT * 2)
+            assert "all groups were moved from" in await (await Drain.of(session, closed)).run(LIMIT * 2)
             state = await space.settled()
             assert leaders_seen(space) == {label: 1 + (label in affected) for label in before}
             assert not state.notes("RecreateGroup")
@@ -254,7 +256,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
             assert await is_open(space, *closed)
 
             chosen = await GroupMove.of(session, Selection("web", 5), "")
-            assert await chosen.run(LIMIT) == f"web/5 moved off {', '.join(sorted(chosen.nodes))}"
+            assert await chosen.run(LIMIT) == f"web/5 moved from {', '.join(sorted(chosen.nodes))}"
             moved = (await space.settled()).pods.values()
             assert not groups_on(moved, *chosen.nodes) & {"5"}
             assert await is_open(space, *POOL)

@@ -120,7 +120,7 @@ WAYS: Final = (
         lws("gpus", SLEEP | {"resources": {"limits": {"nvidia.com/gpu": 8}}}),
         "LWS-E035",
         "no node has enough nvidia.com/gpu for pod gpus-0: it requests 8, the largest node has 0 (8 too little)",
-        "simulate nodes with nvidia.com/gpu: start the cluster with --node-capacity nvidia.com/gpu=8, or run the manifest with --nodes auto --gpus auto",
+        "simulate nodes with nvidia.com/gpu: use --node-capacity nvidia.com/gpu=8 for the cluster, or --nodes auto --gpus auto for lws run",
     ),
     Way(
         "no node has the label",

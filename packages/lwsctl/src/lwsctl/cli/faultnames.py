@@ -75,11 +75,11 @@ FAULTS: Final = {
     fault.name: fault
     for fault in (
         FaultName(
-            "kill", "Kill the main process of each container of a rank (SIGKILL).", FaultTarget.RANK, is_moment=True
+            "kill", "Kill the main process of each container in a rank (SIGKILL).", FaultTarget.RANK, is_moment=True
         ),
         FaultName(
             "stop",
-            "Pause the processes of a rank (SIGSTOP). Connections stay open, but the rank does not respond.",
+            "Pause the processes of a rank (SIGSTOP). Connections remain open, but the rank does not respond.",
             FaultTarget.RANK,
         ),
         FaultName("starve", "Limit the CPU time of a rank to a percentage.", FaultTarget.RANK, Amount.SHARE, "5%"),

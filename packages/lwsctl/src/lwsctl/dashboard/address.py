@@ -130,7 +130,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     if kind is PageKind.CAUSE and not episode:
         raise NoSuchPageError(path)
     if kind is PageKind.LOGS and form is PageForm.FILE:
-        raise NoSuchPageError(f"{path}: the page saves the lines that it has")
+        raise NoSuchPageError(f"{path}: log pages are saved in the browser")
     if kind is PageKind.TOPOLOGY:
         return Address(kind=kind, other=_chosen(query.get("set", "")), form=form)
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""

@@ -222,7 +222,7 @@ async def _follow(model: LiveModel, request: LogRequest, owners: KnownOwners, li
     options = PodLogOptions(tail=request.tail, timestamps=True)
     streams = Streams(
         MOST_STREAMS,
-        lambda: lines.note(f"more than {MOST_STREAMS} ranks; select some of them"),
+        lambda: lines.note(f"at most {MOST_STREAMS} ranks can be followed; select fewer ranks"),
         lambda _, error: lines.note(str(error)),
     )
 

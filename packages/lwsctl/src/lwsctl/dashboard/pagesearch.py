@@ -81,7 +81,7 @@ def fragment(picture: Picture, text: str) -> Safe:
 
 def _items(hits: Hits) -> Safe:
     items = [tag("li", tag("a", hit.title, href=hit.href), " ", tag("small", hit.detail)) for hit in hits.best]
-    more = tag("li", f"and {hits.more} more; enter more of the name", class_="hint") if hits.more else None
+    more = tag("li", f"and {hits.more} more; enter a longer search term", class_="hint") if hits.more else None
     return joined(tag("li", hits.kind, class_="kind"), items, more)
 
 

@@ -60,7 +60,7 @@ def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
     evidence = (*diagnosis.evidence, *(f"stored, but invalid for new objects: {error}" for error in errors))
     steps = (
         *diagnosis.steps,
-        f"correct {errors[0].path} in the manifest, and apply it: updates do not fail until then",
+        f"correct {errors[0].path} in the manifest, and apply it; until then, other updates are still accepted",
     )
     return replace(diagnosis, evidence=evidence, steps=steps)
 

@@ -42,7 +42,7 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     134: "the program or one of its libraries aborted; check its last log lines",
     135: "a memory access failed; often /dev/shm or a volume is full, or a mapped file was truncated",
     136: "the program divided by zero, or an integer operation overflowed",
-    139: "the program or a native library accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 in the container environment to print the location",
+    139: "the program or a native library accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 to print the location",
 }
 """The meanings of signals that result from errors in the process."""
 
@@ -99,10 +99,7 @@ def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[
     obstacle = next((candidate for candidate in FailureReason if candidate == code), None)
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
-        yield (
-            f"if a file or executable is missing, map the image with --image {image}=DIR, or rehearse it with --stub={image}, "
-            "because images without a mapping run in the root file system of this machine"
-        )
+        yield (f"if a file is missing, map the image with --image {image}=DIR, or rehearse it with --stub={image}")
     elif obstacle is not None and _is_rendezvous(container, death.end):
         yield f"exit code {code} of the rendezvous means that {obstacle.words}; {obstacle.advice}"
     elif code == NOT_FOUND and not is_unmapped:

@@ -316,7 +316,7 @@ class WaitTimeoutError(TimeoutError):
     def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
         self.missing = missing
         self.view = view
-        super().__init__(f"{name} after {seconds:g} s: {missing}")
+        super().__init__(f"timed out waiting for {name} after {seconds:g} s: {missing}")
 
 
 async def wait_for(
@@ -336,7 +336,7 @@ async def wait_for(
 
     If the timeout is 0, only the initial state is checked, as in kubectl.
     """
-    missing = "the first response of the API server"
+    missing = "no response from the API server"
     seen: Shown | None = None
     name = informers.key.name
 

@@ -228,9 +228,8 @@ def _summary(plan: ApplyForecast) -> str:
     if plan.is_open:
         return f"no new revision: {counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} desired"
     if not plan.forecast.waves:
-        return "no group is created or deleted" + (_held_note(plan) if plan.rolls else "")
-    has = "has" if plan.kept == 1 else "have"
-    back = f"the revision that {counted(plan.kept, 'group')} {has} already" if plan.kept else "a new revision"
+        return "no groups would be created or deleted" + (_held_note(plan) if plan.rolls else "")
+    back = f"the revision of {counted(plan.kept, 'existing group')}" if plan.kept else "a new revision"
     reason = back if plan.rolls else "no new revision"
     action = "updated" if plan.in_place else "created"
     return f"{reason}: {counted(making, 'group')} of {counted(plan.size, 'pod')} would be {action}{_held_note(plan)}"
@@ -240,9 +239,9 @@ def _held_note(plan: ApplyForecast) -> str:
     if not plan.forecast.held:
         return ""
     if plan.is_barred:
-        return f"; {counted(plan.forecast.held, 'group')} would remain at the old revision"
+        return f"; {counted(plan.forecast.held, 'group')} would remain at the previous revision"
     why = "the rollout is paused" if plan.is_paused else f"partition {plan.budget.partition}"
-    return f"; {counted(plan.forecast.held, 'group')} would remain at the old revision ({why})"
+    return f"; {counted(plan.forecast.held, 'group')} would remain at the previous revision ({why})"
 
 
 def _recreated(plan: ApplyForecast) -> int:
@@ -252,9 +251,9 @@ def _recreated(plan: ApplyForecast) -> int:
 def _in_place(plan: ApplyForecast) -> Iterator[str]:
     """Yield the number of pods that are not recreated, or the field that prevents an update in place."""
     if plan.is_barred:
-        yield f"in place: impossible, so the rollout stops, because {plan.obstacle} of a running pod cannot change"
+        yield f"in place: not possible, because {plan.obstacle} of a running pod is immutable; the rollout stops"
     elif plan.obstacle:
-        yield f"in place: 0 pods, because {plan.obstacle} of a running pod cannot change"
+        yield f"in place: 0 pods, because {plan.obstacle} of a running pod is immutable"
     elif plan.in_place:
         yield f"in place: {counted(plan.in_place * plan.size, 'pod')}, recreated: {_recreated(plan) * plan.size}"
 
@@ -279,8 +278,7 @@ def _exhausted(plan: ApplyForecast) -> Iterator[str]:
     ]
     if in_turn:
         yield (
-            f"no remaining restarts: {format_groups(in_turn)}, skipped and not counted in maxUnavailable until replaced; for the cause of the failure: lws "
-            f"explain {plan.name}"
+            f"no remaining restarts: {format_groups(in_turn)} (not counted in maxUnavailable until replaced); to find the cause: lws explain {plan.name}"
         )
     if staying:
         yield f"no remaining restarts: {format_groups(staying)}, which would remain terminated; to recover: lws recover {plan.name}"

@@ -73,7 +73,7 @@ def lines(plan: RoleForecast) -> Iterator[str]:
     for name, state in zip(plan.roles, plan.states, strict=True):
         if plan.is_new or plan.rolls or state.initial != state.target:
             now = "" if plan.is_new else f", now {state.initial}"
-            yield f"  role {name}: {counted(state.target, 'group')} wanted{now}{each}"
+            yield f"  role {name}: {counted(state.target, 'group')} desired{now}{each}"
     if not plan.is_new:
         yield "a new revision: the groups of all roles would be replaced" if plan.rolls else "no new revision"
     for number, step in enumerate(plan.steps, start=1):

@@ -84,7 +84,7 @@ def line(rollout: RolloutProgress) -> str:
 
     >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason=""))
-    'web: 1/4 groups updated, 1 starting; about 90s left'
+    'web: 1/4 groups updated, 1 starting; about 90s remaining'
     """
     parts = [f"{rollout.done}/{counted(rollout.desired, 'group')} updated"]
     if starting := rollout.updated - rollout.done:
@@ -98,7 +98,7 @@ def line(rollout: RolloutProgress) -> str:
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
-        parts.append(f"about {duration(rollout.remaining)} left")
+        parts.append(f"about {duration(rollout.remaining)} remaining")
     return f"{rollout.name}: {'; '.join(parts)}"
 
 
@@ -107,13 +107,13 @@ def brief_line(rollout: RolloutProgress) -> str:
 
     >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason="web-1 is Pending: no node"))
-    'web: 1/4 groups updated; about 90s left; web-1 is Pending: no node; 1 starting'
+    'web: 1/4 groups updated; about 90s remaining; web-1 is Pending: no node; 1 starting'
     """
     parts = [f"{rollout.done}/{counted(rollout.desired, 'group')} updated"]
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
-        parts.append(f"about {duration(rollout.remaining)} left")
+        parts.append(f"about {duration(rollout.remaining)} remaining")
     parts += [rollout.reason] if rollout.reason else []
     parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []
     return f"{rollout.name}: {'; '.join(parts)}"

@@ -51,7 +51,7 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     """Yield sentences about the deleted and remaining groups."""
     if scale_down.others < 0:
         count = len(scale_down.going) + scale_down.others
-        yield f"{name}: {count} of {format_groups(scale_down.going)} {_go(count)} because Kubernetes deletes unready groups first"
+        yield f"{name}: {count} of {format_groups(scale_down.going)} {_go(count)}, because Kubernetes deletes unready groups first"
         return
     ready = [group for group in scale_down.going if group not in scale_down.broken]
     if scale_down.broken:

@@ -22,7 +22,7 @@ def circumstances(episode: Episode) -> Iterator[str]:
     if episode.recreations:
         yield f"Consecutive failures: {episode.recreations}; not recreated before {episode.recreate_after}"
     if episode.revision is not None:
-        yield f"Revision: {episode.revision.number} ({episode.revision.key}), made {episode.revision.created}"
+        yield f"Revision: {episode.revision.number} ({episode.revision.key}), created {episode.revision.created}"
         if episode.revision.changes:
             yield f"Changes from revision {episode.revision.before}:"
             yield from (f"  {change}" for change in episode.revision.changes)

@@ -43,7 +43,7 @@ def steps(progress: Progress, now: datetime) -> str:
         bar = f"[{'#' * filled}{'-' * (BAR - filled)}]"
         parts = [f"{bar} step {progress.step} of {progress.total} ({int(share * 100)} %)"]
     parts += [f"{name} {value}" for name, value in progress.metrics[:MOST_METRICS]]
-    return ", ".join([*parts, *([f"{duration(left)} left"] if left is not None else [])])
+    return ", ".join([*parts, *([f"{duration(left)} remaining"] if left is not None else [])])
 
 
 def silence(hang: Hang, now: datetime) -> str:

@@ -79,7 +79,7 @@ def not_ended(view: View) -> str:
         by_state.setdefault(wording.state(rank), []).append(rank.place)
     states = "; ".join(f"{listed(places, PLACES)} ({state})" for state, places in by_state.items())
     problem = reasons.telling(waiting)
-    return f"not ended: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
+    return f"not complete: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
 
 
 def exit_codes(status: JSONObject) -> set[int]:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from kuberuntime.objects import terminations
+from kuberuntime.objects import errorlines, podstate, terminations
+from kuberuntime.texts.masking import masked
 from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
@@ -82,7 +83,18 @@ def brief(view: View) -> str:
     first, count = first_and_count
     others = f" (and {wording.counted(count, 'more rank')})" if count else ""
     why = wording.reason(first)
-    return f"{first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"
+    return f"{first.pod} {_crash(first) or f'is {wording.state(first)}' + (why and f': {why}')}{others}"
+
+
+def _crash(rank: Rank) -> str:
+    """Return the quoted error and the exit code of a container in CrashLoopBackOff, or an empty string."""
+    for status in podstate.container_statuses(rank.object or {}):
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        ended = (status.get("lastState") or {}).get("terminated") or {}
+        line, *_ = errorlines.telling(podstate.last_lines(ended))
+        if waiting.get("reason") == rank.state == "CrashLoopBackOff" and line:
+            return f'{rank.state}: "{masked(line)}" (exit {ended.get("exitCode")})'
+    return ""
 
 
 def behind(view: View) -> str:
@@ -92,5 +104,5 @@ def behind(view: View) -> str:
     facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
     is_counted = view.up_to_date in (*revisions, sum(revisions)) or not (view.up_to_date or view.is_updating)
     if len(revisions) > 1 and not is_counted:
-        facts.append(f"{' and '.join(map(str, revisions))} groups have the same revision")
+        facts.append(f"the revisions have {' and '.join(map(str, revisions))} groups")
     return f"the status of {view.name} is outdated: according to its pods, {', and '.join(facts)}" if facts else ""

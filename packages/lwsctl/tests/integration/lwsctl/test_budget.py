@@ -259,7 +259,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
     session = session_of(space)
     with pytest.raises(CommandError, match="group web/0 is exhausted"):
         await Restart(session, RestartRequest("web", (0,), 1)).preview()
-    with pytest.raises(CommandError, match="web/1 is not exhausted; nothing was changed"):
+    with pytest.raises(CommandError, match="web/1 is not exhausted; no changes were made"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).once()

@@ -62,9 +62,13 @@ async def test_wait_that_times_out_names_the_reason(space: LiveScenario) -> None
     client = AsyncClient.over(space.client, space.namespace)
     await client.apply(STUCK)
     await space.eventually(lambda: client.get("stuck"), lambda view: "cpu" in view.groups[0].ranks[0].why)
-    with pytest.raises(WaitTimeoutError, match=r"^stuck after 0 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"):
+    with pytest.raises(
+        WaitTimeoutError, match=r"^timed out waiting for stuck after 0 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"
+    ):
         await client.wait("stuck", timeout=0)
-    with pytest.raises(WaitTimeoutError, match=r"^stuck after 2 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"):
+    with pytest.raises(
+        WaitTimeoutError, match=r"^timed out waiting for stuck after 2 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"
+    ):
         await client.wait("stuck", timeout=2)
     async with aclosing(client.watch("stuck")) as views:
         first = await anext(views)

@@ -40,7 +40,7 @@ async def test_doctor_names_an_untrusted_webhook_only(space: LiveScenario) -> No
     finally:
         await bundles(space, kept)
     assert "failed calling webhook" in found["LWS-D305"].text
-    assert "does not trust the webhook" in found["LWS-D305"].fix
+    assert "does not match the CA of the webhook" in found["LWS-D305"].fix
     await space.eventually(lambda: problems(space), lambda seen: "LWS-D305" not in seen)
 
 

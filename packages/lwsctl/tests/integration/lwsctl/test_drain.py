@@ -65,7 +65,7 @@ async def test_node_without_groups_is_drained_immediately(space: LiveScenario) -
     busy = await node_of(space, "web-0")
     free = next(name for name in ("node-0", "node-1") if name != busy)
     try:
-        assert "no groups remain, 0 groups moved" in await (await Drain.of(session_of(space), [free])).run(LIMIT)
+        assert "(0 groups in 0s)" in await (await Drain.of(session_of(space), [free])).run(LIMIT)
     finally:
         await space.cordon(free, unschedulable=False)
 
@@ -83,7 +83,7 @@ async def test_unsupported_move_leaves_no_annotation_and_no_taint(space: LiveSce
 async def test_move_does_nothing_when_the_group_is_elsewhere(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
     move = await GroupMove.of(session_of(space), Selection("web", 0), "node-none")
-    assert await move.run(LIMIT) == "nothing was moved, because web/0 has no pod on node-none"
+    assert await move.run(LIMIT) == "web/0 was not moved, because it has no pod on node-none"
     with pytest.raises(CommandError, match="web/7 does not exist"):
         await GroupMove.of(session_of(space), Selection("web", 7), "")
 
@@ -93,7 +93,7 @@ async def test_move_is_refused_when_the_group_would_return(space: LiveScenario) 
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = everything
     await space.bring_up(made)
-    with pytest.raises(CommandError, match="pod web-0 tolerates the taint"):
+    with pytest.raises(CommandError, match="pod web-0 tolerates taint"):
         await GroupMove.of(session_of(space), Selection("web", 0), "")
 
 

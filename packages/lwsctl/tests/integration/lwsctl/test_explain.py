@@ -83,7 +83,7 @@ async def test_explain_names_an_exhausted_quota(space: LiveScenario) -> None:
     await space.until(warned("exceeded quota"))
     told = await named(space, "LWS-E020")
     assert told.verdict is Verdict.STUCK
-    assert "ResourceQuota small has no room for pod web-0-" in told.sentence
+    assert "ResourceQuota small does not allow pod web-0-" in told.sentence
     assert "it requests pods=1, pods=1 of pods=1 is used" in told.sentence
 
 

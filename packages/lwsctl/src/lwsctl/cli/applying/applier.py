@@ -142,7 +142,7 @@ class Applier:
     def _summary(self, lines: Sequence[str]) -> str:
         """Return the list of objects that were applied before an error."""
         results = [*self._previous_lines, *lines]
-        return f"applied before: {', '.join(results)}" if results else "nothing was applied"
+        return f"already applied: {', '.join(results)}" if results else "no objects were applied"
 
     async def trial(self, document: Document) -> "DryRunResult":
         """Return the result of applying a document as a dry run."""
@@ -289,7 +289,7 @@ async def create_namespaces(session: Session, documents: Sequence[Document]) -> 
             await session.client.create(NAMESPACES, obj)
         except AlreadyExistsError:  # another client created it in the meantime
             continue
-        lines.append(f"namespace/{name} created (the manifest uses it, but does not contain it)")
+        lines.append(f"namespace/{name} created (used by the manifest, but not defined in it)")
     return lines
 
 

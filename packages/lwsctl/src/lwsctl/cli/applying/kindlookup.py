@@ -60,11 +60,11 @@ class Discovery:
         others = [other for other in await self._versions() if other != api_version]
         places = [f'"{other}"' for other in others if kind in await self._fetch(other)]
         if places:
-            return f"{text}, but in {' and '.join(places)}"
+            return f"{text}, but serves it in {' and '.join(places)}"
         group = api_version.rpartition("/")[0]
         skips = ", or use --skip-unserved to skip it" if skippedgroups.reason(api_version) else ""
         if "." not in group or group in OWN_GROUPS:
-            return f"{text}, which is not available in this cluster; remove the object to apply the others{skips}"
+            return f"{text}; remove the object from the manifest{skips}"
         return f"{text}; install its CRD{skips}"
 
     async def _versions(self) -> list[str]:
@@ -79,7 +79,7 @@ class Discovery:
     async def _fetch(self, api_version: str) -> dict[str, Resource]:
         if not API_VERSION.fullmatch(api_version):
             raise UnknownKindError(
-                f"apiVersion: Invalid value: {api_version!r}: must be VERSION or GROUP/VERSION, as in apps/v1"
+                f"apiVersion: Invalid value: {api_version!r}: must be VERSION or GROUP/VERSION, such as apps/v1"
             )
         group, _, version = api_version.rpartition("/")
         try:

@@ -6,12 +6,12 @@ error.
 
 from typing import Final
 
-ACCESS: Final = "requests are not authorized with RBAC on this cluster"
-TRAFFIC: Final = "this cluster has no external traffic"
+ACCESS: Final = "this cluster does not use RBAC"
+TRAFFIC: Final = "this cluster does not route external traffic"
 METRICS: Final = "this cluster does not collect metrics"
 SIZES: Final = "this cluster does not autoscale workloads"
-QUEUES: Final = "this cluster has no queues"
-MACHINE: Final = "containers are processes on this machine"
+QUEUES: Final = "this cluster does not have Kueue queues"
+MACHINE: Final = "containers run as processes on this machine"
 
 IDLE: Final = {
     "rbac.authorization.k8s.io": ACCESS,

@@ -157,8 +157,7 @@ class ClusterDirectory(Struct, frozen=True):
         strange = content - {self.log.name, self.older_log.name}
         if strange and not self.is_cluster:
             raise CommandError(
-                f"{self.directory} is not a cluster directory, because it contains {min(strange)!r}; use a different name, or set LWS_STATE_HOME to a different "
-                "directory"
+                f"{self.directory} is not a cluster directory, because it contains {min(strange)!r}; use a different name or LWS_STATE_HOME"
             )
         from localkube.cluster import LocalkubeError, make_private
 
@@ -270,7 +269,7 @@ def place(name: str) -> ClusterDirectory:
     """Return the directory of the cluster with this name. Raise an error if other users can access it."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"cluster name: Invalid value: {name!r}: use up to 40 lowercase letters, digits and '-', starting and ending with a letter or digit"
+            f"cluster name: Invalid value: {name!r}: must be at most 40 lowercase letters, digits or '-', and must start and end with a letter or digit"
         )
     directory = ClusterDirectory(name, home() / name)
     directory.require_private()

@@ -32,10 +32,8 @@ class RecordedLog(Struct, frozen=True):
         """Return a description of the source of the lines."""
         shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
         if not self.lines:
-            return (
-                f"note: {self.rank.pod} did not print anything before the failure at {self.episode.time}; see {shows}"
-            )
-        return f"note: last recorded log lines of {self.rank.pod}, from {self.episode.time}; see {shows} for the complete failure"
+            return f"note: {self.rank.pod} has no log lines before the failure at {self.episode.time}; see {shows}"
+        return f"note: these log lines of {self.rank.pod} were recorded at {self.episode.time}; see {shows} for the complete record"
 
 
 class RankRequest(Struct, frozen=True):

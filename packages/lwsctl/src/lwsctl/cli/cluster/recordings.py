@@ -46,7 +46,9 @@ async def read(target: Target, *, everywhere: bool, selection: Selection | None)
     if root is not None:
         return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
     if target.local:
-        raise CommandError(f"cluster {target.local} does not exist on this machine; `lws clusters` lists all clusters")
+        raise CommandError(
+            f"cluster {target.local} does not exist on this machine; use `lws clusters` to list local clusters"
+        )
     async with target.session() as session:
         return await of_cluster(session.client, "" if everywhere else session.namespace, selection)
 

@@ -202,9 +202,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         if self.kubeconfig or self.context_name or self.namespace:
             raise UsageError("this command supports only local clusters; remove -n, --kubeconfig and --context")
         if argument and self.local and argument != self.local:
-            raise UsageError(
-                f"cluster {argument} and --local={self.local} select different clusters; specify one of them"
-            )
+            raise UsageError(f"cluster {argument} and --local={self.local} select different clusters; specify only one")
         return argument or self.local or clusterdirectories.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
@@ -224,9 +222,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             hint = f"running: {', '.join(others)}" if others else "no cluster is running"
             if place.has_record and not place.is_cluster:
                 words = f"lws {place.words} history"
-                raise CommandError(
-                    f"{place.name} was a temporary cluster that has stopped; use `{words}` to show its failures"
-                )
+                raise CommandError(f"temporary cluster {place.name} has stopped; use `{words}` to show its failures")
             if meant := suggestions.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} is not running ({hint}){meant}")
             start = keepalive.up(place)

@@ -26,7 +26,7 @@ from lwsctl.cli.views.terminal import print_text
     type=click.Choice(["server", "client"]),
     is_flag=False,
     flag_value="server",
-    help="Do not persist changes. server validates the objects on the API server. client only parses the manifests.",
+    help="Do not persist changes. With server, the API server validates the objects. With client, the manifests are only parsed.",
 )
 @click.option(
     "--force-conflicts", is_flag=True, help="Take ownership of fields that conflict with other field managers."

@@ -52,24 +52,22 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 
 
 @click.command("install")
-@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="Image of the manager.")
+@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="Manager image.")
 @click.option(
     "--replicas",
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="Number of replicas of the manager.",
+    help="Number of manager replicas.",
 )
-@click.option(
-    "--config", metavar="FILE", help="Configuration file of the manager. Defaults to the installed configuration."
-)
-@click.option("--pod", metavar="FILE", help=f"YAML file with pod fields of the manager: {', '.join(POD_FIELDS)}.")
+@click.option("--config", metavar="FILE", help="Manager configuration file. Defaults to the installed configuration.")
+@click.option("--pod", metavar="FILE", help=f"YAML file with manager pod fields: {', '.join(POD_FIELDS)}.")
 @click.option(
     "--log-format",
     type=click.Choice(["console", "json"]),
     default="console",
     show_default=True,
-    help="Log format of the manager.",
+    help="Manager log format.",
 )
 @click.option(
     "--crd",
@@ -77,19 +75,19 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     type=click.Choice(FLAVOURS),
     default=FLAVOURS[0],
     show_default=True,
-    help="Variant of the CRDs. full adds field descriptions from the API server, for `kubectl explain`.",
+    help="CRD variant. With full, the fields have descriptions for `kubectl explain`.",
 )
 @click.option(
     "--dry-run",
     type=click.Choice(["client", "server"]),
-    help="Do not persist changes. server validates the objects on the API server.",
+    help="Do not persist changes. With server, the API server validates the objects.",
 )
 @click.option(
     "-o",
     "--output",
     "form",
     type=click.Choice(["yaml", "json"]),
-    help="Output format. Prints the objects; requires --dry-run.",
+    help="Output format of the printed objects. Requires --dry-run.",
 )
 @click.option("--wait", "waits", is_flag=True, help="Wait until the manager is ready and the API server can reach it.")
 @timeout_option("2m")
@@ -107,7 +105,7 @@ def command(target: Target, /, **options: Any) -> None:
     check_usage(settings, options)
     if settings.image.startswith(UNPULLABLE):
         terminal.print_text(
-            f"warning: clusters cannot pull {settings.image} unless all nodes have it; specify a different image with --image",
+            f"warning: {settings.image} is not in a registry; load it onto all nodes, or specify a different image with --image",
             err=True,
         )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
@@ -123,7 +121,7 @@ def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
     if options["waits"] and options["dry_run"]:
         raise UsageError("--wait cannot be combined with --dry-run")
     if not settings.image.strip():
-        raise UsageError('--image: Invalid value: "": specify the image of the manager')
+        raise UsageError('--image: Invalid value: "": specify the manager image')
     if failures := names.dns_1123_label(settings.namespace):
         raise UsageError(f'--namespace: Invalid value: "{settings.namespace}": {failures[0]}')
 
@@ -165,7 +163,7 @@ def kinds_of(settings: InstallSettings) -> Registry:
     try:
         decoded = parse_configuration(settings.configuration.encode())
     except ConfigurationError as error:
-        raise CommandError(f"the manager's configuration: {error}") from error
+        raise CommandError(f"manager configuration: {error}") from error
     return managed(decoded.gang_provider, configured=opted_in(decoded))
 
 
@@ -199,7 +197,7 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
             await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
             click.echo(f"deployment/{key.name} rolled out")
             await until_admitted(session.client, settings.namespace, latest)
-            click.echo("webhooks reached")
+            click.echo("webhooks are reachable")
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
@@ -221,7 +219,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
     """Wait until all replicas of a Deployment with these labels use the latest template."""
     deployments = Informer(client, only(DEPLOYMENTS, key))
     pods = Informer(client, Selection(PODS, key.namespace, label_selector))
-    progress, missing = ProgressLine(), "the first response of the API server"
+    progress, missing = ProgressLine(), "no response from the API server"
 
     def is_done() -> bool | None:
         nonlocal missing
@@ -237,7 +235,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         async with timeouts.within(timeout), following(deployments, pods) as objects:
             await objects.until(is_done)
     except TimeoutError as error:
-        raise TimedOutError(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
+        raise TimedOutError(f"deployment/{key.name} is not rolled out after {timeout:g} s: {missing}") from error
     finally:
         progress.clear()
 

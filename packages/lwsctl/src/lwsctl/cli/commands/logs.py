@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_STREAMS: Final = 100
 """The default limit of followed logs. Each log requires one connection to the API server and one to a kubelet."""
 
-FULL: Final = "note: following {most} logs; logs of other ranks start when one of them finishes (--max-streams)"
+FULL: Final = "note: streaming {most} logs (--max-streams); other logs start when one of them finishes"
 
 PAUSE: Final = 0.2
 RECORDED_WITHIN: Final = 10
@@ -259,7 +259,7 @@ async def with_selections(session: Session, request: LogsRequest) -> LogsRequest
     names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
     if not names:
         raise CommandError(
-            f"LeaderWorkerSets in namespace {session.namespace} have no pods with labels {request.labels}"
+            f"no pods of LeaderWorkerSets with labels {request.labels} found in namespace {session.namespace}"
         )
     return replace(request, selections=tuple(map(Selection, names)))
 
@@ -365,6 +365,5 @@ def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> N
     """Raise an error if the number of logs to follow exceeds the maximum number of streams."""
     if count > request.most:
         raise UsageError(
-            f"{selection} has {counted(count, 'rank')}, but only {request.most} logs can be followed; select ranks with --group or --rank (--rank 0 for "
-            f"leaders), or use --max-streams {count}"
+            f"{selection} has {counted(count, 'rank')}, but at most {request.most} logs can be followed; use --group, --rank or --max-streams {count}"
         )

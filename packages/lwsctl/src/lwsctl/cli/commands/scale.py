@@ -35,7 +35,7 @@ MOST_REPLICAS: Final = 2**31 - 1
     "--current-replicas",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Precondition for the current number of groups. Scale only if it is N.",
+    help="Scale only if the current number of groups is N.",
 )
 @click.option(
     "--role", metavar="NAME", help="Role of a DisaggregatedSet to scale. N is the number of groups per slice."
@@ -60,7 +60,9 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
     """
     request = ScaleRequest(**options)
     if request.prefers_broken and (role is not None or form):
-        raise UsageError("--prefer-broken and --recreate-broken support only LeaderWorkerSets, without --output")
+        raise UsageError(
+            "--prefer-broken and --recreate-broken require a LeaderWorkerSet, and cannot be combined with --output"
+        )
     set_names = [targets.set_name(name, "scale") for name in names]
 
     async def act(session: Session) -> list[JSONObject]:
@@ -163,7 +165,7 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
 def refuse_other(name: str, now: int, current: int | None) -> None:
     """Raise an error if the number of groups differs from the expected number."""
     if current is not None and now != current:
-        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}; nothing was changed")
+        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}; no changes were made")
 
 
 async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> ScaleResult:
@@ -206,5 +208,5 @@ def conclusion(name: str, before: int, request: ScaleRequest) -> str:
     """
     groups = counted(request.replicas, "group")
     if before == request.replicas:
-        return f"{name} has {groups} already"
+        return f"{name} already has {groups}"
     return f"{name} scaled from {before} to {groups}{DRY if request.is_trial else ''}"

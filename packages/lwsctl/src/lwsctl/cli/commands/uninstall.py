@@ -197,7 +197,7 @@ class Remover:
             reason = f", blocked by finalizers {', '.join(finalizers)}" if finalizers else ""
             name = title(resource, str(meta.key(first))) if first else resource.kind
             raise TimedOutError(
-                f"{name} was not deleted within {self._timeout:g} s{reason}; uninstall again"
+                f"{name} was not deleted within {self._timeout:g} s{reason}; rerun `lws uninstall`"
             ) from error
 
 
@@ -266,7 +266,7 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
 
     target.run(act)
     if not lines:
-        click.echo("nothing to remove")
+        click.echo("no objects to remove")
 
 
 async def remove(remover: Remover, *, keeps: bool) -> None:
@@ -275,9 +275,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
         await remover.remove_manager()
         await remover.release_evidence()
         await remover.remove_namespace()
-        click.echo(
-            f"{kinds()} and their pods are kept, but are not recreated, scaled or updated until you install a manager"
-        )
+        click.echo(f"{kinds()} and their pods are kept, but are not reconciled until you install a manager")
         return
     await remover.remove_sets()
     await remover.remove_manager()
@@ -292,7 +290,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
         return
     names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
     raise CommandError(
-        f"objects would be deleted with their CRDs: {names}; delete them first, delete them with --delete-workloads, or keep them and their CRDs with --keep-crd"
+        f"these objects would be deleted with their CRDs: {names}; use --delete-workloads to delete them, or --keep-crd to keep them"
     )
 
 
@@ -305,8 +303,8 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
     others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
     raise CommandError(
-        f"pods of exhausted groups, and their namespaces, could not be deleted: {names}; recover these groups while the manager is running ({commands}{others}), "
-        f"or remove the finalizer {labels.GROUP_RESTART_BUDGET_CLEANUP} from the pods"
+        f"pods of exhausted groups could not be deleted: {names}; recover these groups first ({commands}{others}), or remove finalizer "
+        f"{labels.GROUP_RESTART_BUDGET_CLEANUP} from their pods"
     )
 
 

@@ -67,7 +67,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     help=f"{unmetconditions.USABLE}.",
 )
 @timeout_option("2m")
-@ready_for_option("With --for ready: ")
+@ready_for_option("Only for --for ready. ")
 @stuck_options
 @node_patience_option
 @formats.output_option("Output format. Prints the objects that meet the condition.")
@@ -76,7 +76,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     """Wait for a condition of LeaderWorkerSets or DisaggregatedSets. On timeout, exit with code 124.
 
     If several sets are named, they share one timeout. If a set is stuck, the cause reported by `lws explain` is printed
-    while waiting and in the final error.
+    while waiting. The final error refers to it.
     """
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0

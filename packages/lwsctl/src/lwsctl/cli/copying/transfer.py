@@ -185,8 +185,7 @@ def refuse_failure(rank: RankContainer, end: CommandEnd) -> None:
     """Raise an error if tar failed or is not installed."""
     if end.code in NOT_THERE:
         raise CommandError(
-            f"{rank} does not have tar, which is required to copy files; add tar to the image, or use a shell, as in `lws exec -i … -- sh -c 'cat > FILE' < "
-            f"FILE` ({end.stderr or f'exit code {end.code}'})"
+            f"{rank} does not have tar ({end.stderr or f'exit code {end.code}'}); add tar to the image, or use `lws exec -i … -- sh -c 'cat > FILE' < FILE`"
         )
     if end.code:
         raise CommandError(f"{rank}: {end.stderr or f'tar exited with code {end.code}'}")

@@ -31,14 +31,14 @@ OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
 NATIVE: Final = (NATIVE_GANG_NAME, KUBERNETES)
 """The names of kube-scheduler in the configuration."""
 
-UNTRUSTED: Final = "the API server does not trust the webhook, because the caBundle of the webhook configurations belongs to a different CA"
-LATE: Final = "the webhook does not respond in time; check the logs of the manager, and check firewalls for port 9443"
+UNTRUSTED: Final = "the caBundle of the webhook configurations does not match the CA of the webhook certificate"
+LATE: Final = "the webhook does not respond in time; check the manager logs, and the firewalls for port 9443"
 PROBE_HINTS: Final = {
     "has expired": "the webhook certificate has expired; restart the manager, or renew the certificate with cert-manager",
     "x509": UNTRUSTED,
     "certificate": UNTRUSTED,
     "no endpoints": "the webhook Service has no ready manager; check the Deployment of the manager",
-    "not found": "the webhook Service is missing; install the manager again",
+    "not found": "the webhook Service is missing; reinstall the manager",
     "refused": "the webhook port is closed; check the Deployment and the NetworkPolicy of the manager",
     "deadline": LATE,
     "timed out": LATE,
@@ -204,7 +204,7 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
 
 def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     if isinstance(facts.certificates, UnreadableObject):
-        yield _unread("LWS-D401", "certificates", f"not readable: {facts.certificates.why}")
+        yield _unread("LWS-D401", "certificates", f"cannot be read: {facts.certificates.why}")
         return
     for certificate in facts.certificates:
         ends = f"{certificate.expires_at:%Y-%m-%d %H:%M} UTC"
@@ -242,15 +242,13 @@ def _deployment(facts: Facts) -> CheckResult:
     if isinstance(deployment, UnreadableObject):
         return _unread("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
     if deployment is None:
-        text = f"{name} is missing, so nothing is reconciled unless a manager runs outside the cluster"
+        text = f"{name} is missing, so LeaderWorkerSets are not reconciled unless a manager runs outside the cluster"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
     ready, desired = installationhealth.replicas_of(deployment)
     text = f"{name} has {ready} of {desired} pods ready"
     if not desired:
         fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
-        return CheckResult(
-            "LWS-D503", Level.ERROR, "manager", f"{text}; nothing is reconciled, because it is scaled to 0", fix
-        )
+        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{text}, because it is scaled to 0", fix)
     if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
     reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
@@ -270,19 +268,19 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
     holder = installationhealth.holder_of(lease)
     if not holder:
-        text = f"{name} has no holder, so nothing is reconciled"
+        text = f"{name} has no holder, so LeaderWorkerSets are not reconciled"
         fix = "check the pods and logs of the manager"
         return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
     if (silence := installationhealth.silence(lease, now, GRACE)) is not None:
-        text = f"{name} is held by {holder}, which has not renewed it for {silence.total_seconds():.0f} s, so nothing is reconciled"
+        text = f"{name} is held by {holder}, which has not renewed it for {silence.total_seconds():.0f} s"
         fix = "check the pods and logs of the manager; a running replica takes over"
         return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
-    return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")
+    return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} is the leader")
 
 
 def _accesses(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.accesses, UnreadableObject):
-        yield _unread("LWS-D601", "permissions", f"not known: {facts.accesses.why}")
+        yield _unread("LWS-D601", "permissions", f"unknown: {facts.accesses.why}")
         return
     denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
     if denied:
@@ -295,7 +293,7 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
 
 def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
-        text = f"the native gang scheduling feature gate is disabled on {component}: {featuregates.shown_by(component, group)}"
+        text = f"the native gang scheduling feature gate is disabled; {featuregates.shown_by(component, group)}"
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, UnreadableObject):
         return  # only administrators may read them, and the version is usually sufficient
@@ -321,7 +319,7 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         fix = f"{add}, or remove {facts.provider} from the manager configuration"
         yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:
-        text = f"by {facts.provider}; served: {', '.join(served) or 'none'}"
+        text = f"provided by {facts.provider}; served: {', '.join(served) or 'none'}"
         yield CheckResult("LWS-D803", Level.OK, "gang scheduling", text)
     elif served:
         text = f"{', '.join(served)} is available, but the manager is not configured for gang scheduling"

@@ -70,7 +70,11 @@ def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
     if report.failing:
         text = f"GPUs that do not respond: {'; '.join(report.failing)}"
         yield CheckResult(
-            "LWS-D010", Level.WARNING, "gpus", text, "check `dmesg` for the XID; a reset or a restart might help"
+            "LWS-D010",
+            Level.WARNING,
+            "gpus",
+            text,
+            "check `dmesg` for XID errors, and reset the GPU or restart the machine",
         )
     if report.busy:
         text = f"other processes use GPUs: {'; '.join(report.busy)}"
@@ -82,7 +86,7 @@ def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
             "list the processes with `nvidia-smi`, and stop unneeded processes",
         )
     if report.apart:
-        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}, so NCCL copies through memory"
+        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}, so NCCL copies through host memory"
         yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "check `nvidia-smi topo -p2p r`")
 
 
@@ -127,7 +131,7 @@ def _directory(machine: Machine) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
     elif machine.free_bytes < LEAST_SPACE:
         text = f"{machine.directory} has {machine.free_bytes // 2**20} MiB of free space"
-        fix = "free some disk space"
+        fix = "free disk space"
         yield CheckResult("LWS-D008", Level.WARNING, "state", text, fix)
     else:
         yield CheckResult("LWS-D005", Level.OK, "state", f"{machine.directory} is writable")

@@ -27,7 +27,7 @@ FAULTS: Final = {
     "getent": "a name can resolve before the peer listens",
     "dig": "a name can resolve before the peer listens, and dig does not read /etc/hosts",
     "host": "a name can resolve before the peer listens, and host does not read /etc/hosts",
-    "ping": "a host can respond before the peer listens, and the pod might not have permission to send these packets",
+    "ping": "a host can respond before the peer listens, and pods might not be permitted to use ping",
     "nc": "versions of nc have different options, and an unknown option has the same result as a closed port",
     "curl": "it does not distinguish a missing name from a closed port, and might not be in the image",
     "wget": "it does not distinguish a missing name from a closed port, and might not be in the image",
@@ -36,7 +36,9 @@ FAULTS: Final = {
 
 TOOL: Final = re.compile(rf"(?<![-\w./])({'|'.join(FAULTS)})(?=\s)")
 NO_DEADLINE: Final = "it has no timeout, so the group can wait forever without an error"
-FIX_GUARD: Final = "use python -m leaderworkerset.rendezvous leader --port PORT, or its shell variant, which have a deadline and clear errors (docs/how-to/meet.md)"
+FIX_GUARD: Final = (
+    "use `python -m leaderworkerset.rendezvous leader --port PORT` or its shell variant (docs/how-to/meet.md)"
+)
 
 
 def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
@@ -91,10 +93,7 @@ RESTART: Final = "Restart"
 RESTART_ALL: Final = "RestartAllContainers"
 
 NOT_TOLERATED: Final = "which recreates the group on each restart"
-FIX: Final = (
-    f"set annotation {labels.IN_PLACE_RESTARTS} to the maximum time until the group is ready again, such as 120s, or set restartPolicy to None "
-    "(docs/how-to/in-place.md)"
-)
+FIX: Final = f"set annotation {labels.IN_PLACE_RESTARTS} to the maximum duration of a restart, such as 120s, or set restartPolicy to None (docs/how-to/in-place.md)"
 FIX_ALONE: Final = f"use action {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy None"
 FIX_UNUSED: Final = f"add a rule with action {RESTART_ALL}, or remove the annotation"
 

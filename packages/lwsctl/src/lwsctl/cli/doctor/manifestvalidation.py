@@ -29,8 +29,8 @@ from lwsctl.cli.reading.manifests import Document
 
 CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
-FIX: Final = "correct the field, because the API server rejects the object"
-FIX_WARNED: Final = "correct the field, because the API server accepts the object with this warning"
+FIX: Final = "correct the field; otherwise, the API server rejects the object"
+FIX_WARNED: Final = "correct the field; the API server accepts the object, but prints this warning"
 FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """The assumed scheduler support. It is unknown, so `spec.scheduling` is validated regardless of schedulers."""
@@ -58,7 +58,9 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
         results += [CheckResult(CODE, Level.WARNING, SUBJECT, document.message(text), FIX_WARNED) for text in warnings]
     if checked and not results:
         results.append(
-            CheckResult(CODE, Level.OK, SUBJECT, "schema and admission accept the objects of LeaderWorkerSets")
+            CheckResult(
+                CODE, Level.OK, SUBJECT, "LeaderWorkerSets and DisaggregatedSets match their schema and pass admission"
+            )
         )
     yield from results
     if others:

@@ -10,7 +10,9 @@ from lwsctl.views.wording import listed
 
 SUBJECT = "pod admission"
 BY_WEBHOOK = "all pods depend on the webhook"
-RESTORE = "check the logs of the manager, which restores the policy if it is the leader and has the permissions in docs/how-to/pod-admission.md"
+RESTORE = (
+    "check the manager logs; the leader restores the policy if it has the permissions in docs/how-to/pod-admission.md"
+)
 
 
 class AdmissionFacts(Struct, frozen=True, kw_only=True):
@@ -27,7 +29,7 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
     stored = {kind: obj for kind, obj in facts.objects.items() if isinstance(obj, dict)}
     if isinstance(facts.mode, UnreadableObject) or unread:
         why = facts.mode.why if isinstance(facts.mode, UnreadableObject) else unread[0]
-        yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"not known: {why}", "ask an administrator")
+        yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"unknown: {why}", "ask an administrator")
     elif facts.mode == PodAdmission.WEBHOOK:
         yield _of_webhook(list(stored))
     elif not facts.is_served:
@@ -36,7 +38,7 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
         fix = "upgrade the cluster, or set podAdmission to Webhook" if level is Level.ERROR else ""
         yield CheckResult("LWS-D313", level, SUBJECT, text, fix)
     elif missing := [kind for kind in facts.objects if kind not in stored]:
-        text = f"{listed(missing, 2)} {podpolicy.NAME} is missing: {BY_WEBHOOK}"
+        text = f"{listed(missing, 2)} {podpolicy.NAME} is missing, so {BY_WEBHOOK}"
         yield CheckResult("LWS-D314", Level.WARNING, SUBJECT, text, RESTORE)
     elif edited := [kind for kind, obj in stored.items() if not podpolicy.is_intact(obj)]:
         text = (
@@ -51,7 +53,7 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
 def _of_webhook(stored: list[str]) -> CheckResult:
     """Return the result for a configuration that does not permit the policy."""
     if not stored:
-        return CheckResult("LWS-D312", Level.OK, SUBJECT, f"through the webhook; {BY_WEBHOOK}")
+        return CheckResult("LWS-D312", Level.OK, SUBJECT, f"through the webhook, so {BY_WEBHOOK}")
     text = f"podAdmission is Webhook, but {listed(stored, 2)} {podpolicy.NAME} of a previous configuration exists"
     fix = f"kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy {podpolicy.NAME}"
     return CheckResult("LWS-D316", Level.WARNING, SUBJECT, text, fix)

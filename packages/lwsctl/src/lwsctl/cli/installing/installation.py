@@ -97,8 +97,7 @@ class Installer:
             return
         if cluster is not None and read_operator_object(cluster).is_managed:
             raise CommandError(
-                f"the operator manages this installation according to {OPERATORS.group_resource}/{SINGLETON.name}; change or delete that object, or set its "
-                "spec.managementState to Unmanaged"
+                f"the operator manages this installation; change or delete {OPERATORS.group_resource}/{SINGLETON.name}, or set its spec.managementState to Unmanaged"
             )
 
     async def configuration(self) -> str | None:
@@ -132,7 +131,7 @@ class Installer:
             except APIError as error:
                 failures.append(describe(resource, obj, error))
         if failures:
-            raise CommandError("\n".join([*failures, "nothing was installed"]))
+            raise CommandError("\n".join([*failures, "no objects were installed"]))
         return checked
 
     async def apply(self, objects: Objects) -> None:
@@ -144,7 +143,7 @@ class Installer:
             try:
                 result = await self._apply(resource, obj)
             except APIError as error:
-                raise CommandError(f"{describe(resource, obj, error)}\nfix the problem and install again") from error
+                raise CommandError(f"{describe(resource, obj, error)}\nfix the problem, and then retry") from error
             self._say(f"{title(resource, meta.name(obj))} {result.word}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> ApplyResult:

@@ -34,23 +34,23 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
     lines = [
-        f"storage class {_name(document.object)}: creates directories" for document in own if document not in documents
+        f"storage class {_name(document.object)} creates directories" for document in own if document not in documents
     ]
     additions: list[JSONObject] = []
     for name in classes:
         if name not in there and not _brings(objects, "StorageClass", name):
             additions.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
-            lines.append(f"storage class {name}: creates directories")
+            lines.append(f"storage class {name} creates directories")
     for name in dict.fromkeys(name for obj in objects for name in values(obj, "priorityClassName")):
         if not _brings(objects, "PriorityClass", name) and not name.startswith("system-"):
             additions.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
-            lines.append(f"priority class {name}: value 1000")
+            lines.append(f"priority class {name} with value 1000")
     for namespace, name in _claims(objects):
         claim = _of("v1", "PersistentVolumeClaim", name)
         claim["metadata"] |= {"namespace": namespace} if namespace else {}
         claim["spec"] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
         additions.append(claim)
-        lines.append(f"volume claim {name}: an empty directory")
+        lines.append(f"volume claim {name} is an empty directory")
     added = [Document("--nodes auto", 1, obj) for obj in additions]
     return ApplicableDocuments((*added, *own), tuple(lines))
 
@@ -118,8 +118,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
         for name in values(document.object, "schedulerName"):
             if name != DEFAULT_SCHEDULER:
                 raise CommandError(
-                    f"{document.place}: schedulerName {name} is not available in the cluster of lws run, so pods would remain pending; remove schedulerName to "
-                    "run the groups"
+                    f"{document.place}: scheduler {name} is not available in the cluster of lws run; remove schedulerName to run the groups"
                 )
     if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
         nodes_of(options)  # raises an error, because host GPUs require a number of nodes
@@ -132,7 +131,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
     total = sum(pool.count for pool in pools)
     if total > nodepools.MOST:
         raise CommandError(
-            f"--nodes auto: the manifest requires {total} nodes, but at most {nodepools.MOST} are simulated; reduce the replicas, or use --nodes with a number"
+            f"--nodes auto: the manifest requires {total} nodes, but at most {nodepools.MOST} are simulated; reduce the replicas, or use --nodes N"
         )
     lines = (*counts, *(f"assumed: {pool}" for pool in pools))
     if options.nodes != AUTO:

@@ -86,8 +86,7 @@ OPTIONS = (
         default=1,
         show_default=True,
         metavar="N|auto",
-        help="Number of simulated nodes. auto (only for lws run) creates nodes with the labels, taints and claims "
-        "that the manifests require.",
+        help="Number of simulated nodes. For lws run, auto creates the nodes that the manifests require.",
     ),
     click.option(
         "--node-label",
@@ -126,7 +125,7 @@ OPTIONS = (
     click.option(
         "--expose-gpus",
         is_flag=True,
-        help="For --gpus host. Expose all GPUs of a node to containers that do not request GPUs.",
+        help="Only for --gpus host. Expose all GPUs of a node to containers that do not request GPUs.",
     ),
     click.option(
         "--ignore-memory-limits",

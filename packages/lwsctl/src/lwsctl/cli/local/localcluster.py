@@ -145,7 +145,7 @@ def _refusals(place: ClusterDirectory) -> Iterator[None]:
         yield
     except DamagedDataError as error:
         raise CommandError(
-            f"{error}\nto delete the cluster, run `lws down {place.name} --delete`; then start it again"
+            f"{error}\nuse `lws down {place.name} --delete` to delete the cluster, and then restart it"
         ) from error
     except LocalkubeError as error:
         raise CommandError(str(error)) from error

@@ -30,7 +30,7 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
         if selector and not any(_meet(obj, lws) and service_selects(selector, lws) for lws in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
             warning = document.message(
-                f"spec.selector {words} does not match any pod of these manifests; correct it, or add these labels to leaderTemplate or workerTemplate"
+                f"spec.selector {words} does not match any pod of these manifests; correct it, or add the labels to the pod templates"
             )
             yield f"warning: {warning}"
 

@@ -26,8 +26,8 @@ def shared(documents: Sequence[Document], stored: Iterable[JSONObject], namespac
             limits = [OF_ONE[mode] for mode in modes if mode in OF_ONE]
             if pods > 1 and len(limits) == len(modes) > 0:
                 message = document.message(
-                    f"{path}: claim {key.name} is {', '.join(modes)} (its volume is {limits[0]}), but {pods} pods mount it; use a claim with ReadWriteMany or "
-                    "ReadOnlyMany, or volumeClaimTemplates for one volume per rank"
+                    f"{path}: claim {key.name} is {', '.join(modes)} (its volume is {limits[0]}), but {pods} pods mount it; use ReadWriteMany, ReadOnlyMany or "
+                    "volumeClaimTemplates"
                 )
                 yield f"warning: {message}"
 

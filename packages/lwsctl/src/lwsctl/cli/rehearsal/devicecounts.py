@@ -42,14 +42,14 @@ def counted(documents: Sequence[Document]) -> DeviceCounts:
         obj = document.object
         if channel := _channel(obj):
             templates[channel] = {f"{channel}/device": 1}
-            lines.append(f"skipping {document.title}: each of its pods has 1 {channel}/device")
+            lines.append(f"skipping {document.title}: each pod of it has 1 {channel}/device")
         if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
             kept += [] if channel else [document]
             continue
         devices = _devices(document)
         if obj["kind"] == TEMPLATES:
             templates[_name(obj)] = devices
-            lines.append(f"{document.title}: {_words(devices)} for each of its pods")
+            lines.append(f"{document.title}: each pod has {_words(devices)}")
         elif obj["kind"] == "ResourceClaim":
             shared.add(_name(obj))
             lines.append(f"skipping {document.title}: claims shared by pods are not simulated")
@@ -76,8 +76,7 @@ class _Claims(Struct, frozen=True):
             return {}
         reference = f"resourceClaimTemplateName {template}" if template else f"resourceClaimName {name}"
         raise CommandError(
-            f"{self.place}: resourceClaims[{claim.get('name')}]: {reference} is not in the manifests; add the object, because a rehearsal counts the devices of "
-            "claims, or remove resourceClaims"
+            f"{self.place}: resourceClaims[{claim.get('name')}]: {reference} is not in the manifests; add the object, or remove resourceClaims"
         )
 
 
@@ -118,8 +117,7 @@ def _devices(document: Document) -> Devices:
     except (AttributeError, TypeError, ValueError) as error:
         raise CommandError(
             document.message(
-                "spec: Invalid value: devices.requests must be a list of requests with exactly.deviceClassName and a number as "
-                "exactly.count"
+                "spec: Invalid value: devices.requests must be a list of requests with exactly.deviceClassName and exactly.count"
             )
         ) from error
     return devices

@@ -29,7 +29,7 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
         few = len(free) == 1
         yield (
             f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} not mapped, so {'its' if few else 'their'} containers run in "
-            f"the root file system of this machine (to change this: --image {free[0]}=DIR)"
+            f"the root file system of this machine; use --image {free[0]}=DIR"
         )
 
 

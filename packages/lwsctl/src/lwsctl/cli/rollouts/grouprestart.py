@@ -82,7 +82,7 @@ class Restart(Struct):
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
-                f"{self.request.name} {self.request} not restarted after {timeout:g} s{reasons(view) if view else ''}"
+                f"{self.request.name} {self.request} was not restarted after {timeout:g} s{reasons(view) if view else ''}"
             ) from error
         finally:
             self._progress.clear()
@@ -117,15 +117,15 @@ class Restart(Struct):
     def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
         if over := [group for group in view.groups if group.is_over and group.name in self.request.groups]:
             place = f"{self.request.name}/{over[0].name}"
-            why = "is exhausted, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
+            why = "is exhausted, and its pods are kept for diagnosis" if over[0].is_exhausted else "is complete"
             raise CommandError(
-                f"group {place} {why}, and nothing was restarted; use `{self.session.lws} recover {place}` to recover it"
+                f"no groups were restarted, because group {place} {why}; use `{self.session.lws} recover {place}` to recover it"
             )
         uids = restarts.pods_to_delete(view, self.request.groups, self.request.rank)
         lacking = [index for index in self.request.groups if index not in uids]
         if lacking:
             raise CommandError(
-                f"nothing was restarted, because {self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)}; "
+                f"no groups were restarted, because {self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)}; "
                 f"{self.request.name} has {counted(len(view.groups) + view.more, 'group')}"
             )
         return uids

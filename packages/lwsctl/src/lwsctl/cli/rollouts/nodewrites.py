@@ -58,8 +58,8 @@ async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted
         others = [taint for taint in taints if taint != own]
         if is_tainted and any(other.get("key") == labels.MOVING for other in others):
             raise CommandError(
-                f"node {name} already has the taint {labels.MOVING}, because a move is in progress or was killed; if it was killed: "
-                f"`{session.kubectl or 'kubectl'} taint nodes {name} {labels.MOVING}-`"
+                f"node {name} has taint {labels.MOVING} of another move; if that move was killed, use `{session.kubectl or 'kubectl'} taint nodes {name} "
+                f"{labels.MOVING}-`"
             )
         if (own in taints) != is_tainted:
             guard = {"uid": meta.uid(node), "resourceVersion": meta.resource_version(node)}

@@ -28,7 +28,7 @@ async def forecast_scale_down(session: Session, name: str, replicas: int) -> Sca
     view = await targets.view_of(session, await rollouttargets.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
-            f"{name} has {counted(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; nothing was changed"
+            f"{name} has {counted(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; no changes were made"
         )
     return scaledown.forecast(view, replicas)
 
@@ -70,7 +70,7 @@ async def _await_end(session: Session, name: str, going: Sequence[GroupName], ti
             await objects.until(are_gone)
     except TimeoutError as error:
         raise TimedOutError(
-            f"{name} {format_groups(going)} not deleted after {timeout:g} s; nothing was recreated"
+            f"{name} {format_groups(going)} not deleted after {timeout:g} s; no groups were recreated"
         ) from error
 
 

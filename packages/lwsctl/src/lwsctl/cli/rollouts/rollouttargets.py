@@ -35,7 +35,7 @@ async def read(session: Session, name: str) -> JSONObject:
         return obj
     parts = ", ".join(map(meta.name, await targets.list_parts(session, session.namespace, name))) or "none yet"
     raise CommandError(
-        f"{name} is a DisaggregatedSet and has no revisions; use `{session.lws} rollout status {name}` to show its rollout; its LeaderWorkerSets: {parts}"
+        f"{name} is a DisaggregatedSet and has no revisions; use `{session.lws} rollout status {name}`, or specify one of its LeaderWorkerSets ({parts})"
     )
 
 
@@ -45,7 +45,7 @@ async def writable(session: Session, name: str) -> JSONObject:
     owner = meta.labels(obj).get(SET_NAME)
     if owner and meta.controller_of(obj) is not None:
         raise CommandError(
-            f"nothing was changed, because {name} belongs to DisaggregatedSet {owner}, which would undo the change; change {owner} instead"
+            f"{name} belongs to DisaggregatedSet {owner}, which would undo the change; change {owner} instead"
         )
     return obj
 

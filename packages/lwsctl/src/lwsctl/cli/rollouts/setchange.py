@@ -14,7 +14,7 @@ from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.views import diffs
 from lwsctl.rollout import applyforecast
 
-DRY: str = "nothing was changed (dry run)"
+DRY: str = "no changes were made (dry run)"
 
 
 class Change(Struct, frozen=True, kw_only=True):

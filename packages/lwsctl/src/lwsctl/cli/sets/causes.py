@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec.structs import replace
 
 from kuberuntime.clock import SystemClock
 from lwsctl.cli import sharedoptions
@@ -42,7 +43,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--stuck-after",
         type=sharedoptions.limit,
         metavar="DURATION",
-        help="Exit with code 1 and the cause if a set is stuck for this long. Disabled by default.",
+        help="Exit with code 1 and the cause if a set is stuck for this duration. Disabled by default.",
     )
     return stuck_after(fail_fast(command))
 
@@ -68,7 +69,7 @@ class Causes:
         self._first = first
         self._stuck_after = stuck_after
         self._said: tuple[str, str] | None = None
-        self._last = ""
+        self._last = self._reference = self._notice = ""
 
     @property
     def is_stuck(self) -> bool:
@@ -89,12 +90,14 @@ class Causes:
     async def last(self) -> str:
         """Return the current or the previous cause, or an empty string if there is none.
 
-        A container that crashes repeatedly is not stuck while its group restarts, so that the last cause is more
-        informative.
+        A cause that was printed is not repeated, and the result contains only its code. A container that crashes
+        repeatedly is not stuck while its group restarts, so that the last cause is more informative.
         """
         diagnosis = await diagnoses.in_time(self._session, self._name)
         cause = "" if diagnosis is None or diagnosis.verdict in AS_DESIRED else headline(diagnosis)
-        return cause if diagnosis is not None and diagnosis.verdict in NEEDS_USER else self._last or cause
+        is_current = diagnosis is not None and diagnosis.verdict in NEEDS_USER
+        cause = cause if is_current else self._last or cause
+        return self._reference if cause == self._last else cause
 
     async def run(self) -> None:
         """Diagnose the set repeatedly while the command waits. Raise an error if the set is stuck for too long."""
@@ -107,7 +110,7 @@ class Causes:
                 since = clock.monotonic() if is_new else since
                 remaining = since + self._stuck_after - clock.monotonic()
                 if remaining <= 0:
-                    raise StuckError(self._last)
+                    raise StuckError(self._last if self._stuck_after else self._notice)
                 pause = min(pause, remaining)
 
     def say(self, diagnosis: Diagnosis | None) -> bool:
@@ -120,7 +123,10 @@ class Causes:
         is_new = identity != self._said
         if diagnosis is not None and is_stuck:
             self._last = headline(diagnosis)
-            for line in (self._last, *(f"next: {step}" for step in diagnosis.steps[:1])) if is_new else ():
+            self._reference = headline(replace(diagnosis, sentence="see above")) if diagnosis.code else self._last
+            lines = [self._last, *(f"next: {step}" for step in diagnosis.steps[:1])]
+            self._notice = "\n".join(lines)
+            for line in lines if is_new and self._stuck_after != 0 else ():  # an immediate error contains the notice
                 self._note(line)
         self._said = identity
         return is_new

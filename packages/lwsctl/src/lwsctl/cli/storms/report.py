@@ -73,14 +73,14 @@ def lines(report: StormReport) -> Iterator[str]:
     yield (
         f"First failed: {first.rank} after {first.at:.1f} s ({first.reason or WORDS[first.change]})."
         if first
-        else "Nothing failed."
+        else "No rank failed."
     )
     if recreations := witness.recreated():
         yield f"Recreated: {_times(recreations)}."
     if failed := witness.failures():
-        yield f"Failures of ranks: {_times(failed)}."
+        yield f"Rank failures: {_times(failed)}."
     if report.before:
-        yield f"Not ready before the storm, and not part of its result: {', '.join(report.before)}."
+        yield f"Ignored because they were not ready before the storm: {', '.join(report.before)}."
     if report.recovered is None:
         yield (
             f"Not ready at the end: {', '.join(report.unready)}."

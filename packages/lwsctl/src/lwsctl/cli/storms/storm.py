@@ -68,7 +68,7 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, value: st
     if len(targets) not in fault.of.numbers:
         raise UsageError(f"{name} expects {fault.of.words}, but {len(targets)} were specified")
     if value and not fault.usual:
-        raise UsageError(f"{name} has no amount and no path; remove {value!r}")
+        raise UsageError(f"{name} does not support an amount or a path; remove {value!r}")
     words = value or fault.usual
     if fault.has_path and not words.startswith("/"):
         raise UsageError(f"{name}: path: {words!r}: must start with /")
@@ -139,7 +139,7 @@ def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
 def _read(item: JSON, place: str) -> Step:
     if not isinstance(item, dict) or not set(item) <= FIELDS:
         unknown = ", ".join(sorted(set(item) - FIELDS)) if isinstance(item, dict) else item
-        raise UsageError(f"{place}: {unknown!r}: the fields of a step are {', '.join(sorted(FIELDS))}")
+        raise UsageError(f"{place}: {unknown!r} is not valid; use the fields {', '.join(sorted(FIELDS))}")
     targets = item.get("targets") or []
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
         raise UsageError(f"{place}: targets: {targets!r}: use a list of ranks or nodes, such as [web/0/1]")

@@ -55,10 +55,10 @@ def page(report: StormReport) -> str:
         "body",
         tag("h1", title),
         [tag("p", line) for line in reports.lines(report)],
-        tag("h2", "In time"),
+        tag("h2", "Timeline"),
         _timeline(report),
         tag("h2", "Faults"),
-        _table(("After", "Fault", "Not completed because"), _faults(report)),
+        _table(("After", "Fault", "Error"), _faults(report)),
         tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _sightings(report)),
     )

@@ -137,7 +137,7 @@ class StormRun:
             begun = await faults(self._session.client, "POST", body=body)
         except (CommandError, KubeError) as error:
             self.report.steps.append(StormStep(at, step, str(error)))
-            self._tell(f"{at:6.1f} s  not done: {step}: {error}")
+            self._tell(f"{at:6.1f} s  {step} failed: {error}")
             return
         self._begun.append(begun["number"])
         self.report.steps.append(StormStep(at, step))

@@ -140,7 +140,7 @@ def _group(view: View, group: Group, now: datetime) -> list[str]:
             ("Revision", group.revision),
             ("Ready", f"{group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')}"),
             ("Recreations", recreations.sentence(group.recreations, now) if group.recreations else ""),
-            ("In place", recreations.in_place(group, now)),
+            ("Restarts in place", recreations.in_place(group, now)),
         ]
     )
     return [*head, "", "Ranks:", *(f"  {line}" for line in output.groups([group], now, wide=True))]
@@ -179,7 +179,7 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
                 ("  image", str(container.get("image") or "")),
                 ("  state", _container_state(status.get("state") or {}, now)),
                 ("  restarts", str(status.get("restartCount", 0))),
-                ("  ended before", outcome.described(before) if "exitCode" in before else ""),
+                ("  previous run", outcome.described(before) if "exitCode" in before else ""),
                 ("  requests", pairs((container.get("resources") or {}).get("requests"))),
                 ("  limits", pairs((container.get("resources") or {}).get("limits"))),
             ]

@@ -17,7 +17,7 @@ ROLLOUT: Final = "rolloutStrategy.rollingUpdateConfiguration"
 TITLES: Final[Mapping[str, str]] = {
     "startupPolicy": "Startup",
     "leaderWorkerTemplate.restartPolicy": "Restart",
-    "leaderWorkerTemplate.maxGroupRestarts": "Most restarts",
+    "leaderWorkerTemplate.maxGroupRestarts": "Maximum restarts",
     "rolloutStrategy.type": "Strategy",
     ROLLOUT: "Rollout",
     "networkConfig.subdomainPolicy": "Network",
@@ -27,7 +27,7 @@ TITLES: Final[Mapping[str, str]] = {
     "podTerminationPolicy": "Termination",
     "scheduling": "Scheduling",
     "leaderWorkerTemplate.volumeClaimTemplates": "Claims",
-    "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy": "Claims kept",
+    "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy": "Claim retention",
 }
 """Titles by path. A structure with a title is shown in one line. Lines with a title are first, in this order."""
 

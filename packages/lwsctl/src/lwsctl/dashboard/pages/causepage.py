@@ -38,7 +38,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
     cause = BY_CODE.get(address.episode)
     if cause is None:
-        yield f"{address.episode}: no such cause"
+        yield f"cause {address.episode} does not exist"
         return
     yield f"{cause.code} {cause.title}"
     yield cause.meaning
@@ -48,7 +48,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
 
 def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
     if cause is None:
-        return [tag("h1", f"{code}: no such cause")]
+        return [tag("h1", f"cause {code} does not exist")]
     return [
         tag("h1", cells.sentence(cause.title), " ", tag("small", cause.code)),
         tag("h3", "Meaning"),

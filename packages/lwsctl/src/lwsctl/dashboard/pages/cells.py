@@ -155,7 +155,9 @@ def cause(diagnosis: Diagnosis) -> Safe:
             _listed(diagnosis.next, map(command, diagnosis.steps)),
             class_="halves",
         ),
-        tag("p", f"Unknown, because it could not be read: {', '.join(diagnosis.unread)}") if diagnosis.unread else None,
+        tag("p", f"Unknown, because these objects could not be read: {', '.join(diagnosis.unread)}")
+        if diagnosis.unread
+        else None,
         class_=f"why {diagnosis.verdict.value}",
     )
 
@@ -205,7 +207,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     head = tag(
         "div",
         tag("h1", words),
-        tag("p", f"Is {near[0]} meant? ") if near else None,
+        tag("p", f"Did you mean {near[0]}? ") if near else None,
         _listed("Objects and recorded failures", map(command, steps)),
         tag("p", records) if not address.of_whole else None,
         id="title",

@@ -30,7 +30,7 @@ class ClusterIdentity(Struct, frozen=True, kw_only=True):
 
 def header(about: ClusterIdentity, namespace: str, address: Address, *, allows_actions: bool) -> Safe:
     """Return the header. A script updates the connection state."""
-    rights = "may act" if allows_actions else "read-only"
+    rights = "actions allowed" if allows_actions else "read-only"
     user = f"{about.user} ({rights})" if about.user else rights
     search = tag(
         "input",

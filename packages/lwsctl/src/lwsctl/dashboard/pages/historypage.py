@@ -208,7 +208,7 @@ def _none(facts: PageFacts) -> str:
 def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
-    return f"{address.key.name}/{_shown(episode or address.episode)} does not exist. It was removed in favor of newer failures, or never existed."
+    return f"{address.key.name}/{_shown(episode or address.episode)} does not exist. It might have been replaced by newer failures."
 
 
 def _note(text: str) -> Fragment:

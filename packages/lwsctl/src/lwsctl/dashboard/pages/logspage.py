@@ -25,7 +25,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     ranks = tag(
         "div",
         tag("label", "Ranks ", field),
-        tag("span", id="chips", class_="chips", role="group", aria_label="Chosen ranks"),
+        tag("span", id="chips", class_="chips", role="group", aria_label="Selected ranks"),
         class_="tools",
     )
     tools = tag(

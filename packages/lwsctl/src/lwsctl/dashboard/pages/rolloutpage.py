@@ -44,14 +44,14 @@ GLYPHS: Final = {
     "done": ("●", "ready"),
     "starting": ("◐", "starting"),
     "held": ("▢", "missing"),
-    "to come": ("○", "missing"),
+    "pending": ("○", "missing"),
 }
 """The symbol of each group step, and the class for its color."""
 
 MARKS: Final = 1000
 """The maximum number of groups that have a symbol. The number of other groups is shown after these symbols."""
 
-STEPS: Final = ("Next step", "Groups", "Available in the meantime", "Extra groups")
+STEPS: Final = ("Next step", "Groups", "Available groups", "Extra groups")
 
 
 class LastChange(Struct, frozen=True):
@@ -93,7 +93,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         setheader.frame(address, rendering),
         region("div", "progress", rendering),
         region("div", "cause", rendering),
-        _folded("The last change, which undo reverts", region("div", "change", rendering)),
+        _folded("The last change (reverted by undo)", region("div", "change", rendering)),
         _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
         _folded(
             "All groups",
@@ -161,7 +161,7 @@ def _title(course: Course | None, progress: RolloutProgress, change: LastChange 
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
         words = f"Complete: {words}.{took}"
     name = change.title if isinstance(change, LastChange) else change
-    bar = cells.bar(progress.done, progress.desired, f"{progress.done} of {progress.desired} groups done")
+    bar = cells.bar(progress.done, progress.desired, f"{progress.done} of {progress.desired} groups updated")
     return Fragment("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
 
 
@@ -204,7 +204,7 @@ def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
     """Return the step of a group in a rollout, which is a key of `GLYPHS`."""
     if is_updated:
         return "done" if group.is_ready else "starting"
-    return "held" if is_held else "to come"
+    return "held" if is_held else "pending"
 
 
 def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
@@ -238,7 +238,7 @@ def _last_change(view: View, facts: PageFacts) -> LastChange | str:
     try:
         old, new = ({"spec": revision_content(entry)} for entry in (before, current))
     except UnreadableRevisionError as error:
-        return f"Not known: {error}"
+        return f"Unknown: {error}"
     return LastChange(before, current, list(islice(field_changes(old, new), FIELDS_SHOWN + 1)))
 
 

@@ -39,7 +39,7 @@ LISTED: Final = 6
 All of them are marked in the matrix.
 """
 
-HINT: Final = "Select a rank to show its state, its last log lines, the reason why it is not ready, and its events."
+HINT: Final = "Select a rank to show its state, log lines, events, and the reason why it is not ready."
 """The panel text if no rank is selected. The space is reserved, so that the layout does not change."""
 
 READ_EVERY: Final = 10.0

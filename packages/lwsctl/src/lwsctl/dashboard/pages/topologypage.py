@@ -112,7 +112,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     title, summary = tag("h1", "Topology", class_="heard"), region("div", "summary", rendering)
     if address.form is PageForm.TABLE:
-        caption = "Free amounts of each resource"
+        caption = "Free amount of each resource"
         parts = [region("thead", "columns", rendering), region("tbody", "nodes", rendering)]
         table = tag("table", tag("caption", caption), parts, class_="plain")
         return joined(title, summary, cells.scrolling(table, caption))

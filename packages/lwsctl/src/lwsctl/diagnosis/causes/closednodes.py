@@ -105,8 +105,7 @@ def cordoned(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E118",
     title="nodes are tainted by Kubernetes or another component",
-    meaning="Suitable nodes have a taint that a component added. Kubernetes taints nodes that are not ready or low on disk space. Autoscalers and `lws move` "
-    "taint nodes that they drain. The component removes the taint automatically.",
+    meaning="Suitable nodes have a taint that Kubernetes, an autoscaler or `lws move` added. The component removes the taint automatically.",
     person=Person.ADMINISTRATOR,
     remedy="Do not remove or tolerate the taint. Repair the node, or wait until the component has finished.",
 )

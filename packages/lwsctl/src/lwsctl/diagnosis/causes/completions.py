@@ -19,8 +19,7 @@ from lwsctl.views.wording import counted
     code="LWS-E075",
     title="a long-running container exited with code 0",
     meaning="A container exited with code 0. By default, ranks are expected to run until they are stopped.",
-    remedy=f'Change the program to run until it is stopped. For batch workloads, set the annotation `{labels.RUN_TO_COMPLETION}: "true"` on the LeaderWorkerSet, '
-    "or use a Job or `lws run --until done`.",
+    remedy=f'Change the program to run until it is stopped. For batch workloads, set the annotation `{labels.RUN_TO_COMPLETION}: "true"`, or use a Job.',
     verdict=Verdict.CRASHING,
 )
 def has_ended(observed: Observed) -> Finding | None:

@@ -93,7 +93,7 @@ def _beside(runs: list[ContainerFailure]) -> list[str]:
     if not others:
         return []
     if terminations.is_order_known(runs):
-        return [f"ended later: {', '.join(others)}"]
+        return [f"terminated later: {', '.join(others)}"]
     return [f"also crashed: {', '.join(others)}; which one crashed first is unknown"]
 
 

@@ -52,13 +52,13 @@ def _contested(observed: Observed) -> Finding | None:
     code=CODE,
     title="another writer reverts a field",
     meaning=(
-        "The manager wrote the same value ten times within a minute, and another writer changed it each time. Such writers are other managers, policy engines, "
-        "GitOps tools and autoscalers. The manager now writes the value every 30 seconds. The message contains the field and both writers, from `managedFields`."
+        "The manager and another writer, such as a GitOps tool or an autoscaler, repeatedly overwrite the same field. The manager now writes the field every "
+        "30 seconds."
     ),
     person=Person.ADMINISTRATOR,
     remedy=(
-        "Choose one component that manages the field. Exclude the field in the other component, for example with `ignoreDifferences` in Argo CD, or remove the "
-        "second manager. Scale the LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
+        "Choose one component that manages the field, and exclude the field in the other (for example with `ignoreDifferences` in Argo CD). Scale the "
+        "LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
     ),
 )
 def field_is_contested(observed: Observed) -> Finding | None:

@@ -33,9 +33,9 @@ SCHEDULER: Final = "kube-scheduler"
 CONTROLLER_MANAGER: Final = "kube-controller-manager"
 
 SHOWN: Final = {
-    API_SERVER: "dropped the reference of a pod to it",
-    SCHEDULER: "scheduled its pods individually, and did not set a condition",
-    CONTROLLER_MANAGER: "did not delete it, although no pod refers to it",
+    API_SERVER: "dropped the reference of a pod to PodGroup {group}",
+    SCHEDULER: "scheduled the pods of PodGroup {group} individually, and did not set a condition",
+    CONTROLLER_MANAGER: "did not delete PodGroup {group}, although no pod refers to it",
 }
 """The visible effect on a PodGroup if a component's feature gate is disabled."""
 
@@ -84,7 +84,7 @@ def _follows_native(pod: JSONObject) -> bool:
 
 def shown_by(component: str, group: str) -> str:
     """Describe how a PodGroup indicates that a component's feature gate is disabled."""
-    return f"PodGroup {group}: {component} {SHOWN[component]}"
+    return f"{component} {SHOWN[component].format(group=group)}"
 
 
 def _was_tried(pod: JSONObject, now: datetime) -> bool:
@@ -101,9 +101,8 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     code="LWS-E055",
     title="a feature gate for gang scheduling is disabled",
     meaning=(
-        "Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. If it is disabled on kube-apiserver, "
-        "PodGroups do not exist. If it is disabled on kube-scheduler, pods are scheduled individually. If it is disabled on kube-controller-manager, deleted "
-        "PodGroups are not removed."
+        "Native gang scheduling requires a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. The message contains the component "
+        "whose feature gate is disabled."
     ),
     person=Person.ADMINISTRATOR,
     remedy="Enable the feature gate on that component, or use another gang scheduler.",
@@ -146,11 +145,11 @@ OTHER_STEP: Final = "correct or delete the object in the message; the manager re
     code="LWS-E018",
     title="the scheduling objects cannot be created",
     meaning=(
-        "A LeaderWorkerSet with spec.scheduling requires a Workload before its leaders, and a PodGroup if it is scheduled as a whole. Until they exist and are "
-        "correct, the manager does not change leaders."
+        "A LeaderWorkerSet with spec.scheduling requires a Workload, and a PodGroup if it is scheduled as a whole. The manager does not change leaders until "
+        "these objects are correct."
     ),
     person=Person.ADMINISTRATOR,
-    remedy="Check the condition WorkloadSchedulingCreated. For example, an API is not served, an object has a different owner, or a Workload was changed.",
+    remedy="Check the condition WorkloadSchedulingCreated. Often an API is not served, or an object was changed or has a different owner.",
 )
 def lacks_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose leaders are not changed because its scheduling objects cannot be created."""

@@ -19,8 +19,7 @@ from lwsctl.views.wording import duration
     code="LWS-E098",
     title="all containers of a pod restart in place",
     meaning="A container exited with a code for which its restart rules require RestartAllContainers. All containers restart, and the pod is not recreated.",
-    remedy=f"Wait. The group is recreated if the restart exceeds the duration in the annotation `{labels.IN_PLACE_RESTARTS}`. Without this annotation, each such "
-    "restart recreates the group.",
+    remedy=f"Wait. The group is recreated after the duration in the annotation `{labels.IN_PLACE_RESTARTS}`, or immediately without this annotation.",
     verdict=Verdict.PROGRESSING,
 )
 def restarts_in_place(observed: Observed) -> Finding | None:
@@ -42,7 +41,7 @@ def restarts_in_place(observed: Observed) -> Finding | None:
                 sentence=f"pod {recreation.failed_pod} restarted all its containers in place, so group {group.name} is recreated",
                 evidence=(f"group {group.name} {recreations.sentence(recreation, observed.now)}",),
                 steps=(
-                    f"to allow in-place restarts of pods: annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",
+                    f"to allow in-place restarts, set annotation {labels.IN_PLACE_RESTARTS} of {observed.view.name}",
                 ),
                 verdict=Verdict.STUCK,
             )
@@ -60,10 +59,12 @@ def hung_groups(view: View) -> list[Group]:
     title="the group makes no progress",
     meaning=(
         f"All ranks of a group are running, but the leader has not reported a step within the duration in the annotation `{labels.PROGRESS_TIMEOUT}`. The "
-        "message contains the rank with the oldest output and, on the embedded cluster, what it waits for."
+        "message contains the rank with the oldest output."
     ),
-    remedy="Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. If it waits for another rank, check that rank. With the annotation "
-    f"`{labels.ON_HANG}: recreate`, the group is recreated with the same backoff as after failures.",
+    remedy=(
+        "Check the log and the stack of the rank in the message, for example with `py-spy dump` or `gdb`. To recreate such groups automatically, set the "
+        f"annotation `{labels.ON_HANG}: recreate`."
+    ),
 )
 def hangs(observed: Observed) -> Finding | None:
     """Find a group whose ranks run without progress, and the rank whose progress report is the oldest."""

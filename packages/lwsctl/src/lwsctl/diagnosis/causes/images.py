@@ -129,7 +129,7 @@ DENIED: Final = Cause(
 NOT_FOUND: Final = Cause(
     code="LWS-E060",
     title="the image does not exist",
-    meaning="The registry does not have an image with this name and tag, or has no image for the platform of the node.",
+    meaning="The registry does not have an image with this name, tag and platform.",
     person=Person.AUTHOR,
     remedy="Correct the image in the pod template, or push it.",
     find=LACKS,
@@ -197,7 +197,7 @@ def _find_no_program(observed: Observed) -> Finding | None:
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
     title="this machine has no executable for the image",
-    meaning="The embedded cluster does not pull images. It runs executables of this machine, and this executable does not exist.",
+    meaning="The embedded cluster runs executables of this machine instead of images. This executable does not exist.",
     remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
     find=_find_no_program,
 )

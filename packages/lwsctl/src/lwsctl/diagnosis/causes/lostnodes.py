@@ -111,7 +111,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E053",
     title="a pod does not terminate",
-    meaning="The grace period of a pod has expired, but its node does not report that its containers have terminated.",
+    meaning="The grace period of a pod has expired, but its node has not terminated the containers.",
     person=Person.ADMINISTRATOR,
     remedy="Repair the node. Force the deletion only if you are sure that the processes have stopped.",
 )

@@ -49,9 +49,10 @@ class Shortage(Struct, frozen=True):
 @cause(
     code="LWS-E106",
     title="a StatefulSet has not created its pods",
-    meaning="A StatefulSet has fewer pods than replicas, and its controller has neither created a pod nor reported an error for two minutes. Its retries are "
-    "delayed after many failed reconciliations. Since Kubernetes 1.36, all retries share a limit of ten per second, and each status write can trigger a "
-    "retry.",
+    meaning=(
+        "A StatefulSet has fewer pods than replicas, and its controller has not created a pod for two minutes. After many failed reconciliations, the "
+        "controller retries with long delays."
+    ),
     remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )
 def has_not_made_pods(observed: Observed) -> Finding | None:
@@ -123,8 +124,7 @@ def unexplained(observed: Observed) -> str:
 @cause(
     code="LWS-E107",
     title="workers wait until previous workers have terminated",
-    meaning="The leader was replaced before the pods of its previous workers terminated, and these pods have the names of the new workers. The manager creates "
-    "the worker StatefulSet after the last of them has terminated.",
+    meaning="The new workers have the same names as the previous workers. The manager creates them after all previous workers have terminated.",
     remedy="Wait until the grace period of the pods expires. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
     verdict=Verdict.PROGRESSING,
 )

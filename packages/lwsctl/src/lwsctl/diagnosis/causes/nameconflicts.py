@@ -78,11 +78,10 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     code="LWS-E019",
     title="a name conflicts with another owner",
     meaning=(
-        "Objects of groups are named after the LeaderWorkerSet and the group. For example, group 1 of `meet` needs a StatefulSet `meet-1`, which a "
-        "LeaderWorkerSet `meet-1` also needs. An object with this name exists and has a different owner. The same applies to a pod with the name of a rank."
+        "An object with the required name exists and has a different owner. For example, group 1 of `meet` and LeaderWorkerSet `meet-1` both need a "
+        "StatefulSet `meet-1`."
     ),
-    remedy="Delete or rename one of the two. Delete a conflicting Service, make it headless (`clusterIP: None`), or correct its selector so that it matches the "
-    "pods.",
+    remedy="Delete or rename one of the two objects. Make a conflicting Service headless (`clusterIP: None`), or correct its selector.",
 )
 def name_is_taken(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service with a required name that belongs to a different owner."""

@@ -22,8 +22,7 @@ NAMED: Final = 5
 @cause(
     code="LWS-E095",
     title="groups cannot be moved from their nodes",
-    meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and no extra groups are created. With random keys, only updates create extra "
-    "groups. With index keys, no extra groups are created while a partition is set.",
+    meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and random keys or a partition prevent extra groups.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def is_never_moved(observed: Observed) -> Finding | None:

@@ -70,7 +70,7 @@ def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
 @cause(
     code="LWS-E007",
     title="the certificate of a webhook is not trusted",
-    meaning="The API server calls an admission webhook and does not trust its certificate, because the certificate has expired or another CA issued it.",
+    meaning="The API server does not trust the certificate of an admission webhook, because it has expired or a different CA issued it.",
     person=Person.ADMINISTRATOR,
     remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate.",
 )
@@ -146,7 +146,7 @@ NO_QUOTA_LEFT: Final = Refused(
     r"(?:(?<![a-z0-9.])(?P<kind>[a-z]{1,63}(?:\.[a-z0-9.]{1,253})?) \"(?P<object>[^\"]{1,253})\" is forbidden: )?"
     r"exceeded quota: (?P<quota>[^,]{1,253}), requested: (?P<requested>.{1,500}?), used: (?P<used>.{1,500}?), "
     r"limited: (?P<limited>.{1,500}?)(?:$|[;:\s]{0,9}$)",
-    "ResourceQuota {quota} has no room for pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
+    "ResourceQuota {quota} does not allow pod {pod}{others}: it requests {requested}, {used} of {limited} is used",
     ("{kubectl} describe resourcequota {quota}", "increase the quota, or delete other pods in the namespace"),
 )
 
@@ -163,7 +163,7 @@ OF_OTHER_KIND: Final = re.compile(
 def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
     """Return the finding for a quota that limits StatefulSets, claims or other objects except pods."""
     kind, name = refused["kind"].removesuffix("s"), refused["object"]
-    room = finding.sentence.replace(" has no room for pod ", f" has no room for {kind} {name}, which pod ", 1)
+    room = finding.sentence.replace(" does not allow pod ", f" does not allow {kind} {name}, which pod ", 1)
     sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)
     steps = (finding.steps[0], f"increase the quota, or delete other {refused['kind']} in the namespace")
     return replace(finding, sentence=sentence, steps=steps)
@@ -183,7 +183,7 @@ def quota_is_exhausted(observed: Observed) -> Finding | None:
     if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
         return finding
     steps = (
-        "on a cluster of `lws up`, restart it with a larger --max-pods, which is the limit of this quota",
+        "for a local cluster, restart `lws up` with a larger --max-pods, which is the limit of this quota",
         *finding.steps,
     )
     return replace(finding, steps=steps)
@@ -228,7 +228,7 @@ POD_SECURITY: Final = Cause(
 SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
-    meaning="On OpenShift, no SecurityContextConstraints that the service account may use admit the pod.",
+    meaning="The service account may not use SecurityContextConstraints that admit the pod (OpenShift).",
     person=Person.ADMINISTRATOR,
     remedy="Change securityContext, or grant the service account SecurityContextConstraints that admit the pod.",
     find=Refused(
@@ -286,7 +286,7 @@ NO_RUNTIME_CLASS: Final = Cause(
 INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
     title="the template is invalid",
-    meaning="The API server rejects the StatefulSet or pod that is created from the template, because a field has an invalid value.",
+    meaning="The API server rejects a pod or StatefulSet of the template, because a field has an invalid value.",
     remedy="Correct this field of the pod template or of the claim templates.",
     find=Refused(
         r"is invalid: (?P<reason>.*)",

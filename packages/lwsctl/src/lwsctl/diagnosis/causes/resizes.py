@@ -18,8 +18,7 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
 @cause(
     code="LWS-E097",
     title="a pod is not resized",
-    meaning="CPU and memory are resized in place. The API server rejected the resize, the node has insufficient resources now (Deferred) or permanently "
-    "(Infeasible), or the resize failed.",
+    meaning="An in-place resize of CPU and memory was rejected or failed, or the node has insufficient resources (Deferred, Infeasible).",
     remedy="Free resources on the node, apply different values, or allow the groups to be recreated.",
 )
 def not_resized(observed: Observed) -> Finding | None:
@@ -40,7 +39,7 @@ def not_resized(observed: Observed) -> Finding | None:
         steps=(
             f"{observed.commands.lws} nodes",
             f"apply different values or the previous values to {observed.view.name}; the pods are not recreated",
-            f"to recreate groups for values that no node can provide: annotation {labels.IN_PLACE} IfPossible",
+            f"to recreate groups for values that no node can provide, set annotation {labels.IN_PLACE} to IfPossible",
         ),
     )
 

@@ -121,8 +121,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E089",
     title="the Deployment controller treats a rollout as scaling",
-    meaning="The Deployment of leaders with random keys was scaled during a rollout, to the size of its only ReplicaSet with pods. The Deployment controller "
-    "then waits indefinitely for the scaling.",
+    meaning="The leader Deployment was scaled during a rollout. The Deployment controller therefore waits indefinitely for the scaling.",
     remedy="Increase the replicas by one, and reduce them again.",
 )
 def stays_between_two_steps(observed: Observed) -> Finding | None:

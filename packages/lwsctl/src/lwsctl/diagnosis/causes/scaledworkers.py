@@ -47,8 +47,7 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     code="LWS-E100",
     title="a worker StatefulSet was scaled",
     meaning=(
-        "The replicas of a worker StatefulSet do not match the group size. The manager sets them only when it creates the StatefulSet, so programs have more or "
-        "fewer ranks than expected."
+        "The replicas of a worker StatefulSet do not match the group size. The manager sets them only when it creates the StatefulSet."
     ),
     remedy="Scale the StatefulSet back, or restart the group. To change the group size, change `size`.",
 )
@@ -59,8 +58,8 @@ def workers_were_scaled(observed: Observed) -> Finding | None:
         return Finding(
             subject=Subject(kind="StatefulSet", name=scaled.statefulset, group=scaled.group.name),
             sentence=(
-                f"StatefulSet {scaled.statefulset} has {counted(scaled.workers, 'replica')}, but group {scaled.group.name} of {view.name} needs {scaled.needed}, "
-                "because the StatefulSet was scaled"
+                f"StatefulSet {scaled.statefulset} was scaled to {counted(scaled.workers, 'replica')}, but group {scaled.group.name} of {view.name} needs "
+                f"{scaled.needed}"
             ),
             evidence=(f"size {scaled.needed + 1} of leader {scaled.leader}",),
             steps=(

@@ -112,7 +112,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
     if name in NATIVE or not nodes or not all(runtime.startswith(PROCESSES) for runtime in runtimes):
         return ()
     if any(name in (meta.status(node).get("allocatable") or {}) for node in nodes):
-        more = "start the cluster with more GPUs (--gpus N); for real GPUs, use --gpus host:N to share each GPU between N containers"
+        more = "start the cluster with more GPUs (--gpus N), or share each GPU between N containers (--gpus host:N)"
         return (more,) if name == GPU else ()
     try:
         amount = amount_text(demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO))
@@ -121,7 +121,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
     count = sum(len(group.ranks) for group in observed.view.groups)
     several = f"--nodes {count} " if count > 1 else ""
     return (
-        f"simulate nodes with {name}: start the cluster with {several}--node-capacity {name}={amount}, or run the manifest with --nodes auto --gpus auto",
+        f"simulate nodes with {name}: use {several}--node-capacity {name}={amount} for the cluster, or --nodes auto --gpus auto for lws run",
         *(("to use the GPUs of this machine: start the cluster with --gpus host",) if name == GPU else ()),
     )
 
@@ -209,7 +209,9 @@ def domain_is_held(observed: Observed) -> Finding | None:
         )
     holders = _holders(observed, key)
     domains = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
-    occupancy = f"held are {listed(domains, HOLDERS_NAMED)}" if domains else "which group uses which domain is unknown"
+    occupancy = (
+        f"domains in use: {listed(domains, HOLDERS_NAMED)}" if domains else "which group uses which domain is unknown"
+    )
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {occupancy}",
@@ -271,7 +273,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 @cause(
     code="LWS-E087",
     title="insufficient resources for the surge of a rollout",
-    meaning="With maxUnavailable 0, a rollout first creates an extra group, but the resources are insufficient for it.",
+    meaning="With maxUnavailable 0, a rollout first creates an extra group, but no node has enough resources for it.",
     remedy="Free resources for one more group, or allow one group to be unavailable.",
 )
 @noted

@@ -41,8 +41,7 @@ def gates(rank: Rank) -> list[str]:
     title="Kueue has not admitted the group",
     meaning="Kueue does not start the pods of a group until its queue has quota for the whole group.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait for quota, increase the quota, or check the Workload, which lists the missing resources. A pending admission check, such as a "
-    "ProvisioningRequest for nodes, is progress.",
+    remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. A pending admission check is progress.",
 )
 def awaits_queue(observed: Observed) -> Finding | None:
     """Find pods that wait in a Kueue queue, and report the state of their Workloads."""

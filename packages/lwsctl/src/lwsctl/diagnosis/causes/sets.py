@@ -28,8 +28,7 @@ REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DO
     code="LWS-E016",
     title="the scaler of a role has a different owner",
     meaning=(
-        "A role with scaling mode External reads its number of groups from a DisaggregatedSetRoleScaler named after the set and the role. An object with this "
-        "name exists that the set does not own, so the number of groups is not changed."
+        "The DisaggregatedSetRoleScaler of a role with scaling mode External has a different owner. The number of groups in this role is not changed."
     ),
     remedy="If the object is not needed, delete it, so that the set creates its own. Otherwise rename the role.",
 )
@@ -61,8 +60,8 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server rejects an object of the DisaggregatedSet, or the name of the object belongs to a different owner. The message quotes the API server.",
-    remedy="Remove the cause, such as a quota, an admission webhook, an invalid value, or an object of a different owner with this name.",
+    meaning="An object of the DisaggregatedSet was rejected, or its name belongs to a different owner. The message quotes the API server.",
+    remedy="Remove the cause, such as a quota, a webhook, an invalid value, or an object of a different owner.",
 )
 def part_is_refused(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""
@@ -97,7 +96,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E093",
     title="a DisaggregatedSet is in progress",
-    meaning="Its LeaderWorkerSets are healthy, but the DisaggregatedSet is not complete, because a rollout is in progress or roles have too few groups.",
+    meaning="The LeaderWorkerSets are healthy, but a rollout is in progress or roles have too few groups.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
@@ -107,11 +106,11 @@ def set_goes_on(observed: Observed) -> Finding | None:
     if set_view is None or set_view.is_settled:
         return None
     if set_view.is_updating and set_view.updated >= set_view.desired:
-        text = f"the rollout of {set_view.name} is finishing: all groups are updated, and the groups of older revisions are being deleted"
+        text = f"the rollout of {set_view.name} is almost complete: groups of older revisions are being deleted"
     elif set_view.is_updating:
         text = f"a rollout of {set_view.name} is in progress: {set_view.updated} of {counted(set_view.desired, 'group')} updated"
     else:
-        text = f"not all roles of {set_view.name} have all of their groups: {', '.join(map(str, set_view.roles))} ready"
+        text = f"some roles of {set_view.name} have too few groups: {', '.join(map(str, set_view.roles))} ready"
     return Finding(
         subject=own(observed),
         sentence=text,

@@ -222,8 +222,10 @@ def backs_off(observed: Observed) -> Finding | None:
     code="LWS-E079",
     title="the restart limit is reached",
     meaning="A group failed more often than maxGroupRestarts allows. It was terminated, and its pods are kept for diagnosis.",
-    remedy="Read the log of the failed pod and fix the error, or restart the group with `lws recover`. Kubernetes nodes delete the logs of terminated pods. If "
-    "failure recording is enabled, `lws history` shows them.",
+    remedy=(
+        "Read the log of the failed pod and fix the error, or restart the group with `lws recover`. `lws history` shows the logs of deleted pods if failure "
+        "recording is enabled."
+    ),
 )
 def budget_is_spent(observed: Observed) -> Finding | None:
     """Find a group that has no remaining restarts and whose pods are kept for diagnosis."""

@@ -62,9 +62,11 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E056",
     title="a field cannot be parsed",
-    meaning="The manager cannot parse a field or an annotation of the LeaderWorkerSet, or a label of a leader pod. It retries, and does not change the object "
-    "in the meantime.",
-    remedy="Correct the field. You can remove an annotation or label that the manager writes. Restart counts then start at 0.",
+    meaning=(
+        "The manager cannot parse a field, an annotation or a label of the LeaderWorkerSet or a leader pod. It does not change the object until the value is "
+        "corrected."
+    ),
+    remedy="Correct the field. If you remove an annotation or label that the manager writes, restart counts start at 0.",
 )
 def field_is_unreadable(observed: Observed) -> Finding | None:
     """Find a field that the manager cannot parse, based on the object or on the manager's event."""
@@ -105,9 +107,9 @@ def last_change(obj: JSONObject) -> str:
 @cause(
     code="LWS-E006",
     title="the installed CRD is older than lws",
-    meaning="The CustomResourceDefinition on the server does not have fields that this version supports, so the server drops them.",
+    meaning="The installed CRD does not have all fields that this version supports, so the API server drops them.",
     person=Person.ADMINISTRATOR,
-    remedy="Install the manager and its CRDs in the version of this command with `lws install`.",
+    remedy="Install the CRDs of this version with `lws install`.",
 )
 def outdated_definition(observed: Observed) -> Finding | None:
     """Find an installed CRD without fields of this version. The API server drops these fields."""

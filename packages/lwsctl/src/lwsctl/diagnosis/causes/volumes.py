@@ -42,7 +42,7 @@ PROVISIONING: Final = (
     ),
     (
         r"(?i)InvalidArgument|invalid|unsupported",
-        "correct the claim or the parameters of its StorageClass, because the storage driver rejects the size or a parameter",
+        "correct the claim or its StorageClass, because the storage driver rejects the size or a parameter",
     ),
 )
 """The next steps for the message of a storage driver about a volume that it cannot create."""
@@ -104,7 +104,7 @@ def _why_pending(observed: Observed, name: str) -> str:
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
     title="the volume is on another node",
-    meaning="The volume of a claim can only be used on certain nodes, and these nodes do not accept the pod.",
+    meaning="The volume of a claim is available only on certain nodes, and these nodes do not accept the pod.",
     person=Person.ADMINISTRATOR,
     remedy="Free resources on the nodes with the volume, or delete the claim if its data can be lost.",
     find=StageMessage(
@@ -133,7 +133,7 @@ NO_CLAIM: Final = Cause(
 MOUNTS: Final = (
     (
         r"(?i)attachment limit|maximum number of (?:disks|volumes)|maximum count|attach(?:ed|ment)? .{0,40}exceed",
-        "use fewer volumes for each pod, or nodes that can attach more, because node {node} has reached its volume limit",
+        "use fewer volumes per pod or other nodes, because node {node} has reached its volume limit",
     ),
     (
         r"driver name (?P<driver>\S+) not found in the list of registered CSI drivers",
@@ -192,8 +192,10 @@ ATTACHED: Final = re.compile(
 @cause(
     code="LWS-E116",
     title="a volume is attached to another node",
-    meaning="The claim of a pod is ReadWriteOnce, so only one node at a time can attach its volume. Another pod uses it on another node, or the node of a "
-    "previous pod has not released it.",
+    meaning=(
+        "A ReadWriteOnce volume can be attached to only one node at a time. Another pod uses it on another node, or the node of a previous pod has not "
+        "released it."
+    ),
     person=Person.AUTHOR,
     remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
 )
@@ -216,8 +218,8 @@ def attached_elsewhere(observed: Observed) -> Finding | None:
         if match["pods"]
         else ""
     )
-    share = f"use a shared claim with accessModes ReadWriteMany or ReadOnlyMany, or replace claim {claim} with volumeClaimTemplates so that each rank has a claim"
-    release = f"wait until the node of the previous pod releases the volume, or find out why it does not: {observed.plain_kubectl} get volumeattachments"
+    share = f"use a ReadWriteMany or ReadOnlyMany claim, or replace claim {claim} with volumeClaimTemplates"
+    release = f"wait until the previous node releases the volume; to show attachments: {observed.plain_kubectl} get volumeattachments"
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"claim {claim} of pod {rank.pod} is {modes}, and its volume is attached to another node{ranks.others(len(waiting))}{by}",

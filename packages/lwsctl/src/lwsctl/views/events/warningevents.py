@@ -293,5 +293,5 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
 
 def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
     if rank.deaths and rank.node and is_unexplained(rank):
-        return masked(f"{rank.deaths[0].container}: {podstate.describe_termination(rank.deaths[0].end)}; started again")
+        return masked(f"{rank.deaths[0].container}: {podstate.describe_termination(rank.deaths[0].end)}; restarted")
     return _with_scale_up(view, rank, explanation(view, group, rank, warnings, now) or rank.why, warnings, now)

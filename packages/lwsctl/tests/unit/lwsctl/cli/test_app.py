@@ -37,7 +37,7 @@ from lwsctl.views.selection import Selection
             1,
             "the embedded cluster prod is not running (no cluster is running); use `lws up prod` to start it",
         ),
-        (["up", "one", "--local=two"], 2, "cluster one and --local=two select different clusters; specify one of them"),
+        (["up", "one", "--local=two"], 2, "cluster one and --local=two select different clusters; specify only one"),
         (["down", "one", "--all"], 2, "--all stops all clusters; remove the name"),
         (["clusters", "--context", "x"], 2, "remove -n, --kubeconfig and --context"),
         (["get", "web/x"], 2, "is not a rank"),

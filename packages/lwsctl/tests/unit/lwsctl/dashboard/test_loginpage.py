@@ -78,7 +78,7 @@ async def test_token_opens_the_pages_and_names_its_user() -> None:
         async with browser(house, "token-of-ann") as session:
             page = await house.text(session)
             assert "s/default/web" in page
-            assert ">ann (may act)</a></dd>" in page
+            assert ">ann (actions allowed)</a></dd>" in page
             assert "token-of-ann" not in page
             (cookie,) = session.cookie_jar
             assert (cookie["httponly"], cookie["samesite"], cookie["secure"]) == (True, "Strict", "")

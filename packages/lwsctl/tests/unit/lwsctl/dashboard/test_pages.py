@@ -288,8 +288,8 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
     shown = page_of(address).render(found, address, PageFacts())
     assert [piece.key for piece in shown["rows"]] == ["r/prefill", "r/decode"]
     prefill = shown["rows"][0].html
-    assert "1 of 2 groups at the latest revision ready" in prefill
-    assert 'title="Group split-0-old-prefill/0: to come"' in prefill
+    assert "1 of 2 groups ready at the latest revision" in prefill
+    assert 'title="Group split-0-old-prefill/0: pending"' in prefill
     assert 'title="Group split-0-new-prefill/0: done"' in prefill
     assert 'href="sets/default/split-0-old-prefill/rollout"' in prefill
     frame = page_of(address).frame(address, shown)
@@ -362,7 +362,7 @@ def test_a_rollout_shows_done_and_remaining_steps() -> None:
     found = picture(view(lws, [*old, new]))
     shown = rendered(found, PageKind.ROLLOUT, facts={STATEFULSETS: [statefulset]})
     steps = [piece.html.partition("<td>")[2].partition("<")[0] for piece in shown["rows"]]
-    assert steps == ["○ to come", "○ to come", "◐ starting"]
+    assert steps == ["○ pending", "○ pending", "◐ starting"]
     assert "0/3 groups updated, 1 starting" in html(shown, "progress")
     assert [piece.key for piece in shown["steps"]]
 

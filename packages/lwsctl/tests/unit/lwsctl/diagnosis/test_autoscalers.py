@@ -63,7 +63,7 @@ REFUSALS = {
     "pod didn't trigger scale-up: 2 node(s) didn't match Pod's node affinity/selector": "allow a suitable machine type",
 }
 FAILURES = {
-    "Node scale up in zones us-x1-a associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled.": "allow a different zone",
+    "Node scale up in zones us-x1-a associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled.": "allow other zones",
     "Node scale up in zones us-x1-a associated with this pod failed: GCE quota exceeded. Pod is at risk of not being scheduled.": "raise the quota of the cloud",
     "Node scale up in zones us-x1-a associated with this pod failed: IP space exhausted. Pod is at risk of not being scheduled.": "pod address range of the node pool",
 }

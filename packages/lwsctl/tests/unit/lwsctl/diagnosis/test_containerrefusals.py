@@ -33,7 +33,7 @@ MESSAGES = [
     (RUN, SHIM + 'error during container init: chdir to cwd ("/workspace") set in config.json failed: no such file or directory: unknown', "LWS-E114", "correct workingDir"),
     (RUN, SHIM + "error during container init: mkdir /etc/passwd: not a directory: unknown", "LWS-E114", "correct workingDir"),
     (CONFIG, 'container "main" declares no port named "http"; name a port it declares', "LWS-E117", "declare a port with this name"),
-    (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec', "LWS-E117", "gRPC probes work"),
+    (CONFIG, 'container "main", readinessProbe.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec', "LWS-E117", "use an httpGet, tcpSocket or exec probe"),
     (RUN, SHIM + 'exec: "vllm": executable file not found in $PATH: unknown', "LWS-E065", "correct command of container main"),
     (RUN, SHIM + 'error during container init: exec: "/opt/serve": stat /opt/serve: no such file or directory: unknown', "LWS-E065", "correct command"),
     (RUN, SHIM + 'exec: "/data/run.sh": permission denied: unknown', "LWS-E065", "correct command"),

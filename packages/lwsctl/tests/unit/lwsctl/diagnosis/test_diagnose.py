@@ -141,7 +141,7 @@ def test_first_crash_is_named_whatever_its_rank() -> None:
     found = told(observed(pods, of=lws(1, 3)))
     assert found.subject is not None
     assert found.subject.name == "web-0-1"
-    assert "ended later: web-0-2, web-0" in found.evidence
+    assert "terminated later: web-0-2, web-0" in found.evidence
 
 
 def test_fastest_crash_is_named_as_uncertain_after_many_restarts() -> None:
@@ -315,9 +315,7 @@ def test_local_nodes_without_accelerators_can_simulate_them(
     of_machine["status"]["nodeInfo"] = {"containerRuntimeVersion": runtime}
     message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
     first = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps[0]
-    simulated = (
-        "simulate nodes with example.com/gpu: start the cluster with --nodes 2 --node-capacity example.com/gpu=4,"
-    )
+    simulated = "simulate nodes with example.com/gpu: use --nodes 2 --node-capacity example.com/gpu=4 for the cluster,"
     assert first.startswith(simulated if simulates else "add nodes with example.com/gpu")
 
 
@@ -329,7 +327,7 @@ def test_local_nodes_with_too_few_gpus_can_share_them() -> None:
     steps = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps
     assert (
         steps[0]
-        == "start the cluster with more GPUs (--gpus N); for real GPUs, use --gpus host:N to share each GPU between N containers"
+        == "start the cluster with more GPUs (--gpus N), or share each GPU between N containers (--gpus host:N)"
     )
 
 
@@ -527,7 +525,7 @@ def test_scaled_worker_statefulset_is_named(replicas: int, ranks: tuple[int, ...
     situation = observed([ready(0, rank) for rank in ranks], {STATEFULSETS: [workers]}, of=lws(status=AVAILABLE))
     found = told(situation)
     assert (found.code, found.subject and found.subject.name) == ("LWS-E100", "web-0")
-    assert f"has {replicas} replica" in found.sentence
+    assert f"was scaled to {replicas} replica" in found.sentence
 
 
 @pytest.mark.parametrize("reason", ["ProgramNotFound", "CreateContainerConfigError", "RunContainerError"])

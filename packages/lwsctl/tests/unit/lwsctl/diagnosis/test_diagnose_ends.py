@@ -53,7 +53,7 @@ def test_completed_worker_is_not_a_problem_before_its_leader() -> None:
     completes = lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}})
     found = told(observed([placed(), completed(1)], of=completes))
     assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
-    assert found.sentence == "1 of 2 ranks exited with code 0; not ended: 0/0 (Running)"
+    assert found.sentence == "1 of 2 ranks exited with code 0; not complete: 0/0 (Running)"
     assert found.steps == ("lws -n prod logs web/0/0 --follow",)
 
 
@@ -115,7 +115,7 @@ def test_completed_rank_is_healthy_while_waiting_for_completion() -> None:
     assert told(situation).code == "LWS-E075"
     found = told(replace(situation, commands=UNTIL_DONE))
     assert (found.code, found.verdict) == ("LWS-E078", Verdict.PROGRESSING)
-    assert found.sentence == "2 of 4 ranks exited with code 0; not ended: 1/0, 1/1 (Running)"
+    assert found.sentence == "2 of 4 ranks exited with code 0; not complete: 1/0, 1/1 (Running)"
     whole = told(replace(observed([*pods[:2]]), commands=UNTIL_DONE))
     assert (whole.verdict, whole.sentence) == (Verdict.COMPLETE, "2 of 2 ranks exited with code 0")
 
@@ -295,12 +295,12 @@ def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
         (
             2,
             "host://",
-            "if a file or executable is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring, because images without a mapping run in the root file system of this machine",
+            "if a file is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring",
         ),
         (
             127,
             "host://",
-            "if a file or executable is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring, because images without a mapping run in the root file system of this machine",
+            "if a file is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring",
         ),
         (
             127,

@@ -27,7 +27,7 @@ def test_rejected_leader_is_explained_by_the_rejection() -> None:
     found = diagnose(of_keys([keyed()], failing(QUOTA)), Selection("web"))
 
     assert found.code == "LWS-E020"
-    assert "ResourceQuota compute has no room for pod web-7d9f8b6c4-x2kkp: it requests pods=1" in found.sentence
+    assert "ResourceQuota compute does not allow pod web-7d9f8b6c4-x2kkp: it requests pods=1" in found.sentence
     assert str(found.subject) == "Pod web-7d9f8b6c4-x2kkp"
 
 

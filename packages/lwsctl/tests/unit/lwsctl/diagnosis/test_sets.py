@@ -44,10 +44,7 @@ def test_parts_of_older_revisions_mean_a_rollout() -> None:
 def test_rollout_with_only_old_groups_left_is_ending() -> None:
     counts = {"roleStatuses": [{"name": "prefill", "updatedReplicas": 2}, {"name": "decode", "updatedReplicas": 2}]}
     found = told(of_set(parts=[*PARTS, part("prefill", "old")], status=counts))
-    assert (
-        found.sentence
-        == "the rollout of web is finishing: all groups are updated, and the groups of older revisions are being deleted"
-    )
+    assert found.sentence == "the rollout of web is almost complete: groups of older revisions are being deleted"
 
 
 def test_deleted_set_reports_what_is_left() -> None:

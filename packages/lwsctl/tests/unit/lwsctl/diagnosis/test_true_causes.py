@@ -122,7 +122,7 @@ def test_quota_of_statefulsets_is_not_room_for_a_pod() -> None:
     )
     found = told(refused(text))
     assert found.code == "LWS-E020"
-    assert found.sentence.startswith("ResourceQuota few has no room for statefulset web, which pod web-0 needs")
+    assert found.sentence.startswith("ResourceQuota few does not allow statefulset web, which pod web-0 needs")
     assert found.steps[1] == "increase the quota, or delete other statefulsets in the namespace"
 
 

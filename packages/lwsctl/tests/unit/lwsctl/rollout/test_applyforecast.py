@@ -67,7 +67,7 @@ def test_plan_of_a_revert_rolls_only_the_updated_groups() -> None:
     updating["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
     told = applyforecast.lines(applyforecast.forecast_apply(view(NEW, leaders, leaders=updating), OLD))
     assert told[2:5] == [
-        "the revision that 2 groups have already: 1 group of 1 pod would be created",
+        "the revision of 2 existing groups: 1 group of 1 pod would be created",
         "  step 1: group 2; 2 available",
         "at most 0 extra pods; at least 2 of 3 groups available",
     ]
@@ -88,7 +88,7 @@ def test_empty_values_are_no_change_and_others_shown_as_json() -> None:
 def test_equal_template_rolls_nothing() -> None:
     assert applyforecast.lines(applyforecast.forecast_apply(at_rest(), OLD)) == [
         "web: unchanged",
-        "no group is created or deleted",
+        "no groups would be created or deleted",
     ]
 
 
@@ -118,7 +118,7 @@ def test_paused_rollout_holds_all_groups() -> None:
     )
     told = applyforecast.lines(applyforecast.forecast_apply(at_rest(), paused))
     assert told[-1].startswith(
-        "no group is created or deleted; 3 groups would remain at the old revision (the rollout is paused)"
+        "no groups would be created or deleted; 3 groups would remain at the previous revision (the rollout is paused)"
     )
 
 
@@ -161,8 +161,7 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
         "  step 3: group 0; 2 available",
     ]
     assert (
-        "no remaining restarts: group 0, skipped and not counted in maxUnavailable until replaced; for the cause of the failure:"
-        " lws explain web"
+        "no remaining restarts: group 0 (not counted in maxUnavailable until replaced); to find the cause: lws explain web"
     ) in told
     assert not any("would not complete" in line for line in told)
     assert applyforecast.document(found)["exhaustedGroups"] == [0]
@@ -304,7 +303,7 @@ def test_first_field_that_needs_recreation_is_named() -> None:
     field = "spec.leaderWorkerTemplate.size"
     for new, expected in ((scheduled, "spec.scheduling"), (way(larger, "IfPossible"), field)):
         found = applyforecast.forecast_apply(at_rest(way(OLD, "IfPossible")), new)
-        assert f"in place: 0 pods, because {expected} of a running pod cannot change" in applyforecast.lines(found)
+        assert f"in place: 0 pods, because {expected} of a running pod is immutable" in applyforecast.lines(found)
         assert applyforecast.document(found)["notInPlace"] == expected
         assert len(applyforecast.document(found)["steps"]) == 3
 
@@ -313,7 +312,7 @@ def test_such_a_field_holds_the_rollout_under_policy_only() -> None:
     larger = way(builders.leaderworkerset_object(image="app:2", replicas=3, size=2), "Only")
     found = applyforecast.forecast_apply(at_rest(way(OLD, "Only")), larger)
     assert applyforecast.lines(found)[-2:] == [
-        "no group is created or deleted; 3 groups would remain at the old revision",
-        "in place: impossible, so the rollout stops, because spec.leaderWorkerTemplate.size of a running pod cannot change",
+        "no groups would be created or deleted; 3 groups would remain at the previous revision",
+        "in place: not possible, because spec.leaderWorkerTemplate.size of a running pod is immutable; the rollout stops",
     ]
     assert applyforecast.document(found)["heldGroups"] == 3

@@ -21,8 +21,8 @@ def test_new_image_shows_fields_and_steps_of_each_role() -> None:
         "split: 2 fields would change",
         f"  spec.roles[prefill].spec.{path}",
         f"  spec.roles[decode].spec.{path}",
-        "  role prefill: 2 groups wanted, now 2",
-        "  role decode: 1 group wanted, now 1",
+        "  role prefill: 2 groups desired, now 2",
+        "  role decode: 1 group desired, now 1",
         "a new revision: the groups of all roles would be replaced",
     ]
     assert lines[6].startswith("  step 1: prefill 2 old, 1 new; decode 1 old, 1 new")
@@ -33,13 +33,13 @@ def test_scaling_creates_no_revision() -> None:
     assert told(OLD, disaggregatedset_object([role("prefill", 3), role("decode", 1)])) == [
         "split: 1 field would change",
         "  spec.roles[prefill].spec.replicas: 2 -> 3",
-        "  role prefill: 3 groups wanted, now 2",
+        "  role prefill: 3 groups desired, now 2",
         "no new revision",
     ]
 
 
 def test_new_set_shows_the_groups_of_its_roles() -> None:
-    assert told(None, OLD) == ["split: created", "  role prefill: 2 groups wanted", "  role decode: 1 group wanted"]
+    assert told(None, OLD) == ["split: created", "  role prefill: 2 groups desired", "  role decode: 1 group desired"]
 
 
 def test_role_with_a_scaler_keeps_its_groups() -> None:
@@ -47,7 +47,7 @@ def test_role_with_a_scaler_keeps_its_groups() -> None:
     status = {"roleStatuses": [{"name": "prefill", "replicas": 4}, {"name": "decode", "replicas": 1}]}
     before = disaggregatedset_object(roles, status=status)
     after = disaggregatedset_object(**with_image(before, "app:2"))
-    assert "  role prefill: 4 groups wanted, now 4" in told(before, after)
+    assert "  role prefill: 4 groups desired, now 4" in told(before, after)
 
 
 def test_document_has_the_counts_of_each_step() -> None:

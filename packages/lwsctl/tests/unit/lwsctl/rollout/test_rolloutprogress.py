@@ -55,7 +55,7 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
     assert rolloutprogress.line(found) == (
         "web: 1/4 groups updated, 1 starting;"
         " exhausted: group 0, replaced without counting in maxUnavailable;"
-        " exhausted: group 2; to recover: lws recover web; about 6m left"
+        " exhausted: group 2; to recover: lws recover web; about 6m remaining"
     )
     assert rolloutprogress.document(found)["exhaustedGroups"] == [0, 2]
 
@@ -64,7 +64,9 @@ def test_remaining_time_follows_from_the_pace() -> None:
     found = measured("old", "old", "starting", "new")
     assert (found.done, found.updated, found.ready, found.desired) == (1, 2, 3, 4)
     assert found.remaining == timedelta(minutes=6)
-    assert rolloutprogress.line(found) == ("web: 1/4 groups updated, 1 starting; about 6m0s left").replace("6m0s", "6m")
+    assert rolloutprogress.line(found) == ("web: 1/4 groups updated, 1 starting; about 6m0s remaining").replace(
+        "6m0s", "6m"
+    )
     assert rolloutprogress.bar(found) == "[#####=====----------]"
 
 

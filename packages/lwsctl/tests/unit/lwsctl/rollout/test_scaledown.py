@@ -85,4 +85,4 @@ def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
     assert found.others == -1
     (line,) = told("keyed", found)
     assert line.startswith("keyed: 1 of groups ")
-    assert line.endswith(" is deleted because Kubernetes deletes unready groups first")
+    assert line.endswith(" is deleted, because Kubernetes deletes unready groups first")

@@ -30,7 +30,7 @@ HANG = Hang(
     since=NOW - timedelta(minutes=10),
     ranks=(SilentRank(pod="web-0-1", uid="u", rank=1, since=NOW - timedelta(minutes=11), waits="the disk"),),
 )
-BAR = "[#####---------------] step 120 of 480 (25 %), loss 2.1, 2m left"
+BAR = "[#####---------------] step 120 of 480 (25 %), loss 2.1, 2m remaining"
 SILENT = "no progress for 10m: web-0-1 has no output for 11m and waits for the disk"
 
 
@@ -121,7 +121,7 @@ def test_wait_for_completion_reports_what_is_missing() -> None:
     assert check(shown(asks=asks, PROGRESS=progressannotations.render(SAID))) == (
         "0 of 1 group complete; group 0 at step 120 of 480"
     )
-    assert check(shown(asks=asks)) == "0 of 1 group complete; not ended: 0/0, 0/1 (Init:0/0)"
+    assert check(shown(asks=asks)) == "0 of 1 group complete; not complete: 0/0, 0/1 (Init:0/0)"
     late = check(shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded"))
     assert late == "0 of 1 group complete; stopped at the deadline: 0"
     lost = shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded")

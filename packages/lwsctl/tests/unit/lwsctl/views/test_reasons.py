@@ -14,7 +14,7 @@ from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import group_rows
-from lwsctl.views.reasons import behind, first_problem, reasons, summary
+from lwsctl.views.reasons import behind, brief, first_problem, reasons, summary
 from lwsctl.views.selection import Selection
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,6 +73,13 @@ def crashed(rank: int, seconds: float, **state: Any) -> JSONObject:
     return placed(0, rank, status={"containerStatuses": [container(restarts=1, last=end, **state)]})
 
 
+def test_crash_is_quoted_with_its_exit_code() -> None:
+    pod_object = crashed(1, 30, waiting={"reason": "CrashLoopBackOff"})
+    rank = Rank(group=0, index=1, pod="web-0-1", state="CrashLoopBackOff", object=pod_object)
+
+    assert brief(view(rank)) == 'web-0-1 CrashLoopBackOff: "no such model" (exit 1)'
+
+
 PULL: JSONObject = {"reason": "ImagePullBackOff", "message": "Back-off pulling image vllm:1: not found"}
 BACK_OFF: JSONObject = {"reason": "CrashLoopBackOff"}
 LEADER = placed(status=SERVES)
@@ -91,7 +98,7 @@ SICK: dict[str, tuple[JSONObject, str]] = {
     ),
     "runs again after its crash": (
         crashed(2, 30, running={"startedAt": ago(3)}),
-        "web-0-2: main: no such model (Error, exit code 1); started again",
+        "web-0-2: main: no such model (Error, exit code 1); restarted",
     ),
 }
 
@@ -104,7 +111,7 @@ def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str
     shown = situation.view
     assert first_problem(shown.groups[0]) == said
     assert group_rows(shown.groups, builders.NOW)[0].why == said
-    assert reasons(shown).startswith("; web-0-2 is ")
+    assert reasons(shown).startswith(("; web-0-2 is ", "; web-0-2 CrashLoopBackOff: "))
     assert any(said.partition(": ")[2] in line for line in livetable.lines([shown], builders.NOW, livetable.Size(200)))
     named = diagnose(situation, Selection("web"))
     assert named.subject is not None
@@ -125,8 +132,8 @@ def test_status_with_another_ready_count_is_behind_its_pods(counted: int, said: 
     [
         (27, ""),
         (473, ""),
-        (0, "the status of big is outdated: according to its pods, 27 and 473 groups have the same revision"),
-        (12, "the status of big is outdated: according to its pods, 27 and 473 groups have the same revision"),
+        (0, "the status of big is outdated: according to its pods, the revisions have 27 and 473 groups"),
+        (12, "the status of big is outdated: according to its pods, the revisions have 27 and 473 groups"),
     ],
 )
 def test_status_with_another_updated_count_is_behind_its_pods(up_to_date: int, said: str) -> None:

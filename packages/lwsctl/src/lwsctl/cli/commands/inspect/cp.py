@@ -135,7 +135,7 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
             raise error
         print_text(f"error: {error}", err=True)
     if failed:
-        raise CommandError(f"{len(failed)} of {counted(len(ranks), 'rank')} did not receive the files")
+        raise CommandError(f"the files were not copied to {len(failed)} of {counted(len(ranks), 'rank')}")
     print_text(f"copied to {counted(len(ranks), 'rank')}")
 
 

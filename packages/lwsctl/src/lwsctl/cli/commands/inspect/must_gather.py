@@ -207,7 +207,7 @@ def _end(name: str, text: str) -> str:
     if not name.endswith(".crt"):
         return "not shown"
     try:
-        return f"a certificate until {certificate_expiry(base64.b64decode(text)).isoformat()}"
+        return f"a certificate that expires at {certificate_expiry(base64.b64decode(text)).isoformat()}"
     except (CertificateError, binascii.Error):
         return "no certificate"
 
@@ -271,9 +271,7 @@ def command(target: Target, /, directory: Path) -> None:
     unserved = [f"not served: {', '.join(sorted(gatherer.unserved))}"] if gatherer.unserved else []
     write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
-    click.echo(
-        "check the files before you share them, because they contain templates, variables and logs, and only known forms of secrets are masked"
-    )
+    click.echo("review the files before you share them, because only known forms of secrets are masked")
 
 
 def _make_private(directory: Path) -> None:

@@ -116,7 +116,7 @@ def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
 
 def _request(pod: JSONObject) -> str:
     requests = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
-    words = ", ".join(f"{name} {amount_text(value, name)}" for name, value in requests.items()) or "requests nothing"
+    words = ", ".join(f"{name} {amount_text(value, name)}" for name, value in requests.items()) or "no requests"
     own = devices.of_pod(pod)
     return f"{words} ({', '.join(own)})" if own else words
 

@@ -182,7 +182,7 @@ def _load(path: Path) -> Any:
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise UsageError(f"{path} is larger than {LARGEST_FILE >> 20} MiB, the limit for a storm")
+        raise UsageError(f"{path} is larger than {LARGEST_FILE >> 20} MiB, the limit for storm files")
     try:
         return yamltext.load(content, unique_keys=True)
     except yamltext.YamlError as error:

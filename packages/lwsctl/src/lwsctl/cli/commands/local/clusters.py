@@ -31,7 +31,7 @@ HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
 
 RUNNING: Final = "running"
 STOPPED: Final = "stopped"
-SILENT: Final = "not answering"
+SILENT: Final = "not responding"
 LEFT: Final = "left over"
 """The state of a killed `lws run`. The next `lws run` deletes its directory."""
 

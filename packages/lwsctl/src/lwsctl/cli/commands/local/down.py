@@ -75,8 +75,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
             if place.pid() is None:  # it has exited in the meantime
                 return False
             raise CommandError(
-                f"no process was stopped, because process {pid} in {place.lock} is not the cluster {place.name}; use `fuser {place.lock}` to find the process "
-                "that holds it"
+                f"process {pid} in {place.lock} is not cluster {place.name}, so it was not stopped; use `fuser {place.lock}` to find the process"
             )
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not ended(process, timeout):

@@ -80,8 +80,10 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 @click.option(
     "--until",
     type=click.Choice(["ready", "done"]),
-    help="Exit when all groups are ready (ready), or when all ranks have exited with code 0 (done). done does "
-    "not restart ranks that exited with code 0. Defaults to running until Ctrl-C.",
+    help=(
+        "Exit when all groups are ready (ready) or all ranks have exited with code 0 (done). With done, ranks that exited with code 0 are not restarted. "
+        "Defaults to running until Ctrl-C."
+    ),
 )
 @click.option(
     "--timeout",
@@ -90,8 +92,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     help="Maximum time to wait for --until. Defaults to no limit.",
 )
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
-              help="For --until done. Exit if a rank fails more often than this.")  # fmt: skip
-@sharedoptions.ready_for_option("For --until ready. ")
+              help="With --until done, the maximum number of failures per rank.")  # fmt: skip
+@sharedoptions.ready_for_option("Only for --until ready. ")
 @stuck_options
 @manifestoptions.skip_unserved(default=True)
 @cluster_options
@@ -99,13 +101,13 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine in a temporary cluster, which is removed when the command exits.
 
-    If a set is stuck, the cause reported by `lws explain` is printed while running and in the final error. `lws run
-    FILE` is equivalent to `lws run -f FILE`.
+    If a set is stuck, the cause reported by `lws explain` is printed while running. The final error refers to it. `lws
+    run FILE` is equivalent to `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {clusterdirectories.place(target.local).words}" if target.local else ""
         raise UsageError(
-            f"lws run starts a temporary cluster; to use a running cluster, use lws apply{to}, lws wait{to}, lws logs{to}"
+            f"lws run starts a temporary cluster; to use a running cluster, use lws apply{to}, lws wait{to} and lws logs{to}"
         )
     require_localkube("run")
     sources = manifestoptions.collect(options)
@@ -312,9 +314,7 @@ async def first_end(
 
 async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
     """Delete the sets. Follow the logs until the pods are deleted, to show the last output of the ranks."""
-    parts.screen.note(
-        f"stopping; ranks have {LAST_WORDS:g} s to exit before they are killed; press Ctrl-C again to kill them now"
-    )
+    parts.screen.note(f"stopping: ranks have {LAST_WORDS:g} s to exit; press Ctrl-C again to kill them now")
 
     async def delete(resource: Resource, key: ObjectKey) -> None:
         with suppress(KubeError):

@@ -71,15 +71,15 @@ class Drain(Struct):
         if cluster is not None:
             closed = {meta.name(node) for node in self.nodes}
             lines += [line for view, groups in groups_by_view for line in stranded(view, groups, closed, cluster)]
-        lines += [f"what stays: {rest}"] if (rest := drainforecast.staying(others)) else []
+        lines += [f"remaining pods: {rest}"] if (rest := drainforecast.staying(others)) else []
         return "\n".join([*lines, setchange.DRY])
 
     async def cancel(self) -> str:
         """Uncordon the nodes. Return a description of the consequences."""
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
-            return f"{self._named}: not cordoned, nothing was changed"
-        return f"{', '.join(opened)} uncordoned; groups that have moved do not return"
+            return f"{self._named} not cordoned; no changes were made"
+        return f"{', '.join(opened)} uncordoned; moved groups do not return automatically"
 
     async def run(self, timeout: float) -> str:
         """Cordon the nodes, and wait until no group remains. Raise an error if groups will not be moved."""
@@ -99,19 +99,23 @@ class Drain(Struct):
         except TimeoutError as error:
             remaining = _words_of(_groups_by_set(_pods(pods)))
             raise TimedOutError(
-                f"{self._named} not empty after {timeout:g} s: {remaining} remaining; {self._state}"
+                f"groups remain on {self._named} after {timeout:g} s: {remaining}; {self._state}"
             ) from error
         except asyncio.CancelledError:
             self._progress.clear()
-            print_text(f"{self._named} not empty yet; {self._state}", err=True)
+            print_text(f"groups remain on {self._named}; {self._state}", err=True)
             raise
         finally:
             self._progress.clear()
         if by_set:
-            raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(by_set)]))
+            raise CommandError(
+                "\n".join([f"groups remain on {self._named}; {self._state}", *await self._reasons(by_set)])
+            )
         took = duration(timedelta(seconds=loop.time() - began))
         rest = f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` to evict the other pods"
-        return f"{self._named}: no groups remain, {counted(len(self._observed), 'group')} moved in {took}; {rest}"
+        return (
+            f"all groups were moved from {self._named} ({counted(len(self._observed), 'group')} in {took}); use {rest}"
+        )
 
     async def _close(self, node: JSONObject) -> None:
         if await nodewrites.close(self.session, node, is_closed=True):
@@ -129,7 +133,7 @@ class Drain(Struct):
         self._idle = {key: self._idle.get(key, now) for key in idle}
         if all(now - self._idle.get(key, now) >= nodewrites.PATIENCE for key in by_set):
             return by_set
-        self._progress.show(f"{self._named}: {_words_of(by_set)} there")
+        self._progress.show(f"{self._named}: {_words_of(by_set)} remaining")
         return None
 
     async def _views(self, by_set: GroupsBySet) -> list[View]:
@@ -155,7 +159,7 @@ class Drain(Struct):
     @property
     def _state(self) -> str:
         lws = self.session.lws
-        return f"still cordoned: `{lws} drain {self._words}` continues, `{lws} drain {self._words} --cancel` uncordons"
+        return f"use `{lws} drain {self._words}` to continue, or `{lws} drain {self._words} --cancel` to uncordon"
 
 
 def _on(node: JSONObject) -> str:
@@ -207,12 +211,15 @@ def _why(view: View, by_set: GroupsBySet) -> str:
     """Return the reason why the groups of a LeaderWorkerSet remain on the nodes."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
-        return f"{format_groups(over)} exhausted or complete; not moved until recovered or deleted"
+        return f"{format_groups(over)} exhausted or complete; recover or delete to continue"
     if why := groupmoves.refusal(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
-        return "the manager does not move groups, because it is down or its configuration does not contain `maintenance: {enable: true}`"
-    return f"the manager does not move them; set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and `maintenance: {{enable: true}}` in its configuration"
+        return "the manager does not move groups, because it is not running, or its configuration does not contain `maintenance: {enable: true}`"
+    return (
+        f"the manager does not move these groups; set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and `maintenance: {{enable: true}}` in its "
+        "configuration"
+    )
 
 
 @click.command("drain")

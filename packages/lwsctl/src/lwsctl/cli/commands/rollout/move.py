@@ -64,7 +64,7 @@ class GroupMove(Struct):
         group = next(group for group in view.groups if group.name == selection.group)
         leader = group.ranks[0]
         if leader.object is None or leader.index or group.is_over:
-            raise CommandError(f"nothing was moved, because {selection} has no leader that can be replaced")
+            raise CommandError(f"{selection} was not moved, because its leader cannot be replaced")
         if why := groupmoves.obstacle(view.object):
             raise CommandError(
                 f"{selection} cannot be moved: {why}; use `{session.lws} restart {selection}` to recreate it"
@@ -72,21 +72,18 @@ class GroupMove(Struct):
         nodes = frozenset(rank.node for rank in group.ranks if rank.node and node in ("", rank.node))
         for rank in _tolerant(group, nodes):
             raise CommandError(
-                f"nothing was moved, because pod {rank.pod} tolerates the taint {labels.MOVING} and could return to {rank.node}; remove the toleration from the "
-                "template"
+                f"{selection} was not moved, because pod {rank.pod} tolerates taint {labels.MOVING}; remove the toleration from the template"
             )
         cluster = await clustercapacity.read(session, [group]) if nodes else None
         outlook = relocate(view.object, group, nodes, cluster) if cluster else None
         if outlook and outlook.why_nowhere and not is_forced:
-            raise CommandError(
-                f"{selection} was not moved, because {outlook}; use `--force` to move it anyway, and it will wait for a node"
-            )
+            raise CommandError(f"{selection} was not moved, because {outlook}; use `--force` to move it anyway")
         return cls(session, selection, leader, nodes, node, outlook)
 
     @property
     def _elsewhere(self) -> str:
         where = f"pod on {self.off}" if self.off else "node yet"
-        return f"nothing was moved, because {self.selection} has no {where}"
+        return f"{self.selection} was not moved, because it has no {where}"
 
     def preview(self) -> str:
         """Return the current nodes of the group, and the nodes on which it would fit."""
@@ -110,7 +107,7 @@ class GroupMove(Struct):
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
-                f"{self.selection} not moved and ready after {timeout:g} s{reasons(view) if view else ''}; the taint and the annotation were removed"
+                f"{self.selection} was not moved or is not ready after {timeout:g} s{reasons(view) if view else ''}; the taint and the annotation were removed"
             ) from error
         finally:
             self._progress.clear()
@@ -119,7 +116,7 @@ class GroupMove(Struct):
                 f"the manager does not move {self.selection}; enable `maintenance` in its configuration, or use `{self.session.lws} restart {self.selection}` to "
                 "recreate it on any node"
             )
-        return f"{self.selection} moved off {self._named}"
+        return f"{self.selection} moved from {self._named}"
 
     @asynccontextmanager
     async def _marked(self) -> AsyncIterator[None]:
@@ -148,14 +145,16 @@ class GroupMove(Struct):
             is_going = meta.is_deleting(old.object or {})
             if not is_going and not groupmoves.is_moving(view) and asyncio.get_running_loop().time() > latest:
                 return False
-            self._progress.show(f"{self.selection}: {'ends' if is_going else 'waiting for its turn'}{reasons(view)}")
+            self._progress.show(
+                f"{self.selection}: {'terminating' if is_going else 'waiting to be moved'}{reasons(view)}"
+            )
             return None
-        self._progress.show(f"{self.selection}: waiting for nodes{reasons(view)}")
+        self._progress.show(f"{self.selection}: pods are waiting for nodes{reasons(view)}")
         groups = list(self._successors(view))
         return True if groups and not view.more and all(rank.node for group in groups for rank in group.ranks) else None
 
     def _is_ready(self, view: View) -> bool | None:
-        self._progress.show(f"{self.selection}: starts{reasons(view)}")
+        self._progress.show(f"{self.selection}: starting{reasons(view)}")
         return all(group.is_ready for group in self._successors(view)) or None
 
     def _successors(self, view: View) -> Iterator[Group]:

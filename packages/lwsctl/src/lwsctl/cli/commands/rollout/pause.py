@@ -50,8 +50,8 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
         obj = await rollouttargets.writable(session, name)
         if groupname.is_hash_set(obj):
             raise CommandError(
-                f"the rollout of {name} cannot be paused, because a pause sets a partition and groups with random keys do not support it; to undo a change: "
-                f"`{session.lws} rollout undo {name}`"
+                f"the rollout of {name} cannot be paused, because groups with random keys do not support partitions; use `{session.lws} rollout undo {name}` to "
+                "undo the change"
             )
         statefulset = await rollouttargets.leaders_of(session.client, obj)
         patch = patches.pausing(await targets.view_of(session, obj), statefulset)

@@ -46,7 +46,7 @@ async def recover(session: Session, selection: Selection, *, is_trial: bool = Fa
     ]
     if not exhausted:
         what = "has no exhausted groups" if selection.group is None else "is not exhausted"
-        raise CommandError(f"{selection} {what}; nothing was changed")
+        raise CommandError(f"{selection} {what}; no changes were made")
     for group in exhausted:
         await _annotate(session, group, is_trial=is_trial)
     word = "group" if len(exhausted) == 1 else "groups"

@@ -53,7 +53,7 @@ async def change(session: Session, name: str) -> Change:
         patch = patches.restarting(obj, SystemClock().now())
     except patches.PausedError as error:
         raise CommandError(
-            f"nothing was changed, because {error}; resume it first with `{session.lws} rollout resume {name}`"
+            f"no changes were made, because {error}; use `{session.lws} rollout resume {name}` first"
         ) from error
     return Change(
         lws=obj, done=f"{name} is restarting; use `{session.lws} rollout status {name}` to follow it", patch=patch

@@ -53,7 +53,7 @@ REFRESH = 5.0
     default="10m",
     show_default=True,
     metavar="DURATION",
-    help="Exit with code 1 and the reason if no group changes for this long.",
+    help="Exit with code 1 and the reason if no group changes for this duration.",
 )
 @sharedoptions.ready_for_option()
 @sharedoptions.node_patience_option
@@ -68,7 +68,7 @@ REFRESH = 5.0
 def command(target: Target, /, name: str, *, timeout: float | None, **options: Any) -> None:
     """Show the status of a rollout until it is complete, with the ready groups and the remaining time.
 
-    If the rollout is stuck, the cause reported by `lws explain` is printed while waiting and in the final error.
+    If the rollout is stuck, the cause reported by `lws explain` is printed while waiting. The final error refers to it.
 
     Exit codes: 0 complete, 1 stuck or paused, 124 timed out. On a terminal, the status line is updated in place.
     """
@@ -145,7 +145,7 @@ class RolloutWait(ABC):
             async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
                 end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
-            raise TimedOutError(f"not complete after {timeout:g} s: {self.line}{await self._reason()}") from error
+            raise TimedOutError(f"not complete after {timeout:g} s ({self.line}){await self._reason()}") from error
         finally:
             self._progress.clear()
         if not end.is_done:
@@ -158,7 +158,7 @@ class RolloutWait(ABC):
         return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.why)
 
     def _stuck(self) -> End:
-        return End(f"no group changed for {self._deadline.seconds:g} s: {self.line}", is_done=False, is_stuck=True)
+        return End(f"no group changed for {self._deadline.seconds:g} s ({self.line})", is_done=False, is_stuck=True)
 
     async def once(self) -> str:
         """Return the current progress of the rollout."""
@@ -199,7 +199,7 @@ class RolloutFollower(RolloutWait):
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = SetInformers(session.client, key)
         self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
-        self.line = "the first response of the API server"
+        self.line = "no response from the API server"
 
     async def document(self) -> JSONObject:
         """Return the progress of the rollout as machine-readable data."""
@@ -232,7 +232,7 @@ class RolloutFollower(RolloutWait):
             return None
         if progress.is_paused:
             resume = f"{self._session.lws} rollout resume {progress.name}"
-            return End(f"{rolloutprogress.line(progress)}; continue with `{resume}`", is_done=False)
+            return End(f"{rolloutprogress.line(progress)}; use `{resume}` to continue", is_done=False)
         if self._deadline.is_over(progress.standing):
             return self._stuck()
         self._progress.show(
@@ -256,7 +256,7 @@ class SetFollower(RolloutWait):
     ) -> None:
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = DisaggregatedInformers(session.client, key)
-        self.line = f"{key.name}: the first response of the API server"
+        self.line = f"{key.name}: no response from the API server"
 
     async def document(self) -> JSONObject:
         """Raise an error, because machine-readable DisaggregatedSets are available only in `lws get`."""
@@ -266,7 +266,7 @@ class SetFollower(RolloutWait):
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
-        return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'the rollout is complete'}"
+        return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'rollout complete'}"
 
     def check(self) -> End | None:
         """Return the result, or None while the rollout continues."""
@@ -278,7 +278,7 @@ class SetFollower(RolloutWait):
             self._progress.show(self.line)
             return None
         if not lacking:
-            return End(f"{self._key.name}: the rollout is complete; {counted(view.ready, 'group')} ready")
+            return End(f"{self._key.name}: rollout complete, {counted(view.ready, 'group')} ready")
         if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
             return self._stuck()
         self._progress.show(self.line)
@@ -288,6 +288,4 @@ class SetFollower(RolloutWait):
 def _conclusion(progress: rolloutprogress.RolloutProgress) -> str:
     note = f"; the partition blocks {counted(progress.held, 'group')}" if progress.held else ""
     paused = "; paused" if progress.is_paused else ""
-    return (
-        f"{progress.name}: the rollout is complete: {counted(progress.done, 'group')} updated and ready{note}{paused}"
-    )
+    return f"{progress.name}: rollout complete, {counted(progress.done, 'group')} updated and ready{note}{paused}"

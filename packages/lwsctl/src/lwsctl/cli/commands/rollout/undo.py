@@ -46,12 +46,12 @@ async def change(session: Session, name: str, number: int | None) -> Change:
     obj = await rollouttargets.writable(session, name)
     if patches.is_paused(obj):
         raise CommandError(
-            f"nothing was changed, because the rollout of {name} is paused; resume it first with `{session.lws} rollout resume {name}`"
+            f"no changes were made, because the rollout of {name} is paused; use `{session.lws} rollout resume {name}` first"
         )
     entries = await rollouttargets.entries(session, await targets.view_of(session, obj))
     entry = previous_entry(entries) if number is None else rollouttargets.entry_of(session, name, entries, number)
     if entry is None:
-        raise CommandError(f"{name} has no previous revision; nothing was changed")
+        raise CommandError(f"{name} has no previous revision; no changes were made")
     if entry.is_current:
         return Change(lws=obj, done=f"{name} already has revision {entry.number}")
     done = f"{name} rolled back to revision {entry.number}"

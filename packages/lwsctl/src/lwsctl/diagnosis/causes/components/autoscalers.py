@@ -38,11 +38,11 @@ REMEDIES: Final = (
     (r"(?i)quota|vcpulimit", "raise the quota of the cloud account, or use a machine type that still has quota"),
     (
         r"(?i)out of resources|capacity|stockout|pool_exhausted",
-        "allow a different zone, machine type or capacity type, or wait, because the cloud provider has no capacity for these machines",
+        "allow other zones, machine types or capacity types, or wait until the cloud provider has capacity",
     ),
     (
         r"in backoff after failed scale-up",
-        "read the log of {component} and the errors of the node group (quota, capacity), because the cloud provider rejected a node",
+        "read the log of {component} and the errors of the node group, because the cloud provider rejected a node",
     ),
     (
         r"Insufficient ([^\s,.]+)",
@@ -78,8 +78,10 @@ def nominated(observed: Observed) -> set[str]:
 @cause(
     code="LWS-E108",
     title="nodes are being added",
-    meaning="According to an event on a pod, an autoscaler (cluster-autoscaler, Karpenter) is adding nodes for the group. This takes several minutes. If no "
-    "node is added within 15 minutes (`--node-patience`), the scheduler's reason is reported as the cause.",
+    meaning=(
+        "An autoscaler is adding nodes for the group, which takes several minutes. If no node is added within 15 minutes (`--node-patience`), the "
+        "scheduler's reason is reported."
+    ),
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
     patience=NODE_PATIENCE,
@@ -181,13 +183,13 @@ def remedy(observed: Observed, request: NodeRequest) -> str:
 
 def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
     began = f"{request.component} started to add nodes ({request.what}) {duration(_age(observed, request))} ago, but the pod is still pending"
-    step = f"find out why no node was added: {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
+    step = f"check {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
     return replace(
         finding,
         sentence=f"{finding.sentence}; {began}",
         evidence=(*finding.evidence, *_claims(observed, request)),
         steps=(
-            f"{step or 'find out why no node was added: '}the log of {request.component}, and the errors of the cloud (quota, capacity)",
+            f"{step or 'check '}the log of {request.component}, and the cloud errors (quota, capacity) to find out why no node was added",
             *finding.steps,
         ),
     )

@@ -88,8 +88,7 @@ PATHS: Final = (
     RefusalMessage(
         r"failed to (?:create|prepare) subPath(?: directory)? for volumeMount \"(?P<volume>[^\"]+)\"",
         "the subPath of volumeMount {volume} cannot be created in the volume",
-        "create the directory in the volume, or correct subPath of volumeMount {volume} in {template}; in a read-only volume or an NFS export with root_squash, "
-        "the directory must already exist",
+        "create the directory in the volume, or correct subPath of volumeMount {volume} in {template}",
     ),
     RefusalMessage(
         r"volumeMounts\[\]\.subPath(?:Expr)?: (?P<why>.+)",
@@ -99,7 +98,7 @@ PATHS: Final = (
     RefusalMessage(
         r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
         "the mount at {target}{path} was rejected",
-        "correct mountPath and subPath of that volumeMount in {template}; a file cannot be mounted over a directory, or a directory over a file",
+        "correct mountPath or subPath of that volumeMount in {template}; files and directories cannot be mounted over each other",
     ),
     RefusalMessage(
         r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir (?:cwd )?(?P<cwd>/[^\s:]*)",
@@ -116,7 +115,7 @@ FIELDS: Final = (
     RefusalMessage(
         r"gRPC probes are not supported on the embedded cluster",
         "gRPC probes are not supported on the embedded cluster",
-        "use an httpGet, tcpSocket or exec probe on the embedded cluster; gRPC probes work on other clusters",
+        "use an httpGet, tcpSocket or exec probe on the embedded cluster",
     ),
 )
 
@@ -183,8 +182,7 @@ INSECURE: Final = Cause(
 NO_DEVICE: Final = Cause(
     code="LWS-E113",
     title="a driver, a runtime or a device is missing on the node",
-    meaning="The node does not have something that the container needs, such as a GPU driver, the NVIDIA container toolkit, a runtime handler or a device. The "
-    "image is not the cause.",
+    meaning="The node does not have a requirement of the container, such as a GPU driver, a runtime handler or a device. The image is not the cause.",
     person=Person.ADMINISTRATOR,
     remedy="Repair the node, or drain it.",
     find=refused(DEVICES),

@@ -13,8 +13,7 @@ from lwsctl.model.verdict import Verdict
 @cause(
     code="LWS-E115",
     title="a postStart hook fails",
-    meaning="The kubelet runs lifecycle.postStart after it starts a container, and kills the container if the hook fails. In this case, the exit code of the "
-    "container does not indicate the cause.",
+    meaning="The kubelet kills a container if its postStart hook fails. The exit code of the container does not indicate the cause.",
     remedy="Correct the hook in the pod template, or use an init container instead.",
 )
 def start_hook_fails(observed: Observed) -> Finding | None:

@@ -20,8 +20,8 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
 @cause(
     code="LWS-E109",
     title="an image is being pulled",
-    meaning="The kubelet is pulling an image. The message contains the elapsed time and, if an event recorded it, the duration of the previous pull of this image.",
-    remedy="Wait. If every start takes minutes because of the pull, use a registry near the nodes, a smaller image, or nodes that already have the image.",
+    meaning="The kubelet is pulling an image. The message contains the elapsed time and the duration of the previous pull, if known.",
+    remedy="Wait. If pulls are slow, use a registry near the nodes, a smaller image, or nodes that already have the image.",
     verdict=Verdict.PROGRESSING,
     patience=PULL_PATIENCE,
 )

@@ -38,10 +38,9 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
 @cause(
     code="LWS-E111",
     title="an injected container is not ready",
-    meaning="A webhook injected a container into the pod, such as a service mesh proxy. The container is not in the pod template. The pod waits until the "
-    "container is ready.",
+    meaning="A webhook injected a container into the pod, such as a service mesh proxy. The pod waits until this container is ready.",
     person=Person.ADMINISTRATOR,
-    remedy="Read the log of the container, and contact the owner of the webhook. You can use an annotation to exclude pods from injection.",
+    remedy="Read the log of the container, or use an annotation of the webhook to exclude pods from injection.",
 )
 def injection_is_unready(observed: Observed) -> Finding | None:
     """Find an injected container that prevents a pod from starting or from becoming ready."""

@@ -90,8 +90,10 @@ OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
 @cause(
     code="LWS-E110",
     title="the kubelet rejects the pod",
-    meaning="The scheduler assigned the pod to a node, but the kubelet rejected it. Possible reasons are insufficient devices, no suitable NUMA node, or "
-    "changed node labels. The pod is replaced immediately, and might be rejected again.",
+    meaning=(
+        "The kubelet rejected a pod that the scheduler assigned to its node, for example because devices are insufficient. The pod is replaced, and might be "
+        "rejected again."
+    ),
     person=Person.ADMINISTRATOR,
     remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the group is reported as stuck.",
 )

@@ -57,7 +57,7 @@ KNOWN: Final = (
     ComponentTaint(
         "node.kubernetes.io/out-of-service",
         "is out of service",
-        "when node {node} works again: {kubectl} taint nodes {node} node.kubernetes.io/out-of-service-",
+        "after node {node} is repaired: {kubectl} taint nodes {node} node.kubernetes.io/out-of-service-",
     ),
     ComponentTaint(
         "node.cloudprovider.kubernetes.io/",
@@ -75,7 +75,7 @@ KNOWN: Final = (
     ComponentTaint(
         "karpenter.sh/unregistered",
         "is starting, and Karpenter has not registered it",
-        "wait: {kubectl} get nodeclaims",
+        "wait for its registration: {kubectl} get nodeclaims",
     ),
     ComponentTaint(
         "node.cilium.io/agent-not-ready", "waits for its network agent", "check the Cilium agent on node {node}"

@@ -55,8 +55,7 @@ def _differences(observed: Observed) -> Sequence[str]:
 @cause(
     code="LWS-E122",
     title="the pod admission policy is missing or was edited",
-    meaning="The manager is configured to use a MutatingAdmissionPolicy for pods, but the policy or its binding is missing or was edited. Therefore, the pod "
-    "requires the webhook, which cannot be reached, or the edited policy rejects the pod.",
+    meaning="The MutatingAdmissionPolicy for pods, or its binding, is missing or was edited. Pods then depend on the webhook, or the edited policy rejects them.",
     person=Person.ADMINISTRATOR,
     remedy="Start the manager, which restores the policy, and check its permissions. See [create pods without webhooks](../how-to/pod-admission.md).",
 )

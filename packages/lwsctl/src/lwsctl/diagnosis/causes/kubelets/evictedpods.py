@@ -71,7 +71,7 @@ REMEDIES: Final = (
         "free resources on the node ({condition}): remove unused images, logs or pods",
     ),
     (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
-    (r"(?i)shutdown", "wait: the group starts on other nodes"),
+    (r"(?i)shutdown", "wait until the group has started on other nodes"),
 )
 """The remedies for patterns in the kubelet's message."""
 

@@ -28,7 +28,7 @@ def test_unserved_role_is_skipped_by_name() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
     rest, lines = kept([ROLE, service], ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
     assert rest == ["service/web"]
-    assert lines == ["skipping role/engine: requests are not authorized with RBAC on this cluster"]
+    assert lines == ["skipping role/engine: this cluster does not use RBAC"]
 
 
 def test_served_role_is_applied() -> None:

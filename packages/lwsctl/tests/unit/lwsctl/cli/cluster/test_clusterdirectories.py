@@ -145,7 +145,7 @@ def test_process_without_the_lock_is_not_stopped(state_home: Path) -> None:
     place = clusterdirectories.place("demo")
     with place.held(), subprocess.Popen(["sleep", "600"]) as bystander:
         place.lock.write_text(f"{bystander.pid}\n")
-        with pytest.raises(CommandError, match=f"process {bystander.pid} in .* is not the cluster demo"):
+        with pytest.raises(CommandError, match=f"process {bystander.pid} in .* is not cluster demo"):
             down.stop(place, 10)
         assert bystander.poll() is None
         bystander.kill()

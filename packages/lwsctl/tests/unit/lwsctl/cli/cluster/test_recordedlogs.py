@@ -46,8 +46,8 @@ def test_newest_recorded_lines_of_each_rank_are_returned(wanted: RankRequest, sh
 def test_recorded_lines_have_a_note_about_their_failure() -> None:
     (log,) = newest(EPISODES, RankRequest(Selection("web", 0, 0)))
     assert log.note("lws --local") == (
-        "note: last recorded log lines of web-0, from 2026-11-25T09:00:02Z; see "
-        "`lws --local -n prod history web/0#2` for the complete failure"
+        "note: these log lines of web-0 were recorded at 2026-11-25T09:00:02Z; see "
+        "`lws --local -n prod history web/0#2` for the complete record"
     )
 
 
@@ -56,6 +56,6 @@ def test_a_program_that_printed_nothing_has_an_empty_log() -> None:
     (log,) = newest([silent], RankRequest(Selection("web", 0, 2)))
     assert log.lines == ()
     assert log.note("lws --local") == (
-        "note: web-2 did not print anything before the failure at 2026-11-25T09:00:05Z; see "
+        "note: web-2 has no log lines before the failure at 2026-11-25T09:00:05Z; see "
         "`lws --local -n prod history web/0#5`"
     )

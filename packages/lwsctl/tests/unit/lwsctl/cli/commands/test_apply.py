@@ -70,12 +70,12 @@ def test_error_lists_applied_objects_and_the_rejected_one() -> None:
     told, done = str(caught.value).splitlines()
     assert told == "a.yaml:1: leaderworkerset/web-1: exceeded quota"
     others = [f"leaderworkerset/web-{at} created" for at in range(10) if at != 1]
-    assert done == f"applied before: {', '.join(others)}"
+    assert done == f"already applied: {', '.join(others)}"
 
 
 def test_error_lists_the_created_namespace() -> None:
     applier = Applier(Session(Client(SlowServer("web-0")), "prod", channels), previous_lines=["namespace/prod created"])
-    with pytest.raises(CommandError, match=r"applied before: namespace/prod created$"):
+    with pytest.raises(CommandError, match=r"already applied: namespace/prod created$"):
         run(applier.apply(sets(1)))
 
 

@@ -23,7 +23,7 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
     [
         (["install", "-o", "yaml"], "-o requires --dry-run=client or --dry-run=server"),
         (["install", "--wait", "--dry-run=client"], "--wait cannot be combined with --dry-run"),
-        (["install", "--image", " "], '--image: Invalid value: "": specify the image of the manager'),
+        (["install", "--image", " "], '--image: Invalid value: "": specify the manager image'),
         (["install", "--replicas", "-1"], "Invalid value for '--replicas': -1 is not in the range x>=0."),
         (["install", "-n", "Not_A_Name", "--dry-run=client"], '--namespace: Invalid value: "Not_A_Name": a lowercase'),
         (["install", "--local"], "the embedded cluster runs its own manager"),
@@ -139,7 +139,7 @@ def test_file_without_pod_fields_is_rejected(
 @pytest.mark.parametrize(("words", "warns"), [([], True), (["--image=registry.example.com/lws:1"], False)])
 def test_unpullable_image_causes_a_warning(words: list[str], warns: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["install", "--dry-run=client", *words]) == 0
-    assert ("clusters cannot pull localhost/leaderworkerset:" in capsys.readouterr().err) is warns
+    assert ("is not in a registry; load it onto all nodes" in capsys.readouterr().err) is warns
 
 
 def test_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,9 +164,9 @@ def test_uninstall_names_sets_and_alternatives() -> None:
     with pytest.raises(errors.CommandError) as caught:
         refuse_loss(sets(5))
     assert str(caught.value) == (
-        "objects would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
-        " leaderworkerset default/web-2 and 2 more; delete them first, delete them"
-        " with --delete-workloads, or keep them and their CRDs with --keep-crd"
+        "these objects would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
+        " leaderworkerset default/web-2 and 2 more; use --delete-workloads"
+        " to delete them, or --keep-crd to keep them"
     )
 
 

@@ -144,7 +144,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
             changed(deployment=deployment(0, 0)),
             "LWS-D503",
             Level.ERROR,
-            "0 of 0 pods ready; nothing is reconciled, because it is scaled to 0",
+            "0 of 0 pods ready, because it is scaled to 0",
         ),
         (
             changed(deployment=deployment(0), managers=UNPULLED),
@@ -165,7 +165,12 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         ),
         (changed(gates={"StatefulSetStartOrdinal": False}), "LWS-D701", Level.ERROR, "is disabled"),
         (native(gates={"GenericWorkload": False}), "LWS-D701", Level.ERROR, "GenericWorkload is disabled"),
-        (changed(pods=[DROPPED]), "LWS-D702", Level.ERROR, "PodGroup web-0-e1: kube-apiserver dropped the reference"),
+        (
+            changed(pods=[DROPPED]),
+            "LWS-D702",
+            Level.ERROR,
+            "kube-apiserver dropped the reference of a pod to PodGroup web-0-e1",
+        ),
         (native(served={"native": False}), "LWS-D802", Level.ERROR, "does not serve"),
         (changed(provider=UNREAD), "LWS-D801", Level.UNKNOWN, "forbidden"),
         (changed(provider="volcano"), "LWS-D802", Level.ERROR, "does not serve"),
@@ -191,7 +196,7 @@ def test_each_feature_that_an_old_cluster_lacks_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        ("x509: certificate signed by unknown authority", "does not trust"),
+        ("x509: certificate signed by unknown authority", "does not match the CA"),
         ("x509: certificate has expired or is not yet valid", "expired"),
         ("no endpoints available for service", "has no ready manager"),
         ("connection refused", "port is closed"),

@@ -40,7 +40,7 @@ def test_secret_shows_only_key_names_and_expiry() -> None:
         "keys": {
             "ca.crt": "no certificate",
             "password": "not shown",
-            "tls.crt": "a certificate until 2026-01-05T00:00:00+00:00",
+            "tls.crt": "a certificate that expires at 2026-01-05T00:00:00+00:00",
             "tls.key": "not shown",
         },
     }

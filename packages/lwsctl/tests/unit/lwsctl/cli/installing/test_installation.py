@@ -42,7 +42,7 @@ async def test_install_applies_again_after_a_transient_answer(obstacle: Response
 async def test_install_gives_up_after_some_attempts() -> None:
     overloaded = failure(504, "Timeout", "request did not complete")
     installing, lines = installer(*[overloaded] * (len(PAUSES) + 1))
-    with pytest.raises(CommandError, match="request did not complete\nfix the problem and install again"):
+    with pytest.raises(CommandError, match="request did not complete\nfix the problem, and then retry"):
         await installing.apply([(SERVICES, SERVICE)])
     assert len(lines) == len(PAUSES)
 

@@ -64,8 +64,6 @@ def test_manifest_without_pods_gets_a_node() -> None:
 
 @pytest.mark.parametrize("options", [EVERYTHING, ClusterOptions()], ids=["derived", "typed"])
 def test_scheduler_that_the_cluster_does_not_run_is_rejected(options: ClusterOptions) -> None:
-    with pytest.raises(
-        CommandError, match=r"^a\.yaml.*: schedulerName volcano is not available in the cluster of lws run"
-    ):
+    with pytest.raises(CommandError, match=r"^a\.yaml.*: scheduler volcano is not available in the cluster of lws run"):
         assume(pods(schedulerName="volcano"), options)
     assert assume(pods(schedulerName="default-scheduler"), options).documents

@@ -11,7 +11,7 @@ from lwsctl.cli.reading.serviceselectors import unselected
 
 WARNED = (
     "warning: web.yaml:1: service/web: spec.selector {} does not match any pod of these manifests; correct it, "
-    "or add these labels to leaderTemplate or workerTemplate"
+    "or add the labels to the pod templates"
 )
 
 

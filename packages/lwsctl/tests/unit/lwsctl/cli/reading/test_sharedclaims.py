@@ -50,7 +50,7 @@ def test_claim_of_one_node_that_ranks_share_causes_a_warning() -> None:
     assert warning == (
         "warning: web.yaml:17: leaderworkerset/web: spec.leaderWorkerTemplate.workerTemplate.spec.volumes[0]"
         ".persistentVolumeClaim.claimName: claim models is ReadWriteOnce (its volume is attached to one node at a time), but "
-        "8 pods mount it; use a claim with ReadWriteMany or ReadOnlyMany, or volumeClaimTemplates for one volume per rank"
+        "8 pods mount it; use ReadWriteMany, ReadOnlyMany or volumeClaimTemplates"
     )
 
 

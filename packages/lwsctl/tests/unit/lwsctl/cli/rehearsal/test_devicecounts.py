@@ -43,7 +43,7 @@ def test_claim_template_becomes_a_resource_of_each_pod() -> None:
             {"name": "b"},
         ]
     }
-    assert found.assumptions == ("resourceclaimtemplate/gpus: 4 gpu.example.com/device for each of its pods",)
+    assert found.assumptions == ("resourceclaimtemplate/gpus: each pod has 4 gpu.example.com/device",)
 
 
 def test_compute_domain_becomes_one_channel_of_each_pod() -> None:

@@ -13,8 +13,8 @@ def lws(*containers: JSONObject) -> JSONObject:
 
 RING = {"image": "ring:v1", "command": ["python3", "ring.py"]}
 UNMAPPED = (
-    "note: image ring:v1 is not mapped, so its containers run in the root file system of this machine "
-    "(to change this: --image ring:v1=DIR)"
+    "note: image ring:v1 is not mapped, so its containers run in the root file system of this machine; "
+    "use --image ring:v1=DIR"
 )
 
 

@@ -32,9 +32,9 @@ def test_missing_classes_and_claims_are_created_and_reported() -> None:
         "persistentvolumeclaim/own",
     ]
     assert found.assumptions == (
-        "storage class fast: creates directories",
-        "priority class high: value 1000",
-        "volume claim data: an empty directory",
+        "storage class fast creates directories",
+        "priority class high with value 1000",
+        "volume claim data is an empty directory",
     )
 
 
@@ -53,5 +53,5 @@ def test_vendor_storage_class_creates_local_directories() -> None:
     vendors = of("StorageClass", "fast", provisioner="csi.example.com", parameters={"tier": "gold"})
     found = result(vendors)
     assert found.documents[0].object == of("StorageClass", "fast", provisioner="local", volumeBindingMode="Immediate")
-    assert found.assumptions == ("storage class fast: creates directories",)
+    assert found.assumptions == ("storage class fast creates directories",)
     assert vendors["provisioner"] == "csi.example.com"

@@ -57,15 +57,19 @@ def test_stuck_rollout_has_no_time_estimate() -> None:
 @pytest.mark.parametrize(
     ("before", "at_the_end", "expected"),
     [
-        (diagnosis("LWS-E071"), diagnosis("LWS-E081", verdict=Verdict.PROGRESSING), "web is stuck: LWS-E071"),
-        (diagnosis("LWS-E071"), diagnosis("LWS-E036"), "web is stuck: LWS-E036"),
+        (
+            diagnosis("LWS-E071"),
+            diagnosis("LWS-E081", verdict=Verdict.PROGRESSING),
+            "web is stuck: LWS-E071: see above\n",
+        ),
+        (diagnosis("LWS-E071"), diagnosis("LWS-E036"), "web is stuck: LWS-E036: it is so\n"),
         (None, diagnosis("LWS-E081", verdict=Verdict.PROGRESSING), "web is progressing: LWS-E081"),
-        (diagnosis("LWS-E071"), None, "web is stuck: LWS-E071"),
+        (diagnosis("LWS-E071"), None, "web is stuck: LWS-E071: see above\n"),
         (None, None, ""),
     ],
     ids=["starts anew", "another", "nothing before", "not in time", "nothing"],
 )
-def test_conclusion_names_the_cause_while_the_group_restarts(
+def test_conclusion_refers_to_the_printed_cause(
     before: Diagnosis | None, at_the_end: Diagnosis | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def told(*_: object) -> Diagnosis | None:
@@ -81,7 +85,7 @@ def test_conclusion_names_the_cause_while_the_group_restarts(
 
 
 @pytest.mark.virtual_time
-@pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 1), (30.0, 40, 2)])
+@pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 0), (30.0, 40, 2)])
 async def test_wait_ends_when_one_cause_lasts_too_long(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +98,7 @@ async def test_wait_ends_when_one_cause_lasts_too_long(
 
     monkeypatch.setattr(diagnoses, "in_time", in_time)
     causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
-    with pytest.raises(StuckError, match="web is stuck: LWS-E0"):
+    with pytest.raises(StuckError, match="^web is stuck: LWS-E0.*: it is so$"):
         await causes.run()
     assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)
     assert len(seen) == notes

@@ -79,7 +79,7 @@ def test_report_lists_failures_recreations_and_recovery() -> None:
     assert list(report.lines(found)) == [
         "First failed: web/0/0 after 0.3 s (Error (exit code 137)).",
         "Recreated: web/0 2 times.",
-        "Failures of ranks: web/0/0.",
+        "Rank failures: web/0/0.",
         "All ranks were ready 4.2 s after the last fault.",
         "Probe http://a: 50 requests, 3 failed; longest time without a response 1.2 s; first error: connection refused.",
     ]
@@ -107,7 +107,7 @@ def test_report_lists_failures_recreations_and_recovery() -> None:
 def test_report_covers_calm_and_failed_storms() -> None:
     calm = StormReport(recovered=0.0, probe=ProbeCounts("http://a", 5))
     assert list(report.lines(calm)) == [
-        "Nothing failed.",
+        "No rank failed.",
         "All ranks were ready 0.0 s after the last fault.",
         "Probe http://a: 5 requests, 0 failed.",
     ]
@@ -154,7 +154,7 @@ def test_page_escapes_foreign_text_and_loads_nothing() -> None:
 def test_earlier_problems_are_listed_but_not_counted() -> None:
     found = StormReport(recovered=1.0, before=["old/0/0"])
     assert found.is_well
-    assert "Not ready before the storm, and not part of its result: old/0/0." in list(report.lines(found))
+    assert "Ignored because they were not ready before the storm: old/0/0." in list(report.lines(found))
     assert report.document(found)["notReadyBefore"] == ["old/0/0"]
 
 
@@ -174,15 +174,15 @@ def test_report_names_only_failures_of_ranks_ready_before() -> None:
     found = StormReport(recovered=1.0, before=["web/0/1"])
     found.effects.see(0.5, pod(), pod(ready=False))
     assert list(report.lines(found)) == [
-        "Nothing failed.",
-        "Not ready before the storm, and not part of its result: web/0/1.",
+        "No rank failed.",
+        "Ignored because they were not ready before the storm: web/0/1.",
         "All ranks were ready 1.0 s after the last fault.",
     ]
     assert report.document(found)["firstFailed"] is None
     found.effects.see(1.0, pod("a", 0), pod("a", 0, ready=False))
     assert next(report.lines(found)) == "First failed: web/0/0 after 1.0 s (it was not ready)."
     found.before = ["web/0"]
-    assert next(report.lines(found)) == "Nothing failed."
+    assert next(report.lines(found)) == "No rank failed."
 
 
 def test_report_of_an_interrupted_storm_has_no_empty_list() -> None:

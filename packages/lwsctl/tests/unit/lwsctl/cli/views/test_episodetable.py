@@ -50,7 +50,7 @@ def test_full_episode_has_all_details() -> None:
     for line in (
         "web/0#3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         "Consecutive failures: 2; not recreated before 2026-11-25T09:00:10Z",
-        "Revision: 5 (abc), made 2026-11-25T08:00:00Z",
+        "Revision: 5 (abc), created 2026-11-25T08:00:00Z",
         "Changes from revision 4:\n  spec.x: 1 -> 2",
         "Note: events could not be read",
         "Note: values that look like secrets are replaced with [masked], 1 time",

@@ -74,5 +74,5 @@ def test_node_description_has_labels_conditions_and_pods() -> None:
         "    pods: 108 of 110",
         "  Pods:",
         "    prod/web-0: cpu 1500m, memory 512Mi, nvidia.com/gpu 6",
-        "    prod/web-0-1: requests nothing",
+        "    prod/web-0-1: no requests",
     ]

@@ -40,7 +40,7 @@ def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> N
     with clusterdirectories.place("one").held():
         assert app.run(["clusters", "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
-    assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not answering", None, None)
+    assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not responding", None, None)
 
 
 def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) -> None:
