@@ -15,7 +15,7 @@ def test_two_clusters_keep_their_options_and_end_together(shell: Shell) -> None:
     shell.lws("up", "--local=two", "--detach")
 
     again = shell.lws("up", "one", "--detach", "--nodes=5", code=1)
-    assert " without --nodes=5; to change this, run `lws down one`, and then rerun this" in again.stderr
+    assert " without --nodes=5; run `lws down one`, and then rerun this" in again.stderr
     assert "is already running" in shell.lws("up", "one", "--detach", "--nodes=2").stdout
     listed = json.loads(shell.lws("clusters", "-o", "json").stdout)["items"]
     assert {one["name"]: (one["state"], one["nodes"], one["pods"]) for one in listed} == {

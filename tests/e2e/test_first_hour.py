@@ -94,7 +94,7 @@ def test_failing_program_is_explained_at_every_width(failing: LocalCluster, name
 def test_awaited_states_are_described(failing: LocalCluster) -> None:
     failing.start(lws("fine", SLEEP))
     assert failing.lws("wait", "fine") == "fine is ready\n"
-    assert failing.lws("scale", "fine", "--replicas=1") == "fine has 1 group already\n"
+    assert failing.lws("scale", "fine", "--replicas=1") == "fine already has 1 group\n"
     assert failing.lws("scale", "fine", "--replicas=2") == "fine scaled from 1 to 2 groups\n"
     text = json.dumps(lws("fine", SLEEP))
     taken = "leaderworkerset/fine configured (taken over from lws scale: spec.replicas 2 -> 1)\n"

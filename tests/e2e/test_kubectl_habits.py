@@ -133,7 +133,7 @@ def test_commands_of_kubectl_and_kind_are_accepted_or_explained(cluster: LocalCl
     assert cluster.lws("wait", "lws", "typed", "--for=condition=available=true") == (
         "typed has condition available=true\n"
     )
-    assert cluster.lws("scale", "leaderworkersets", "typed", "--replicas=1") == "typed has 1 group already\n"
+    assert cluster.lws("scale", "leaderworkersets", "typed", "--replicas=1") == "typed already has 1 group\n"
     assert "rollout complete" in cluster.lws("rollout", "status", "lws", "typed")
     assert cluster.refused("logs", "typed-0-1").endswith("; use typed/0/1 for pod typed-0-1\n")
     assert cluster.refused("exec", "typed-0", "--", "true").endswith("; use typed/0/0 for pod typed-0\n")

@@ -99,5 +99,5 @@ def node_patience_option(command: Command) -> Command:
 
     return click.option(
         "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
-        help="Maximum time to wait for a node from an autoscaler before the set is reported as stuck. Defaults to 15m.",
+        help="Maximum time to wait for an autoscaler to add a node. Defaults to 15m.",
     )(command)  # fmt: skip

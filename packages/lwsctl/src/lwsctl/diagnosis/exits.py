@@ -42,7 +42,7 @@ OWN_FAULTS: Final[Mapping[int, str]] = {
     134: "the program or one of its libraries aborted; check its last log lines",
     135: "a memory access failed; often /dev/shm or a volume is full, or a mapped file was truncated",
     136: "the program divided by zero, or an integer operation overflowed",
-    139: "the program or a native library accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 to print the location",
+    139: "the program accessed invalid memory; for Python, set PYTHONFAULTHANDLER=1 to print the location",
 }
 """The meanings of signals that result from errors in the process."""
 

@@ -179,7 +179,7 @@ class ClusterDirectory(Struct, frozen=True):
         with file:
             if not _try_lock(file.fileno()):
                 raise CommandError(
-                    f"cluster {self.name} is already running (process {self.pid() or 'unknown'}); stop it with `lws down {self.name}`, or use a different name"
+                    f"cluster {self.name} is already running (process {self.pid() or 'unknown'}); use `lws down {self.name}` to stop it"
                 )
             try:
                 file.truncate(0)

@@ -204,7 +204,7 @@ def conclusion(name: str, before: int, request: ScaleRequest) -> str:
     """Return the line that reports the change.
 
     >>> conclusion("web", 2, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(2, is_trial=True))
-    ('web scaled from 2 to 1 group', 'web has 1 group already', 'web scaled from 1 to 2 groups (dry run)')
+    ('web scaled from 2 to 1 group', 'web already has 1 group', 'web scaled from 1 to 2 groups (dry run)')
     """
     groups = counted(request.replicas, "group")
     if before == request.replicas:

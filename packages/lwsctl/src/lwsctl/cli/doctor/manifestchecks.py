@@ -28,7 +28,7 @@ FAULTS: Final = {
     "dig": "a name can resolve before the peer listens, and dig does not read /etc/hosts",
     "host": "a name can resolve before the peer listens, and host does not read /etc/hosts",
     "ping": "a host can respond before the peer listens, and pods might not be permitted to use ping",
-    "nc": "versions of nc have different options, and an unknown option has the same result as a closed port",
+    "nc": "nc options differ between versions, and an unknown option is mistaken for a closed port",
     "curl": "it does not distinguish a missing name from a closed port, and might not be in the image",
     "wget": "it does not distinguish a missing name from a closed port, and might not be in the image",
 }

@@ -82,8 +82,7 @@ class Installer:
         there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
         if there and self._namespace not in there:
             raise CommandError(
-                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}; use -n {min(there)}, or uninstall it from that "
-                "namespace first"
+                f"LeaderWorkerSet is installed in namespace {', '.join(sorted(there))}, not in {self._namespace}; use -n {min(there)}, or uninstall it first"
             )
 
     async def check_operator(self) -> None:

@@ -119,8 +119,10 @@ OPTIONS = (
         default=0,
         show_default=True,
         metavar="N|auto|host[:N]",
-        help="Number of nvidia.com/gpu devices per node. auto (only for lws run) provides as many as a pod requests. "
-        "host divides the GPUs of this machine among the nodes. host:N shares each GPU among N containers.",
+        help=(
+            "Number of nvidia.com/gpu devices per node, or auto for lws run. With host, the nodes share the GPUs of this machine. With host:N, N containers "
+            "share each GPU."
+        ),
     ),
     click.option(
         "--expose-gpus",
@@ -137,8 +139,7 @@ OPTIONS = (
         type=click.Choice(["isolated", "shared"]),
         default="isolated",
         show_default=True,
-        help="Pod network. isolated gives each pod its own network namespace. shared uses the host network with a "
-        "127.x.y.z address per pod.",
+        help="Pod network. With isolated, each pod has its own network namespace. With shared, pods use the host network with 127.x.y.z addresses.",
     ),
     click.option(
         "--image",

@@ -99,7 +99,7 @@ def build_kustomization(directory: str) -> bytes:
     words = next((words for words in BUILDERS if shutil.which(words[0])), None)
     if words is None:
         raise CommandError(
-            f"-k {directory}: neither kustomize nor kubectl is on PATH; install one of them, or build the manifests and pass them with -f"
+            f"-k {directory}: neither kustomize nor kubectl is on PATH; install one of them, or pass built manifests with -f"
         )
     try:
         process = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)

@@ -14,7 +14,7 @@ HELM: Final = re.compile(r"\{\{[^{}]*?(?:\.(?:Values|Release|Chart|Capabilities|
 CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
 """Fields that may contain templates for use in the container."""
 
-REMEDY: Final = "an unrendered template; apply the output of the template engine, for example `helm template CHART | lws apply -f -`"
+REMEDY: Final = "an unrendered template; render it first, for example with `helm template CHART | lws apply -f -`"
 
 
 def in_text(text: str, error_line: int) -> tuple[int, str] | None:

@@ -42,7 +42,7 @@ COLORS: Final = 8
 MOST_GROUPS: Final = 10
 """The maximum number of additional groups that are counted for a set."""
 
-UNKNOWN: Final = "Free amounts are unknown, because pods of all namespaces cannot be listed or there are too many."
+UNKNOWN: Final = "Free amounts are unknown, because there are too many pods, or they cannot be listed."
 
 
 class Squares(Struct, frozen=True):

@@ -49,7 +49,7 @@ async function prepare(button) {
   const trial = await busily(button, "Checking …", () => send({ ...asked, confirmed: false }));
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-label", "Action");
-  const title = part("h2", trial.command ?? "This cannot be done");
+  const title = part("h2", trial.command ?? "This action is not possible");
   const text = part("pre", trial.text ?? trial.error);
   text.tabIndex = 0;
   const run = part("button", "Run this command");
@@ -66,7 +66,7 @@ async function prepare(button) {
   });
   const warning = part("p", trial.done && trial.ends ? `⚠ ${trial.ends}` : "");
   warning.className = "ends";
-  dialog.append(title, warning, part("p", "This is what the server would do (dry run):"), text, run, leave);
+  dialog.append(title, warning, part("p", "Result of the dry run on the server:"), text, run, leave);
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -132,7 +132,7 @@ async function fill(place) {
   if (mine !== asked || shown !== place) return;
   const fresh = pane.cloneNode(false);
   if (html) fresh.innerHTML = html; // the server's, which escapes every text
-  else fresh.textContent = `${place}: nothing could be read`;
+  else fresh.textContent = `${place}: no data could be read`;
   morph(pane, fresh);
   pane.dispatchEvent(new CustomEvent("shown", { bubbles: true, detail: place }));
 }

@@ -52,7 +52,7 @@ function chips() {
   const all = [["*/0", "leaders"], ["failed", "failed ranks"], ...roles.map((one) => [one + "/*/*", one])];
   const more = all.filter(([one]) => !chosen().includes(one));
   const offers = more.map(([one, words]) => chip(`+ ${words}`, { add: one }, `Add ${words}`));
-  const none = Object.assign(document.createElement("span"), { className: "hint", textContent: own.length ? "" : "Every leader" });
+  const none = Object.assign(document.createElement("span"), { className: "hint", textContent: own.length ? "" : "All leaders" });
   document.getElementById("chips").replaceChildren(none, ...own, ...offers);
 }
 
@@ -97,7 +97,7 @@ function read() {
   let before = new Map();
   stop = follow(`${root.dataset.source}?${query}`, "", ({ name, data }) => {
     if (name === "begin") before = new Map(newest);
-    if (name === "end") output.textContent = "The stream has ended";
+    if (name === "end") output.textContent = "The stream was closed";
     if (name === "refused") output.textContent = data;
     if (name !== "lines") return;
     const found = data.split("\n").map((one) => JSON.parse(one)).filter((one) => !(one.time <= before.get(one.rank)));
@@ -172,7 +172,7 @@ async function firstError() {
     wanted = null;
     return (output.textContent = `The search failed: ${error.message}`);
   }
-  if (!wanted) return (output.textContent = "No line names an error");
+  if (!wanted) return (output.textContent = "No errors found");
   document.getElementById("follow").setAttribute("aria-pressed", (follows = false));
   if (point()) return;
   if (chosen().includes(wanted.rank)) return (output.textContent = `${wanted.rank}: ${wanted.text}`);

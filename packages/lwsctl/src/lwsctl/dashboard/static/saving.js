@@ -36,7 +36,7 @@ async function write(button, read) {
     await navigator.clipboard.writeText(await read());
     button.textContent = "Copied";
   } catch {
-    button.textContent = "Not copied";
+    button.textContent = "Copying failed";
   }
   setTimeout(() => (button.textContent = words), 2000);
 }

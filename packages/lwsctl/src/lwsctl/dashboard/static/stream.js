@@ -40,14 +40,14 @@ async function askWhy() {
   const answer = await fetch("search").catch(() => null);
   if (answer?.status !== 401) return;
   const link = Object.assign(document.createElement("a"), { href: "login", target: "_blank", textContent: "log in again" });
-  notice("⚠ Your login has ended: ");
+  notice("⚠ Your login has expired: ");
   document.getElementById("connection").append(link);
 }
 
 // A stream that is opened again at once is no trouble.
 function complain() {
   beat();
-  if (isLost && !document.getElementById("connection")) notice("⚠ The dashboard does not answer; what is shown may be old. It is tried again.");
+  if (isLost && !document.getElementById("connection")) notice("⚠ The dashboard does not respond, so this page might be outdated. Reconnecting …");
 }
 
 function heard() {
@@ -63,7 +63,7 @@ function beat() {
   if (seconds > SILENCE && !document.hidden) isLost = true;
   const isOld = document.getElementById("trouble-text") !== null;
   pulse.className = `pulse ${isLost ? "lost" : isOld ? "" : "live"}`;
-  pulse.textContent = isLost ? `✕ Not connected, ${age} old` : isOld ? "⚠ Old: no answer from the API server" : `● Live ${age}`;
+  pulse.textContent = isLost ? `✕ Not connected, ${age} old` : isOld ? "⚠ Outdated: no response from the API server" : `● Live ${age}`;
 }
 
 function change(use, data) {

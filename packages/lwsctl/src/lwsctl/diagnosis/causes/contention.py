@@ -57,8 +57,8 @@ def _contested(observed: Observed) -> Finding | None:
     ),
     person=Person.ADMINISTRATOR,
     remedy=(
-        "Choose one component that manages the field, and exclude the field in the other (for example with `ignoreDifferences` in Argo CD). Scale the "
-        "LeaderWorkerSet or DisaggregatedSet, not the objects that it owns."
+        "Let only one component manage the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet, not the "
+        "objects that it owns."
     ),
 )
 def field_is_contested(observed: Observed) -> Finding | None:

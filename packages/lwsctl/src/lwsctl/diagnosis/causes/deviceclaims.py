@@ -24,7 +24,7 @@ KINDS: Final = {
 @cause(
     code="LWS-E105",
     title="a device claim is not allocated",
-    meaning="An object that the resourceClaims of a pod reference does not exist, or no node has free devices.",
+    meaning="An object that a pod references in resourceClaims does not exist, or no node has free devices.",
     remedy="Create the missing object, or free devices of this class.",
 )
 def device_claim_is_not_met(observed: Observed) -> Finding | None:

@@ -118,7 +118,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
                 component = components[name]
                 return Finding(
                     subject=ranks.subject(rank),
-                    sentence=f"group {rank.group} is not started as a whole, because the native gang scheduling feature gate is disabled on {component}",
+                    sentence=f"group {rank.group} is not gang-scheduled, because the native gang scheduling feature gate is disabled on {component}",
                     evidence=(shown_by(component, name),),
                     steps=(REMEDIES[component],),
                 )
@@ -145,8 +145,8 @@ OTHER_STEP: Final = "correct or delete the object in the message; the manager re
     code="LWS-E018",
     title="the scheduling objects cannot be created",
     meaning=(
-        "A LeaderWorkerSet with spec.scheduling requires a Workload, and a PodGroup if it is scheduled as a whole. The manager does not change leaders until "
-        "these objects are correct."
+        "With spec.scheduling, a LeaderWorkerSet requires a Workload, and for gang scheduling a PodGroup. The manager does not change leaders until these "
+        "objects are correct."
     ),
     person=Person.ADMINISTRATOR,
     remedy="Check the condition WorkloadSchedulingCreated. Often an API is not served, or an object was changed or has a different owner.",

@@ -58,12 +58,12 @@ def hung_groups(view: View) -> list[Group]:
     code="LWS-E076",
     title="the group makes no progress",
     meaning=(
-        f"All ranks of a group are running, but the leader has not reported a step within the duration in the annotation `{labels.PROGRESS_TIMEOUT}`. The "
-        "message contains the rank with the oldest output."
+        f"The leader has not reported a step within the duration in the annotation `{labels.PROGRESS_TIMEOUT}`. The message contains the rank with the "
+        "oldest output."
     ),
     remedy=(
-        "Check the log and the stack of the rank in the message, for example with `py-spy dump` or `gdb`. To recreate such groups automatically, set the "
-        f"annotation `{labels.ON_HANG}: recreate`."
+        "Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. To recreate such groups automatically, set the annotation "
+        f"`{labels.ON_HANG}: recreate`."
     ),
 )
 def hangs(observed: Observed) -> Finding | None:
@@ -106,7 +106,7 @@ def _silent(observed: Observed, rank: SilentRank) -> str:
     code="LWS-E077",
     title="the group reached its deadline",
     meaning=(
-        f"The deadline in the annotation `{labels.COMPLETION_DEADLINE}` passed before the leader of the group exited with code 0."
+        f"The deadline in the annotation `{labels.COMPLETION_DEADLINE}` passed before the leader exited with code 0."
     ),
     remedy="Read the log of the leader, unless the node has deleted it. A new template starts a new run with a new deadline.",
 )

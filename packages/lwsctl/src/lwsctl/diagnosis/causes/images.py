@@ -137,7 +137,7 @@ NOT_FOUND: Final = Cause(
 UNREACHABLE: Final = Cause(
     code="LWS-E059",
     title="the registry cannot be reached",
-    meaning="The node cannot connect to the registry, because the registry name does not resolve or the connection fails.",
+    meaning="The node cannot connect to the registry, or the registry name does not resolve.",
     person=Person.ADMINISTRATOR,
     remedy="Check the registry name, and the network and proxy of the node.",
     find=WaitingContainers(
@@ -204,7 +204,7 @@ NO_PROGRAM: Final = Cause(
 NO_COMMAND: Final = Cause(
     code="LWS-E065",
     title="the container has no command",
-    meaning="Neither the pod template nor the image specifies a command, or the executable is not in the image.",
+    meaning="The pod template and the image do not specify a command, or the image does not contain the executable.",
     remedy="Set command in the pod template to an executable in the image.",
     find=WaitingContainers(
         START | {"CommandMissing", "CrashLoopBackOff"},

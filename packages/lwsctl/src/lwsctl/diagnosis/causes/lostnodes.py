@@ -54,7 +54,7 @@ def node_is_gone(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E051",
     title="the node is not ready",
-    meaning="The kubelet of a node does not report its status, or reports that it cannot run pods.",
+    meaning="The kubelet does not report the status of a node, or reports that it cannot run pods.",
     person=Person.ADMINISTRATOR,
     remedy="Repair or restart the node, or delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups "
     "recover on other nodes automatically.",

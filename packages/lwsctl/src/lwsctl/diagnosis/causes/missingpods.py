@@ -50,8 +50,7 @@ class Shortage(Struct, frozen=True):
     code="LWS-E106",
     title="a StatefulSet has not created its pods",
     meaning=(
-        "A StatefulSet has fewer pods than replicas, and its controller has not created a pod for two minutes. After many failed reconciliations, the "
-        "controller retries with long delays."
+        "A StatefulSet controller has not created pods for two minutes. After many failed reconciliations, it retries with long delays."
     ),
     remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )
@@ -73,7 +72,7 @@ def has_not_made_pods(observed: Observed) -> Finding | None:
         ),
         steps=(
             f"to trigger its controller: {observed.kubectl(annotate)}",
-            "read the log of kube-controller-manager to find out whether it is running and which errors it reports",
+            "check that kube-controller-manager is running, and read its log",
         ),
     )
 

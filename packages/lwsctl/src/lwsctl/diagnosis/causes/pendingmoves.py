@@ -45,9 +45,8 @@ def is_never_moved(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E094",
     title="groups wait to be moved",
-    meaning="Groups must be moved from nodes that are closed for maintenance. All pods of a group are moved together, and the rollout limits apply to the "
-    "number of groups.",
-    remedy="Wait. If a group is unavailable for a different reason, find out why. `kubectl uncordon` cancels moves that have not started.",
+    meaning="Groups must be moved from nodes that are closed for maintenance. All pods of a group are moved together, within the limits of a rollout.",
+    remedy="Wait, or find out why other groups are unavailable. `kubectl uncordon` cancels moves that have not started.",
     verdict=Verdict.PROGRESSING,
 )
 def waits_for_move(observed: Observed) -> Finding | None:

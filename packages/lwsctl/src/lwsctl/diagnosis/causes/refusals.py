@@ -82,10 +82,9 @@ def webhook_is_untrusted(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E008",
     title="a webhook cannot be reached",
-    meaning="The API server must call an admission webhook before it stores a pod, but the call fails.",
+    meaning="The API server cannot reach an admission webhook, so pods are not created.",
     person=Person.ADMINISTRATOR,
-    remedy="Start the webhook server. The server of the manager's webhook is its Deployment. See [when the manager is "
-    "unavailable](../how-to/when-the-manager-is-away.md).",
+    remedy="Start the webhook server. For the webhook of the manager, see [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
 )
 def webhook_is_unreachable(observed: Observed) -> Finding | None:
     """Find a webhook to which the API server cannot connect."""
@@ -183,7 +182,7 @@ def quota_is_exhausted(observed: Observed) -> Finding | None:
     if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
         return finding
     steps = (
-        "for a local cluster, restart `lws up` with a larger --max-pods, which is the limit of this quota",
+        "for a local cluster, restart `lws up` with a larger --max-pods",
         *finding.steps,
     )
     return replace(finding, steps=steps)
@@ -193,7 +192,7 @@ QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",
     title="a ResourceQuota requires requests or limits",
     meaning="A ResourceQuota limits cpu or memory, so every container must specify requests or limits.",
-    remedy="Set these requests or limits in the pod template, or create a LimitRange with defaults in the namespace.",
+    remedy="Set these requests or limits in the pod template, or create a LimitRange with defaults.",
     find=Refused(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
@@ -204,7 +203,7 @@ QUOTA_INCOMPLETE: Final = Cause(
 LIMIT_RANGE: Final = Cause(
     code="LWS-E022",
     title="a LimitRange rejects the pods",
-    meaning="The requests of a container or pod are outside the range that a LimitRange of the namespace allows.",
+    meaning="The requests of a pod are outside the range that a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
     find=Refused(
         r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
@@ -286,7 +285,7 @@ NO_RUNTIME_CLASS: Final = Cause(
 INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
     title="the template is invalid",
-    meaning="The API server rejects a pod or StatefulSet of the template, because a field has an invalid value.",
+    meaning="The API server rejects a pod or StatefulSet, because a field of the template is invalid.",
     remedy="Correct this field of the pod template or of the claim templates.",
     find=Refused(
         r"is invalid: (?P<reason>.*)",

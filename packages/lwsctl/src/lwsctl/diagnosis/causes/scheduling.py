@@ -189,7 +189,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
 @cause(
     code="LWS-E041",
     title="no topology domain is free",
-    meaning="Each group uses a dedicated topology domain, such as a rack, and other groups use all of them.",
+    meaning="Each group requires its own topology domain, such as a rack, and all domains are in use.",
     remedy="Add nodes in another domain, or reduce the number of groups.",
 )
 @noted
@@ -294,9 +294,7 @@ def no_surge_room(observed: Observed) -> Finding | None:
             "not fit on any node"
         ),
         evidence=(f"{first.pod}: {ranks.quote(first.why)}",),
-        steps=(
-            "free resources for one more group, or set maxUnavailable to 1 to replace groups without an extra group",
-        ),
+        steps=("free resources for one more group, or set maxUnavailable to 1",),
     )
 
 
@@ -371,7 +369,7 @@ def spread(observed: Observed) -> Finding | None:
 PORTS: Final = Cause(
     code="LWS-E047",
     title="the host port is in use",
-    meaning="The pod template requests a host port, and other pods use this port on all suitable nodes.",
+    meaning="Other pods use the requested host port on all suitable nodes.",
     remedy="Remove hostPort, or add nodes.",
     find=noted(
         StageMessage(

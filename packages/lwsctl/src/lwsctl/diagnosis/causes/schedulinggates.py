@@ -39,7 +39,7 @@ def gates(rank: Rank) -> list[str]:
 @cause(
     code="LWS-E030",
     title="Kueue has not admitted the group",
-    meaning="Kueue does not start the pods of a group until its queue has quota for the whole group.",
+    meaning="Kueue starts a group only if its queue has quota for the whole group.",
     person=Person.ADMINISTRATOR,
     remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. A pending admission check is progress.",
 )
@@ -207,7 +207,7 @@ def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
 @cause(
     code="LWS-E033",
     title="the scheduler in schedulerName is not running",
-    meaning="The pod template specifies a scheduler, and no scheduler with this name is active in the cluster.",
+    meaning="No scheduler with the name in the pod template is active in the cluster.",
     remedy="Start that scheduler, or correct schedulerName.",
 )
 def unknown_scheduler(observed: Observed) -> Finding | None:

@@ -48,7 +48,7 @@ def warming(observed: Observed, rank: Rank) -> Verdict:
 @cause(
     code="LWS-E083",
     title="ranks cannot find each other by name",
-    meaning="The headless Service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
+    meaning="The headless Service is missing, or does not publish unready ranks.",
     remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
 )
 def names_do_not_resolve(observed: Observed) -> Finding | None:
@@ -75,7 +75,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             continue
         return Finding(
             subject=Subject(kind="Service", name=name, group=rank.group),
-            sentence=f"ranks cannot resolve each other, because Service {name} {why} and the name of pod {rank.pod} does not resolve",
+            sentence=f"Service {name} {why}, so the name of pod {rank.pod} does not resolve",
             evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
             verdict=verdict,
             steps=(
@@ -223,8 +223,8 @@ def backs_off(observed: Observed) -> Finding | None:
     title="the restart limit is reached",
     meaning="A group failed more often than maxGroupRestarts allows. It was terminated, and its pods are kept for diagnosis.",
     remedy=(
-        "Read the log of the failed pod and fix the error, or restart the group with `lws recover`. `lws history` shows the logs of deleted pods if failure "
-        "recording is enabled."
+        "Read the log of the failed pod, and fix the error or use `lws recover`. If failure recording is enabled, `lws history` shows the logs of deleted "
+        "pods."
     ),
 )
 def budget_is_spent(observed: Observed) -> Finding | None:

@@ -63,8 +63,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     code="LWS-E056",
     title="a field cannot be parsed",
     meaning=(
-        "The manager cannot parse a field, an annotation or a label of the LeaderWorkerSet or a leader pod. It does not change the object until the value is "
-        "corrected."
+        "The manager cannot parse a field, annotation or label. It does not change the object until the value is corrected."
     ),
     remedy="Correct the field. If you remove an annotation or label that the manager writes, restart counts start at 0.",
 )

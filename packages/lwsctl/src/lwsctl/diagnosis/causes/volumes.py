@@ -30,7 +30,7 @@ PATIENCE: Final = timedelta(minutes=2)
 PROVISIONING: Final = (
     (
         r"(?i)ResourceExhausted|quota|limit exceeded|LimitExceeded",
-        "increase the cloud quota, delete unused volumes, or request less storage, because the cloud quota is exceeded",
+        "increase the cloud quota, delete unused volumes, or request less storage",
     ),
     (
         r"(?i)access ?mode|MULTI_NODE",
@@ -104,7 +104,7 @@ def _why_pending(observed: Observed, name: str) -> str:
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
     title="the volume is on another node",
-    meaning="The volume of a claim is available only on certain nodes, and these nodes do not accept the pod.",
+    meaning="The volume of a claim is available only on nodes that do not accept the pod.",
     person=Person.ADMINISTRATOR,
     remedy="Free resources on the nodes with the volume, or delete the claim if its data can be lost.",
     find=StageMessage(
@@ -197,7 +197,7 @@ ATTACHED: Final = re.compile(
         "released it."
     ),
     person=Person.AUTHOR,
-    remedy="Share a ReadWriteMany or ReadOnlyMany claim between the ranks, or use volumeClaimTemplates to create one claim per rank.",
+    remedy="Share a ReadWriteMany or ReadOnlyMany claim, or use volumeClaimTemplates to create one claim per rank.",
 )
 def attached_elsewhere(observed: Observed) -> Finding | None:
     """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""

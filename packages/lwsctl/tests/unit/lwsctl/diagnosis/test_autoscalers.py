@@ -55,7 +55,7 @@ def test_added_nodes_are_stuck_after_the_patience() -> None:
 
 REFUSALS = {
     "pod didn't trigger scale-up: 1 max node group size reached, 2 Insufficient nvidia.com/gpu": "raise the maximum size of a node group",
-    "pod didn't trigger scale-up: 3 Insufficient nvidia.com/gpu": "new nodes would be too small",
+    "pod didn't trigger scale-up: 3 Insufficient nvidia.com/gpu": "add a node group with a larger machine type",
     "pod didn't trigger scale-up: 2 node(s) had untolerated taint(s)": "add a toleration for the taint",
     "pod didn't trigger scale-up: 1 in backoff after failed scale-up": "the cloud provider rejected a node",
     "pod didn't trigger scale-up: 1 max cluster cpu, memory limit reached": "raise the limits of cluster-autoscaler",

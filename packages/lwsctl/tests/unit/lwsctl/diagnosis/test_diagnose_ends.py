@@ -63,7 +63,7 @@ def test_completed_worker_is_not_a_problem_before_its_leader() -> None:
         (134, "exit code 134 (Error, killed by SIGABRT)", "SIGABRT: the program or one of its libraries aborted"),
         (135, "exit code 135 (Error, killed by SIGBUS)", "SIGBUS: a memory access failed"),
         (136, "exit code 136 (Error, killed by SIGFPE)", "SIGFPE: the program divided by zero"),
-        (139, "exit code 139 (Error, killed by SIGSEGV)", "SIGSEGV: the program or a native library"),
+        (139, "exit code 139 (Error, killed by SIGSEGV)", "SIGSEGV: the program accessed invalid memory"),
     ],
 )
 def test_signal_of_the_program_itself_is_named(code: int, sentence: str, advice: str) -> None:

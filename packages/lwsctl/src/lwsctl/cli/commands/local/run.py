@@ -107,7 +107,7 @@ def command(target: Target, /, **options: Any) -> int:
     if target.local or target.kubeconfig or target.context_name:
         to = f" {clusterdirectories.place(target.local).words}" if target.local else ""
         raise UsageError(
-            f"lws run starts a temporary cluster; to use a running cluster, use lws apply{to}, lws wait{to} and lws logs{to}"
+            f"lws run starts a temporary cluster; for a running cluster, use lws apply{to}, lws wait{to} and lws logs{to}"
         )
     require_localkube("run")
     sources = manifestoptions.collect(options)
@@ -150,7 +150,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     except Exception:
         if place.has_record:
             print_text(
-                f"use `lws {place.words} history` to show the recorded failures with the last log lines of each rank",
+                f"use `lws {place.words} history` to show the recorded failures and log lines",
                 err=True,
             )
         raise

@@ -170,7 +170,7 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     current = savedoptions.load(place) or ClusterOptions()
     if words := refusals(start, typed, current):
         raise CommandError(
-            f"cluster {place.name} is running ({pid}) without {shlex.join(words)}; to change this, run `lws down {place.name}`, and then rerun this command"
+            f"cluster {place.name} is running ({pid}) without {shlex.join(words)}; run `lws down {place.name}`, and then rerun this command"
         )
     click.echo(f"Cluster {place.name} is already running ({pid}).")
     images = imagemappings.added(current, start.typed)

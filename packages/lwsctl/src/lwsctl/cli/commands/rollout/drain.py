@@ -215,7 +215,7 @@ def _why(view: View, by_set: GroupsBySet) -> str:
     if why := groupmoves.refusal(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
-        return "the manager does not move groups, because it is not running, or its configuration does not contain `maintenance: {enable: true}`"
+        return "the manager does not move groups; check that it is running with `maintenance: {enable: true}`"
     return (
         f"the manager does not move these groups; set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and `maintenance: {{enable: true}}` in its "
         "configuration"

@@ -35,7 +35,7 @@ from lwsctl.rollout.relocation import Relocation, relocate
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
 
-UNKNOWN: Final = "the new nodes are unknown, because you are not permitted to list nodes or pods in all namespaces"
+UNKNOWN: Final = "the new nodes are unknown, because you are not permitted to list all nodes and pods"
 
 
 class GroupMove(Struct):
@@ -107,14 +107,13 @@ class GroupMove(Struct):
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
-                f"{self.selection} was not moved or is not ready after {timeout:g} s{reasons(view) if view else ''}; the taint and the annotation were removed"
+                f"{self.selection} is not ready on other nodes after {timeout:g} s{reasons(view) if view else ''}; the taint and the annotation were removed"
             ) from error
         finally:
             self._progress.clear()
         if not is_placed:
             raise CommandError(
-                f"the manager does not move {self.selection}; enable `maintenance` in its configuration, or use `{self.session.lws} restart {self.selection}` to "
-                "recreate it on any node"
+                f"the manager does not move {self.selection}; enable `maintenance` in its configuration, or use `{self.session.lws} restart {self.selection}`"
             )
         return f"{self.selection} moved from {self._named}"
 

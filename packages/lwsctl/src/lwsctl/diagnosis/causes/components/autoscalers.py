@@ -42,11 +42,11 @@ REMEDIES: Final = (
     ),
     (
         r"in backoff after failed scale-up",
-        "read the log of {component} and the errors of the node group, because the cloud provider rejected a node",
+        "read the log of {component} and the node group errors, because the cloud provider rejected a node",
     ),
     (
         r"Insufficient ([^\s,.]+)",
-        "add a node group with a larger machine type, or request less, because new nodes would be too small",
+        "add a node group with a larger machine type, or reduce the requests of the pod",
     ),
     (r"taint", "add a toleration for the taint of the node group to {template}"),
     (
@@ -59,7 +59,7 @@ REMEDIES: Final = (
 REMEMBERED: Final = timedelta(minutes=20)
 """The period in which a deleted pod and node can explain the state of a group."""
 
-OTHERWISE: Final = "read the log of {component} to find out why it does not add a node for this pod"
+OTHERWISE: Final = "read the log of {component} to find the reason why it does not add a node"
 
 
 def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:

@@ -39,7 +39,7 @@ SECURITY: Final = (
     RefusalMessage(
         r"runAsNonRoot and image has non-numeric user \((?P<user>[^)]*)\)",
         "runAsNonRoot is set, but user {user} of image {image} is not numeric",
-        "set runAsUser to the numeric ID of user {user} in the securityContext of container {container} in {template}",
+        "set runAsUser of container {container} to the numeric ID of user {user} in {template}",
     ),
     RefusalMessage(
         r"runAsNonRoot",
@@ -61,7 +61,7 @@ DEVICES: Final = (
     RefusalMessage(
         r"no runtime for \"(?P<runtime>[^\"]+)\" is configured|failed to find runtime handler (?P<handler>\S+)",
         "the container runtime of node {node} has no runtime handler {runtime}{handler}",
-        "install the runtime on node {node} (for nvidia, the container toolkit or the GPU operator), or correct runtimeClassName in {template}",
+        "install the runtime on node {node} (for nvidia, the GPU operator), or correct runtimeClassName in {template}",
     ),
     RefusalMessage(
         r"exec: \"?(?P<tool>nvidia-container-[\w-]+)\"?: executable file not found|(?P<path>\S*nvidia-container-runtime\S*): no such file",
@@ -81,7 +81,7 @@ DEVICES: Final = (
     RefusalMessage(
         r"(?P<device>/dev/[\w./-]+)\"?:? (?:\w+: )*no such (?:file|device)",
         "node {node} has no device {device}",
-        "load the driver for {device} on node {node}, or select nodes with this device with nodeSelector in {template}",
+        "load the driver for {device} on node {node}, or select other nodes with nodeSelector in {template}",
     ),
 )
 PATHS: Final = (
@@ -98,7 +98,7 @@ PATHS: Final = (
     RefusalMessage(
         r"error mounting \"(?P<source>[^\"]+)\" to rootfs at \"(?P<target>[^\"]+)\"|mount destination (?P<path>\S+) not absolute",
         "the mount at {target}{path} was rejected",
-        "correct mountPath or subPath of that volumeMount in {template}; files and directories cannot be mounted over each other",
+        "correct mountPath or subPath in {template}; files and directories cannot be mounted over each other",
     ),
     RefusalMessage(
         r"chdir to cwd \(\"(?P<directory>[^\"]+)\"\)|mkdir (?:cwd )?(?P<cwd>/[^\s:]*)",
@@ -174,9 +174,8 @@ def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) ->
 INSECURE: Final = Cause(
     code="LWS-E112",
     title="a security setting prevents a container from starting",
-    meaning="The kubelet or the container runtime rejects the securityContext. The image runs as root although runAsNonRoot is set, or the node does not have "
-    "the seccomp or AppArmor profile.",
-    remedy="Correct securityContext in the pod template, use an image with a user, or install the profile on the nodes.",
+    meaning="The node rejects the securityContext of a container. Often the image runs as root, or a seccomp or AppArmor profile is missing.",
+    remedy="Correct securityContext in the pod template, use an image that does not run as root, or install the profile on the nodes.",
     find=refused(SECURITY),
 )
 NO_DEVICE: Final = Cause(
@@ -190,14 +189,14 @@ NO_DEVICE: Final = Cause(
 BAD_PATH: Final = Cause(
     code="LWS-E114",
     title="a path of a container is invalid",
-    meaning="A subPath, a mountPath or the working directory of a container cannot be used with its volume or image.",
+    meaning="A subPath, mountPath or working directory is invalid for the volume or image of the container.",
     remedy="Correct the path in the pod template, or create the directory in the volume.",
     find=refused(PATHS),
 )
 BAD_FIELD: Final = Cause(
     code="LWS-E117",
     title="a probe or hook of a container is invalid",
-    meaning="A probe or hook uses a port that the container does not declare, or a type that this cluster does not support.",
+    meaning="A probe or hook uses an undeclared port, or a type that this cluster does not support.",
     remedy="Correct the probe or the hook in the pod template.",
     find=refused(FIELDS),
 )

@@ -21,7 +21,7 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
     code="LWS-E109",
     title="an image is being pulled",
     meaning="The kubelet is pulling an image. The message contains the elapsed time and the duration of the previous pull, if known.",
-    remedy="Wait. If pulls are slow, use a registry near the nodes, a smaller image, or nodes that already have the image.",
+    remedy="Wait. If pulls are slow, use a nearby registry, a smaller image, or nodes that have the image.",
     verdict=Verdict.PROGRESSING,
     patience=PULL_PATIENCE,
 )
@@ -45,7 +45,7 @@ def is_pulled(observed: Observed) -> Finding | None:
         steps=(
             f"check the disk and the network of node {rank.node}, and the registry"
             if is_late
-            else "wait, or use a registry near the nodes, a smaller image, or nodes that already have the image",
+            else "wait, or use a nearby registry, a smaller image, or nodes that have the image",
             f"{observed.commands.lws} nodes {rank.node}",
         ),
     )

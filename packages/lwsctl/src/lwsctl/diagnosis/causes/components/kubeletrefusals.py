@@ -43,9 +43,7 @@ class KubeletMessage(Struct, frozen=True):
     step: str
 
 
-DEVICE_PLUGIN: Final = (
-    "restart the device plugin of node {node}, and check for containers that use devices without requesting them"
-)
+DEVICE_PLUGIN: Final = "restart the device plugin of node {node}, and check for containers that use unrequested devices"
 MESSAGES: Final = (
     KubeletMessage(
         r"devices unavailable for (?P<resource>\S+?)\.? Requested: (?P<requested>\d+), Available: (?P<available>\d+)",
@@ -61,7 +59,7 @@ MESSAGES: Final = (
     KubeletMessage(
         r"TopologyAffinityError|Topology locality",
         "no NUMA node has enough devices, CPUs and memory for it",
-        "reduce the requests so that they fit on one NUMA node, or relax topologyManagerPolicy in the kubelet configuration",
+        "reduce the requests to fit on one NUMA node, or relax topologyManagerPolicy in the kubelet configuration",
     ),
     KubeletMessage(
         r"SMTAlignmentError|SMT Alignment",
@@ -76,7 +74,7 @@ MESSAGES: Final = (
     KubeletMessage(
         r"enough resource: (?P<resource>[^,\s]+), requested: (?P<requested>\d+), used: (?P<used>\d+), capacity: (?P<capacity>\d+)",
         "it requests {requested} {resource}, and {used} of {capacity} are in use",
-        "check node {node} for pods that the scheduler does not count (static pods, another scheduler): {lws} nodes {node}",
+        "check node {node} for pods that kube-scheduler did not assign: {lws} nodes {node}",
     ),
     KubeletMessage(
         r"AppArmor|SysctlForbidden|sysctl",
@@ -91,8 +89,7 @@ OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
     code="LWS-E110",
     title="the kubelet rejects the pod",
     meaning=(
-        "The kubelet rejected a pod that the scheduler assigned to its node, for example because devices are insufficient. The pod is replaced, and might be "
-        "rejected again."
+        "The kubelet rejected a pod after scheduling, for example because devices are insufficient. The pod is replaced, and might be rejected again."
     ),
     person=Person.ADMINISTRATOR,
     remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the group is reported as stuck.",

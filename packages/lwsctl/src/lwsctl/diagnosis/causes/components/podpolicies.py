@@ -73,7 +73,7 @@ def policy_is_impaired(observed: Observed) -> Finding | None:
         sentence=f"{differences[0]}, so pod {rank.pod} cannot be created",
         evidence=(*differences, f"{rank.pod}: {ranks.quote(rank.why)}"),
         steps=(
-            "check the logs of the manager, which restores the policy if it is running and has the permissions",
+            "check the manager logs; the manager restores the policy if it has the permissions",
             f"{observed.commands.lws} doctor",
             f"{observed.plain_kubectl} get {kinds} {podpolicy.NAME} -o yaml",
         ),

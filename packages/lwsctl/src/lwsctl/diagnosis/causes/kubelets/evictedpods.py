@@ -64,7 +64,7 @@ REMEDIES: Final = (
     ),
     (
         r"(?i)low on resource: (?P<resource>[\w/-]+(?:\.[\w/-]+)*)",
-        "request the {resource} that the program uses in the template of {name}, or free {resource} on the node",
+        "request {resource} in the template of {name}, or free {resource} on the node",
     ),
     (
         r"(?i)node had condition: \[(?P<condition>\w+)\]",
@@ -97,7 +97,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler terminated a pod. It exceeded a limit, it was preempted, or its node was low on a resource or shut down.",
+    meaning="A pod exceeded a limit, was preempted, or was on a node that is low on resources or shut down.",
     person=Person.AUTHOR,
     remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
     verdict=Verdict.CRASHING,

@@ -124,7 +124,7 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
         evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
-            f"if it needs more time, add a startupProbe with a longer delay to the template of {observed.view.name}",
+            f"if the container needs more time, add a startupProbe to the template of {observed.view.name}",
         ),
     )
 

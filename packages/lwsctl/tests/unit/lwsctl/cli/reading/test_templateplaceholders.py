@@ -5,7 +5,7 @@ import pytest
 from lwsctl.cli.reading import manifests
 
 HEAD = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata:\n  name: web\n"
-REMEDY = "an unrendered template; apply the output of the template engine, for example `helm template CHART | lws apply -f -`"
+REMEDY = "an unrendered template; render it first, for example with `helm template CHART | lws apply -f -`"
 
 
 @pytest.mark.parametrize(

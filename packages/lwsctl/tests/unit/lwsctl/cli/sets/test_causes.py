@@ -98,7 +98,7 @@ async def test_wait_ends_when_one_cause_lasts_too_long(
 
     monkeypatch.setattr(diagnoses, "in_time", in_time)
     causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
-    with pytest.raises(StuckError, match="^web is stuck: LWS-E0.*: it is so$"):
+    with pytest.raises(StuckError, match=r"^web is stuck: LWS-E0.*: it is so$"):
         await causes.run()
     assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)
     assert len(seen) == notes
