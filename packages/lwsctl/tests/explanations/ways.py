@@ -119,7 +119,7 @@ WAYS: Final = (
         "more GPUs are requested than a node has",
         lws("gpus", SLEEP | {"resources": {"limits": {"nvidia.com/gpu": 8}}}),
         "LWS-E035",
-        "no node has enough nvidia.com/gpu for pod gpus-0: it requests 8, the largest node has 0 (8 too little)",
+        "no node has enough nvidia.com/gpu for pod gpus-0: it requests 8, and the largest node has 0 (8 missing)",
         "simulate nodes with nvidia.com/gpu: use --node-capacity nvidia.com/gpu=8 for the cluster, or --nodes auto --gpus auto for lws run",
     ),
     Way(

@@ -128,5 +128,5 @@ def in_place(group: Group, now: datetime) -> str:
         return ""
     pod, note = min(restarted_pods, key=lambda pair: (pair[1].since is None, -pair[1].restarts))
     since = f", not ready for {duration(now - note.since)}" if note.since is not None else ""
-    others = f"; so did {counted(len(restarted_pods) - 1, 'more pod')}" if len(restarted_pods) > 1 else ""
+    others = f" (and {counted(len(restarted_pods) - 1, 'more pod')})" if len(restarted_pods) > 1 else ""
     return f"pod {pod} restarted all its containers in place {counted(note.restarts, 'time')}{since}{others}"

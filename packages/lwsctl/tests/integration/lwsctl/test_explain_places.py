@@ -24,8 +24,8 @@ from leaderworkerset.api import labels
     ("code", "requests", "words"),
     [
         ("LWS-E035", {"nvidia_com__gpu": "8"}, "no node has enough nvidia.com/gpu"),
-        ("LWS-E036", {"cpu": "40"}, "it requests 40, the largest node has 32 (8 too little)"),
-        ("LWS-E037", {"memory": "300Gi"}, "it requests 300Gi, the largest node has 256Gi (44Gi too little)"),
+        ("LWS-E036", {"cpu": "40"}, "it requests 40, and the largest node has 32 (8 missing)"),
+        ("LWS-E037", {"memory": "300Gi"}, "it requests 300Gi, and the largest node has 256Gi (44Gi missing)"),
     ],
     ids=["gpu", "cpu", "memory"],
 )

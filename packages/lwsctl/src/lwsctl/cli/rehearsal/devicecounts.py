@@ -42,7 +42,7 @@ def counted(documents: Sequence[Document]) -> DeviceCounts:
         obj = document.object
         if channel := _channel(obj):
             templates[channel] = {f"{channel}/device": 1}
-            lines.append(f"skipping {document.title}: each pod of it has 1 {channel}/device")
+            lines.append(f"skipping {document.title}: each pod has 1 {channel}/device")
         if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
             kept += [] if channel else [document]
             continue

@@ -299,7 +299,7 @@ NOT_ALLOWED: Final = Cause(
     title="a controller does not have a permission",
     meaning="The manager or a controller of the cluster does not have permission for a required request.",
     person=Person.ADMINISTRATOR,
-    remedy="Reinstall the running version to restore the roles of the manager.",
+    remedy="Reinstall the running version to restore the manager roles.",
     find=Refused(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",

@@ -49,7 +49,7 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     meaning=(
         "The replicas of a worker StatefulSet do not match the group size. The manager sets them only when it creates the StatefulSet."
     ),
-    remedy="Scale the StatefulSet back, or restart the group. To change the group size, change `size`.",
+    remedy="Restore the replicas of the StatefulSet, or restart the group. To change the group size, change `size`.",
 )
 def workers_were_scaled(observed: Observed) -> Finding | None:
     """Find a worker StatefulSet whose replicas do not match the group size."""

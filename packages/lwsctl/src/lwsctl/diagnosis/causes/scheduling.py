@@ -134,7 +134,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         if largest is None:
             return f": it requests {amount_text(request, name)}"
         if largest < request:
-            return f": it requests {amount_text(request, name)}, the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} too little)"
+            return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} missing)"
         if observed.running is None:
             return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)}, but most of it is in use"
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
@@ -142,7 +142,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         return ""
     if most >= request:  # another rule excludes the nodes with this label
         return f": it requests {amount_text(request, name)}, and no suitable node has this amount free"
-    return f": it requests {amount_text(request, name)}, at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} too little)"
+    return f": it requests {amount_text(request, name)}, and at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} missing)"
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:

@@ -25,12 +25,12 @@ def noted(note: str, rank: int = 1, *, is_ready: bool = False) -> JSONObject:
 
 def test_unready_pod_is_listed_before_the_most_restarted_one() -> None:
     found = observed([noted("5", 0, is_ready=True), noted(f"2={ago(12)}")], of=lws(1, 2))
-    text = "pod web-0-1 restarted all its containers in place 2 times, not ready for 12s; so did 1 more pod"
+    text = "pod web-0-1 restarted all its containers in place 2 times, not ready for 12s (and 1 more pod)"
     assert output.notes(found.view, NOW) == [f"group 0: {text}"]
     over = observed([noted("5", 0, is_ready=True), noted("2", is_ready=True)], of=lws(1, 2))
     assert output.notes(over.view, NOW) == []
     told = "\n".join(description.lines(Described(selection=Selection("web", 0), view=over.view), NOW))
-    assert "pod web-0 restarted all its containers in place 5 times; so did 1 more pod" in told
+    assert "pod web-0 restarted all its containers in place 5 times (and 1 more pod)" in told
 
 
 def test_container_that_its_pod_ended_has_not_failed() -> None:

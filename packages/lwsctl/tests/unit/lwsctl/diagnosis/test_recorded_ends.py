@@ -183,4 +183,4 @@ def test_amounts_of_storage_have_units() -> None:
     node = {"metadata": {"name": "node-0"}, "spec": {}, "status": {"allocatable": {"ephemeral-storage": "47093746742"}}}
     found = told(observed([waiting], {NODES: [node]}, running=[]))
     assert found.code == "LWS-E048"
-    assert "it requests 100Gi, the largest node has 43.9Gi (56.1Gi too little)" in found.sentence
+    assert "it requests 100Gi, and the largest node has 43.9Gi (56.1Gi missing)" in found.sentence

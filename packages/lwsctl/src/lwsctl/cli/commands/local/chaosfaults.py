@@ -57,7 +57,9 @@ def one_fault(name: str) -> click.Command:
                                metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
-    ranks = "\n\nA rank is LWS/GROUP/RANK, as in web/0/1." if fault.of in {FaultTarget.RANK, FaultTarget.RANKS} else ""
+    ranks = (
+        "\n\nA rank is LWS/GROUP/RANK, such as web/0/1." if fault.of in {FaultTarget.RANK, FaultTarget.RANKS} else ""
+    )
     return click.command(name, help=f"{fault.summary}{ranks}")(command)
 
 
