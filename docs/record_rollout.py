@@ -54,8 +54,8 @@ def _output(command: str, environment: Mapping[str, str]) -> str:
 def shapes(text: str) -> list[str]:
     r"""Return the commands and the types of result lines. The number of state changes varies between runs.
 
-    >>> shapes("web: 0 of 2 groups updated\nweb is crashing: LWS-E071: pod web-1-1 crashed\n")
-    ['web is crashing: LWS-E071: pod web-N-N crashed']
+    >>> shapes("web: 0 of 2 groups updated\nweb is crashing (LWS-E071): pod web-1-1 crashed\n")
+    ['web is crashing (LWS-E071): pod web-N-N crashed']
     """
     lines = [
         line for line in text.splitlines() if line.startswith(("$ ", "web is ", "web rolled ", "leaderworkerset/"))

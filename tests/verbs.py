@@ -120,7 +120,7 @@ def script(directory: Path) -> Iterator[Step]:
     no_log = r"^error: stuck-0( and 1 more pod have| has) no log yet \(Pending\): .*cpu"
     yield Step(("logs", "stuck"), no_log, code=1)
     yield Step(("explain", "stuck"), r"LWS-E\d+", code=ANY)
-    yield Step(("explain",), r"^stuck is stuck: LWS-E036: (.*\n)+1 of 2 sets healthy: web$", code=4)
+    yield Step(("explain",), r"^stuck is stuck \(LWS-E036\): (.*\n)+1 of 2 sets healthy: web$", code=4)
     yield Step(("delete", "stuck", "web", "--timeout=120"), r"^leaderworkerset/web deleted$")
     yield Step(("wait", "web", "--for", "delete", "--timeout=120"), r"^web is deleted$")
     yield Step(("get",), r"^No LeaderWorkerSets found in namespace \S+\.")

@@ -46,7 +46,7 @@ def test_image_is_mapped_while_the_cluster_runs(shell: Shell, tmp_path: Path) ->
     cluster = LocalCluster(shell, "mapped")
     shell.lws("up", "mapped", "--detach")
     cluster.apply(lws("engine", {"image": "engine:1", "command": ["serve-it"]}))
-    lacking = "LWS-E057: pod engine-0 has no executable on this machine"
+    lacking = "(LWS-E057): pod engine-0 has no executable on this machine"
     until(lambda: lacking in cluster.ended("explain", "engine").stdout, "the cause", poll=SELDOM)
     told = shell.lws("up", "mapped", f"--image=engine={program.parents[1]}").stdout
     assert f"Image engine is now mapped to {program.parents[1]} for new containers." in told

@@ -25,7 +25,7 @@ PAGES = {
     "docs/how-to/recipes.md": "3 ranks in 1 group are ready",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
-    "docs/how-to/why-does-a-group-not-start.md": "crashing is crashing: LWS-E071: ",
+    "docs/how-to/why-does-a-group-not-start.md": "crashing is crashing (LWS-E071): ",
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
     "docs/how-to/dashboard.md": "The dashboard is available to one browser at http://127.0.0.1:",

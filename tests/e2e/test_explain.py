@@ -31,7 +31,7 @@ def named(cluster: LocalCluster, target: str, code: str) -> str:
     while True:
         result = cluster.ended("explain", target)
         first = result.stdout.partition("\n")[0]
-        if f": {code}: " in first:
+        if f" ({code}): " in first:
             assert result.returncode == ENDS.get(code, 4), result.stdout
             return result.stdout
         assert time.monotonic() < deadline, f"not {code}: {result.stdout}{result.stderr}"
@@ -46,7 +46,7 @@ def with_pod(obj: JSONObject, **fields: Any) -> JSONObject:
 def test_crash_is_explained_with_exit_code_and_last_lines(cluster: LocalCluster) -> None:
     cluster.apply(lws("crash", shell_script("echo before; echo out of luck >&2; exit 3"), restart="None"))
     told = named(cluster, "crash", "LWS-E071")
-    assert "crash is crashing: LWS-E071: container rank of pod crash-0 crashed with exit code 3 (Error)" in told
+    assert "crash is crashing (LWS-E071): container rank of pod crash-0 crashed with exit code 3 (Error)" in told
     assert "  out of luck" in told
     assert "logs crash/0/0" in told
 
@@ -71,11 +71,11 @@ def test_first_of_several_crashes_is_the_cause(cluster: LocalCluster) -> None:
 def test_missing_command_is_named(cluster: LocalCluster) -> None:
     cluster.apply(lws("bare", {"image": "vllm/vllm-openai:v9"}))
     assert "pod bare-0 has no executable on this machine" in named(cluster, "bare", "LWS-E057")
-    assert "bare is stuck: LWS-E057: pod bare-0" in cluster.refused("wait", "bare", "--timeout=2", code=124)
+    assert "bare is stuck (LWS-E057): pod bare-0" in cluster.refused("wait", "bare", "--timeout=2", code=124)
     listed = cluster.shell.lws("get", f"--local={cluster.name}", "bare")
     assert listed.stdout.startswith("NAME")
     assert (
-        "bare is stuck: LWS-E057 (this machine has no executable for the image); use `lws --local=shared"
+        "bare is stuck (LWS-E057): this machine has no executable for the image; use `lws --local=shared"
         in listed.stderr
     )
 

@@ -172,4 +172,4 @@ def test_run_until_ready_wants_ready_to_last(shell: Shell, tmp_path: Path) -> No
     fails = json.dumps(lws("quick", shell_script(script, grace=1) | {"readinessProbe": probe}))
     told = shell.lws("run", "-", "--until=ready", "--timeout=30", text=fails, code=124).stderr
     assert "1 of 1 rank ready" in told
-    assert "quick is crashing: LWS-E071" in told
+    assert "quick is crashing (LWS-E071)" in told

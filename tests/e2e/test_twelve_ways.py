@@ -33,7 +33,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=4", columns=400) as screen:
         assert screen.end(120) == 1
         shown = [line for line in screen.screen() if line]
-    verdict = f"{way.name} is {WORDS[BY_CODE[way.code].verdict]}: {way.code}: {way.sentence}"
+    verdict = f"{way.name} is {WORDS[BY_CODE[way.code].verdict]} ({way.code}): {way.sentence}"
     first, last = "\n".join(shown[:ROWS]), shown[-1]
     assert verdict in first
     assert re.search(rf"^next: .*{re.escape(way.step)}", first, re.MULTILINE)
@@ -47,7 +47,7 @@ def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: LocalCluster) -> 
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)
-    verdict = "loop is crashing: LWS-E071: container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
+    verdict = "loop is crashing (LWS-E071): container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
     for sample in range(SAMPLES):
         told = ["explain", "loop"] if sample % 5 else ["wait", "loop", "--timeout=0.2"]
         result = cluster.ended(*told)
@@ -55,7 +55,7 @@ def test_crash_loop_has_one_diagnosis_in_all_commands(cluster: LocalCluster) -> 
             f"sample {sample}: {result.stdout}{result.stderr}"
         )
     listed = cluster.shell.lws("get", f"--local={cluster.name}", "loop")
-    assert "loop is crashing: LWS-E071 (a container crashes)" in listed.stderr
+    assert "loop is crashing (LWS-E071): a container crashes" in listed.stderr
 
 
 def test_crash_loop_is_never_healthy_for_a_minute(cluster: LocalCluster) -> None:
@@ -73,7 +73,7 @@ def test_crash_loop_is_never_healthy_for_a_minute(cluster: LocalCluster) -> None
     assert set(words) <= {"quick is crashing", "quick is progressing"}
     assert words[-1] == "quick is crashing"
     assert set(groups) == {"quick/0 is healthy"}
-    assert all("quick is crashing: LWS-E071" in note for note in notes[-5:])
+    assert all("quick is crashing (LWS-E071)" in note for note in notes[-5:])
 
 
 def test_service_without_matching_ranks_causes_a_warning(cluster: LocalCluster) -> None:

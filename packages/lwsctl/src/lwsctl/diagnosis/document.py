@@ -20,9 +20,10 @@ def headline(diagnosis: Diagnosis) -> str:
 
     >>> from lwsctl.model.verdict import Verdict
     >>> headline(Diagnosis(target="web", verdict=Verdict.STUCK, sentence="no node has enough cpu", code="LWS-E036"))
-    'web is stuck: LWS-E036: no node has enough cpu'
+    'web is stuck (LWS-E036): no node has enough cpu'
     """
-    return f"{diagnosis.target} is {state(diagnosis)}: {f'{diagnosis.code}: ' if diagnosis.code else ''}{diagnosis.sentence}"
+    code = f" ({diagnosis.code})" if diagnosis.code else ""
+    return f"{diagnosis.target} is {state(diagnosis)}{code}: {diagnosis.sentence}"
 
 
 def state(diagnosis: Diagnosis) -> str:

@@ -85,7 +85,7 @@ async def test_client_explains_a_set_and_reads_its_events(space: LiveScenario) -
     await space.eventually(lambda: client.explain("stuck"), lambda diagnosis: diagnosis.code == "LWS-E036")
     diagnosis = await client.explain("stuck/0/0")
     assert diagnosis.verdict is Verdict.STUCK
-    assert str(diagnosis).startswith("stuck/0/0 is stuck: LWS-E036: no node has enough cpu for pod stuck-0")
+    assert str(diagnosis).startswith("stuck/0/0 is stuck (LWS-E036): no node has enough cpu for pod stuck-0")
     assert "  next: " in str(diagnosis)
     await space.eventually(lambda: client.events("stuck"), lambda events: any(event.is_warning for event in events))
     (first, *_) = [event for event in await client.events("stuck/0/0") if event.is_warning]

@@ -284,7 +284,7 @@ async def test_other_commands_report_the_cause_of_explain(space: LiveScenario) -
     told = await named(space, "LWS-E026")
     said = await Causes(session_of(space), "web", print).conclude()
     assert said == f"\n{headline(told)}\nuse `lws -n {space.namespace} explain web` for details"
-    title = "web is stuck: LWS-E026 (the priority class does not exist)"
+    title = "web is stuck (LWS-E026): the priority class does not exist"
     session = session_of(space)
     whole = await targets.view_of(session, await targets.find(session, "web"))
     assert await notes(session, Lists(space.client), space.namespace, [], [whole]) == [

@@ -201,10 +201,10 @@ def _assert_held(state: State, partition: int) -> None:
 
 async def test_rollout_status_names_the_reason_when_it_stalls(space: LiveScenario) -> None:
     await space.create(lws(replicas=2, size=1, gated=True))
-    stuck = r"no group changed for 3 s \(web: 0/2 groups updated.*\)\nweb is stuck: LWS-E074: .*\nuse `lws -n .* explain web`"
+    stuck = r"no group changed for 3 s \(web: 0/2 groups updated.*\)\nweb is stuck \(LWS-E074\): .*\nuse `lws -n .* explain web`"
     with pytest.raises(StuckError, match=stuck):
         await follower(space, STUCK).follow(60)
-    late = r"not complete after 1 s \(web: 0/2 groups updated.*\)\nweb is stuck: LWS-E074: "
+    late = r"not complete after 1 s \(web: 0/2 groups updated.*\)\nweb is stuck \(LWS-E074\): "
     with pytest.raises(TimedOutError, match=late):
         await follower(space).follow(1)
     assert (await follower(space).once()).startswith("web: 0/2 groups updated")
@@ -219,10 +219,10 @@ async def test_rollout_status_names_the_cause_once(space: LiveScenario, capsys: 
     async with timeouts.within(30), following(*follower(space).followed, causes) as objects:
         await objects.until(lambda: notes or None, every=0.1)
     assert notes == [
-        f"web is stuck: LWS-E026: {MISSING_CLASS}",
+        f"web is stuck (LWS-E026): {MISSING_CLASS}",
         "next: create PriorityClass urgent, or correct priorityClassName in the template of web",
     ]
-    with pytest.raises(StuckError, match=f"LWS-E026: {MISSING_CLASS}"):
+    with pytest.raises(StuckError, match=f"\\(LWS-E026\\): {MISSING_CLASS}"):
         await follower(space, STUCK).follow(60)
     assert "0/1 group updated" in capsys.readouterr().err
 

@@ -125,7 +125,7 @@ def _note(session: Session, namespace: str, name: str, diagnosis: Diagnosis) -> 
     if diagnosis.verdict not in NEEDS_USER:
         return ""
     return (
-        f"{name} is {WORDS[diagnosis.verdict]}: {diagnosis.code} ({diagnosis.title}); {more(session, name, namespace)}"
+        f"{name} is {WORDS[diagnosis.verdict]} ({diagnosis.code}): {diagnosis.title}; {more(session, name, namespace)}"
     )
 
 

@@ -207,15 +207,16 @@ def domain_is_held(observed: Observed) -> Finding | None:
         return _unlabelled(
             observed, waiting[0], (key,), f"annotation {labels.EXCLUSIVE_TOPOLOGY} of {observed.view.name}"
         )
-    holders = _holders(observed, key)
-    domains = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
-    occupancy = (
-        f"domains in use: {listed(domains, HOLDERS_NAMED)}" if domains else "which group uses which domain is unknown"
-    )
+    holders = sorted(_holders(observed, key).items())
+    domains = [f"{domain} by {owner}" for domain, owner in holders]
+    occupancy = f"in use: {listed(domains, HOLDERS_NAMED)}" if domains else "their groups are unknown"
     return Finding(
         subject=ranks.subject(waiting[0]),
-        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {occupancy}",
-        evidence=(f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}", *(f"{key} {domain}" for domain in domains[:20])),
+        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))} ({occupancy})",
+        evidence=(
+            f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}",
+            *(f"{key} {domain}: {owner}" for domain, owner in holders[:20]),
+        ),
         steps=(
             f"add nodes in another domain of {key}, or reduce the number of groups",
             observed.lws(f"scale {observed.view.name} --replicas=N"),

@@ -77,7 +77,7 @@ def test_most_urgent_set_comes_first_with_its_cause() -> None:
     assert [piece.key for piece in shown["healthy"]] == ["s/default/fine"]
     assert 'href="causes/LWS-E036"' in cause.html
     assert "No node has &lt;enough&gt; cpu" in cause.html
-    assert cause.announcement == "web is stuck: LWS-E036: no node has <enough> cpu"
+    assert cause.announcement == "web is stuck (LWS-E036): no node has <enough> cpu"
 
 
 def test_sets_with_one_cause_are_one_entry() -> None:

@@ -80,7 +80,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             for way in ("node", "revision"):
                 assert 'id="c/0/1"' in await house.text(session, f"sets/default/broken?by={way}")
             text = await house.text(session, "sets/default/broken?as=text")
-            assert text.startswith("broken is crashing: LWS-E071: container main of pod broken-0 crashed")
+            assert text.startswith("broken is crashing (LWS-E071): container main of pod broken-0 crashed")
             assert "broken group 0: 0 of 2 ranks ready" in text
             rollout = await house.text(session, "sets/default/web/rollout")
             assert "Limits: at most 1 group unavailable" in rollout

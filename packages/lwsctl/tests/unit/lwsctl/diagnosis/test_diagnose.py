@@ -237,7 +237,7 @@ def test_out_of_memory_precedes_the_crashes_that_follow() -> None:
 def test_loading_program_is_starting_and_later_stuck(code: str) -> None:
     situation = SCENARIOS[code]
     assert told(situation).verdict is Verdict.STARTING
-    assert headline(told(situation)).startswith("web is starting for 5m: LWS-E")
+    assert headline(told(situation)).startswith("web is starting for 5m (LWS-E")
     later = replace(situation, now=NOW.replace(hour=13))
     assert (told(later).code, told(later).verdict) == (code, Verdict.STUCK)
 
@@ -379,7 +379,7 @@ def test_young_set_does_not_lack_its_service() -> None:
     assert told(observed([young], {SERVICES: []})).code != "LWS-E083"
     wrong = [{"metadata": {"name": "web"}, "spec": {"clusterIP": "10.0.0.1"}}]
     found = told(observed([young], {SERVICES: wrong}))
-    assert found.sentence.endswith("Service web is not headless and the name of pod web-0 does not resolve")
+    assert found.sentence.endswith("Service web is not headless, so the name of pod web-0 does not resolve")
     assert found.verdict is Verdict.STUCK
 
 
@@ -425,7 +425,7 @@ def test_unread_objects_are_listed_and_not_interpreted() -> None:
 def test_unexplained_state_is_reported_as_unknown() -> None:
     found = told(SCENARIOS["LWS-E099"])
     assert found.verdict is Verdict.UNKNOWN
-    assert headline(found) == "web is not ready: LWS-E099: no known cause explains it"
+    assert headline(found) == "web is not ready (LWS-E099): no known cause explains it"
 
 
 def test_worst_of_several_diagnoses_is_selected() -> None:
@@ -484,7 +484,7 @@ def test_missing_host_path_is_named() -> None:
     pod = placed(status={"phase": "Pending", "containerStatuses": [waits]})
     found = told(observed([pod], {CORE_EVENTS: [event("Pod", "web-0", "FailedMount", said)]}))
     named = f"a volume of pod web-0 cannot be mounted{said.removeprefix('volumes')}"
-    assert headline(found) == f"web is stuck: LWS-E064: {named}"
+    assert headline(found) == f"web is stuck (LWS-E064): {named}"
 
 
 @pytest.mark.parametrize(("key", "code"), [(KEY, "LWS-E086"), ("newer", "LWS-E092")], ids=["updated", "older"])

@@ -176,7 +176,7 @@ MOMENTS: dict[str, list[JSONObject]] = {
 def test_repeated_failure_has_the_same_cause_at_every_moment(pods: list[JSONObject]) -> None:
     found = told(recreated(pods, failure="main: exit code 3, Error: no such model"))
     assert headline(found) == (
-        "web is crashing: LWS-E071: container main of pod web-0-1 crashed with exit code 3 (Error): no such model"
+        "web is crashing (LWS-E071): container main of pod web-0-1 crashed with exit code 3 (Error): no such model"
     )
     assert found.evidence[-1].startswith("group 0 recreated 3 times, last 30s ago because pod web-0-1 failed")
 

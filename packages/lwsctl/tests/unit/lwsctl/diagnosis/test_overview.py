@@ -23,7 +23,7 @@ def test_worst_is_first_and_the_healthy_share_a_line() -> None:
         [told("a"), told("b", Verdict.PROGRESSING), told("c", Verdict.STUCK), told("d"), told("e", Verdict.UNKNOWN)]
     )
     assert overview(found) == [
-        "c is stuck: LWS-E036: so it is",
+        "c is stuck (LWS-E036): so it is",
         "",
         "Evidence:",
         "  seen",
@@ -40,7 +40,7 @@ def test_disaggregated_set_is_one_block_with_its_parts() -> None:
     parts = [told("s-0-prefill", owner="s"), told("s-0-decode", Verdict.STUCK, owner="s")]
     found = ordered([told("s", Verdict.PROGRESSING), *parts, told("t-0-decode", owner="t", namespace="test")])
     assert overview(found, with_namespace=True) == [
-        "namespace prod: s: s-0-decode is stuck: LWS-E036: so it is",
+        "namespace prod: s: s-0-decode is stuck (LWS-E036): so it is",
         "",
         "Evidence:",
         "  seen",
@@ -63,7 +63,7 @@ def test_overview_of_hundreds_is_bounded() -> None:
     assert lines.count("Evidence:") == BLOCKS
     others = lines.index("Others:")
     assert lines[others + 1 :][: 250 - BLOCKS] == [
-        f"  s{index:03} is stuck: LWS-E036: so it is" for index in range(BLOCKS, 250)
+        f"  s{index:03} is stuck (LWS-E036): so it is" for index in range(BLOCKS, 250)
     ]
     assert lines[-1].startswith("250 of 500 sets healthy: h000, ")
     assert lines[-1].endswith(f"and {250 - NAMES} more")

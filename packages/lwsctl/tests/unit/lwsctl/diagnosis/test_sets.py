@@ -49,7 +49,7 @@ def test_rollout_with_only_old_groups_left_is_ending() -> None:
 
 def test_deleted_set_reports_what_is_left() -> None:
     found = told(of_set(parts=PARTS, status=DONE, metadata={"deletionTimestamp": ago(1)}))
-    assert headline(found) == "web is progressing: LWS-E090: web is being deleted; 2 LeaderWorkerSets remaining"
+    assert headline(found) == "web is progressing (LWS-E090): web is being deleted; 2 LeaderWorkerSets remaining"
 
 
 def test_set_without_an_active_controller_is_explained() -> None:
@@ -108,6 +108,6 @@ def test_set_is_named_once_in_its_own_explanation() -> None:
     own = told(of_set({ROLE_SCALERS: [{"metadata": {"name": "web-decode", "namespace": "prod"}}]}, parts=PARTS))
     fine = Diagnosis(target="web-prefill", verdict=Verdict.HEALTHY, sentence="2 of 2", namespace="prod", owner="web")
     lines = overview(ordered([own, fine]))
-    assert lines[0].startswith("web is stuck: LWS-E016: role decode")
+    assert lines[0].startswith("web is stuck (LWS-E016): role decode")
     assert lines[-2:] == ["Other LeaderWorkerSets of web:", "  web-prefill is healthy: 2 of 2"]
     assert own.namespace == "prod"

@@ -38,9 +38,9 @@ def test_cause_is_reported_once_and_again_after_it_returns() -> None:
     ]
     assert [causes.say(one) for one in told] == [False, True, False, True, True, True, True]
     assert notes == [
-        "web is stuck: LWS-E020: it is so",
-        "web is stuck: LWS-E020: it is so for 9 s",
-        "web is stuck: LWS-E021: it is so",
+        "web is stuck (LWS-E020): it is so",
+        "web is stuck (LWS-E020): it is so for 9 s",
+        "web is stuck (LWS-E021): it is so",
         "next: add nodes",
     ]
 
@@ -60,11 +60,11 @@ def test_stuck_rollout_has_no_time_estimate() -> None:
         (
             diagnosis("LWS-E071"),
             diagnosis("LWS-E081", verdict=Verdict.PROGRESSING),
-            "web is stuck: LWS-E071: see above\n",
+            "web is stuck (LWS-E071): see above\n",
         ),
-        (diagnosis("LWS-E071"), diagnosis("LWS-E036"), "web is stuck: LWS-E036: it is so\n"),
-        (None, diagnosis("LWS-E081", verdict=Verdict.PROGRESSING), "web is progressing: LWS-E081"),
-        (diagnosis("LWS-E071"), None, "web is stuck: LWS-E071: see above\n"),
+        (diagnosis("LWS-E071"), diagnosis("LWS-E036"), "web is stuck (LWS-E036): it is so\n"),
+        (None, diagnosis("LWS-E081", verdict=Verdict.PROGRESSING), "web is progressing (LWS-E081)"),
+        (diagnosis("LWS-E071"), None, "web is stuck (LWS-E071): see above\n"),
         (None, None, ""),
     ],
     ids=["starts anew", "another", "nothing before", "not in time", "nothing"],
@@ -98,7 +98,7 @@ async def test_wait_ends_when_one_cause_lasts_too_long(
 
     monkeypatch.setattr(diagnoses, "in_time", in_time)
     causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
-    with pytest.raises(StuckError, match=r"^web is stuck: LWS-E0.*: it is so$"):
+    with pytest.raises(StuckError, match=r"^web is stuck \(LWS-E0.*\): it is so$"):
         await causes.run()
     assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)
     assert len(seen) == notes

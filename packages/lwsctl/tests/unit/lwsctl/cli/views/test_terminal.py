@@ -45,7 +45,7 @@ class Terminal(io.StringIO):
         ("web-0   CrashLoopBackOff   no", "\x1b[31mCrashLoopBackOff\x1b[0m"),
         ("web-0   ContainerCreating   no", "\x1b[33mContainerCreating\x1b[0m"),
         ("web-0   Running   yes", "\x1b[32mRunning\x1b[0m"),
-        ("web is stuck: LWS-E041: no node", "\x1b[31mLWS-E041\x1b[0m"),
+        ("web is stuck (LWS-E041): no node", "\x1b[31mLWS-E041\x1b[0m"),
     ],
 )
 def test_states_are_colored_on_a_terminal(line: str, colored: str, monkeypatch: pytest.MonkeyPatch) -> None:
