@@ -349,6 +349,6 @@ def test_five_hundred_groups_are_shown_and_follow_changes(visiting: Visiting) ->
             await visit.page.locator("[id='c/99/3'].problem").wait_for()
             assert await visit.page.locator("#grid .problem").count() == 100
             await visit.house.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "large"))
-            await visit.page.locator("h1:has-text('no such LeaderWorkerSet')").wait_for()
+            await visit.page.locator("h1:has-text('does not exist in namespace')").wait_for()
 
     journey(scenario)

@@ -227,7 +227,7 @@ def test_timeout_reports_what_is_missing_and_exits_with_124(shell: Shell, tmp_pa
     error, cause = told.splitlines()[-2:]
     assert error.startswith("error: not ready after 2 s: web: 0 of 1 group ready")
     assert "no-such-program" in error
-    assert cause.startswith("web is stuck: LWS-E"), told
+    assert cause.startswith("web is stuck (LWS-E"), told
     shell.assert_nothing_is_left()
 
 

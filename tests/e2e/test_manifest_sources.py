@@ -85,7 +85,7 @@ def test_unknown_fields_and_kinds_have_suggestions(cluster: LocalCluster) -> Non
         text=text(misspelt, misplaced, misspelt | {"kind": "LeaderWorkerset"}, of("v1", "StatefulSet", "a")),
     )
     assert 'unknown field, did you mean "replicas"?' in told
-    assert "unknown field, did you mean spec.leaderWorkerTemplate.size?" in told
+    assert 'unknown field, did you mean "spec.leaderWorkerTemplate.size"?' in told
     assert (
         'the API server does not serve kind LeaderWorkerset in leaderworkerset.x-k8s.io/v1, did you mean "LeaderWorkerSet"?'
         in told

@@ -210,7 +210,7 @@ def test_progress_is_shown_during_a_wait(cluster: LocalCluster) -> None:
     assert told[0].startswith("stuck: 0 of 1 group ready")
     error, cause, hint = told[-3:]
     assert 'program "no-such-program" is not installed' in error
-    assert cause.startswith("stuck is stuck: LWS-E")
+    assert cause.startswith("stuck is stuck (LWS-E")
     assert hint.endswith("explain stuck` for details")
     cluster.lws("delete", "stuck")
 

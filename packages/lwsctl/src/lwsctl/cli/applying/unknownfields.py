@@ -79,7 +79,7 @@ class Schema:
         if longer := [field for field in fields if field.endswith(name[:1].upper() + name[1:])]:
             return f', did you mean "{longer[0]}"?'  # such as `type` in subGroupPolicy
         elsewhere = next(iter(sorted(self._places(name, self._root, ""), key=lambda place: place.count("."))), "")
-        return f", did you mean {elsewhere}?" if elsewhere else ""
+        return f', did you mean "{elsewhere}"?' if elsewhere else ""
 
     def _fields(self, node: JSON) -> JSONObject:
         """Return the fields of a schema.

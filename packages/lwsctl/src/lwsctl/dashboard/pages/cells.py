@@ -197,7 +197,7 @@ def trouble(picture: Picture) -> list[Fragment]:
 def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
     """Return the page fragments for a set that does not exist."""
     kind = "DisaggregatedSet" if address.of_whole else "LeaderWorkerSet"
-    words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
+    words = f"{kind} {address.key.name} does not exist in namespace {address.key.namespace}"
     keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
     near = get_close_matches(address.key.name, others, n=1)

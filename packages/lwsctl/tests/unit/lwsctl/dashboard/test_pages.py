@@ -299,7 +299,7 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
     text = [*page_of(address).text(found, address, PageFacts())]
     assert "prefill: revision old, slice 0: 1 of 1 group ready" in text
     gone = parse("disaggregated/default/none/rollout", {})
-    assert "no such DisaggregatedSet" in html(page_of(gone).render(found, gone, PageFacts()), "head")
+    assert "DisaggregatedSet none does not exist" in html(page_of(gone).render(found, gone, PageFacts()), "head")
 
 
 def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
@@ -312,7 +312,7 @@ def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
     lines = [*page_of(address).text(found, address, PageFacts())]
     assert [line.partition(" ")[0] for line in lines] == ["decode/0/0", "prefill/0/0"]
     gone = parse("disaggregated/default/none/logs", {})
-    assert "no such DisaggregatedSet" in html(page_of(gone).render(found, gone, PageFacts()), "head")
+    assert "DisaggregatedSet none does not exist" in html(page_of(gone).render(found, gone, PageFacts()), "head")
 
 
 def test_history_of_a_disaggregated_set_joins_roles() -> None:

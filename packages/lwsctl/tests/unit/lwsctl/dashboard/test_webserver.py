@@ -93,8 +93,10 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
 async def test_missing_set_is_reported_and_appears_when_created() -> None:
     async with open_house() as house, house.browser() as session:
         page = await house.text(session, "sets/default/web", status=404)
-        assert "web: no such LeaderWorkerSet in namespace default" in page
-        assert "no such DisaggregatedSet" in await house.text(session, "disaggregated/default/web", status=404)
+        assert "LeaderWorkerSet web does not exist in namespace default" in page
+        assert "DisaggregatedSet web does not exist" in await house.text(
+            session, "disaggregated/default/web", status=404
+        )
         reading = asyncio.create_task(first_events(house, session, "sets/default/web", ident_of(page), 1))
         await house.put_set("web", replicas=1, size=2)
         ((name, data), *_) = await reading
@@ -209,7 +211,7 @@ async def test_unreadable_answer_is_not_a_server_problem() -> None:
 )
 async def test_missing_objects_have_status_404(path: str) -> None:
     async with open_house() as house, house.browser() as session:
-        assert "no such" in await house.text(session, path, status=404)
+        assert "does not exist" in await house.text(session, path, status=404)
 
 
 async def test_free_accelerators_are_shown_with_their_shares() -> None:
