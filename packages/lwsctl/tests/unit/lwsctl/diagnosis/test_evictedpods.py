@@ -39,7 +39,7 @@ STARTING = [pod(made=1), pod(0, 1, made=1)]
 def test_evicted_pod_is_explained_after_it_was_replaced(message: str) -> None:
     found = told(recreated(STARTING, failure=f"deleted: Evicted: {message.strip()}"))
     assert (found.code, found.verdict) == ("LWS-E054", Verdict.CRASHING)
-    assert found.sentence == f"pod web-0-1 was terminated, the kubelet evicted it: {message.strip()}"
+    assert found.sentence == f"pod web-0-1 was terminated, because the kubelet evicted it: {message.strip()}"
     assert any(MESSAGES[message] in step for step in found.steps)
 
 
@@ -52,7 +52,7 @@ def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) 
     ]
     found = told(observed(STARTING, {CORE_EVENTS: events}))
     assert (found.code, found.verdict) == ("LWS-E054", verdict)
-    assert "pod web-0 was terminated 20s ago, the kubelet evicted it: Pod ephemeral local storage" in found.sentence
+    assert "pod web-0 was terminated 20s ago, because the kubelet evicted it: Pod ephemeral local storage" in found.sentence
 
 
 def test_old_or_explained_eviction_is_not_the_cause() -> None:

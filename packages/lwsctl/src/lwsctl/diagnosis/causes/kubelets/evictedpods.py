@@ -176,7 +176,7 @@ def _finding(observed: Observed, eviction: Eviction) -> Finding:
     match = next(((hit, step) for pattern, step in COMPILED if (hit := pattern.search(eviction.message[:READ]))), None)
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} was terminated{ago}, {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",
+        sentence=f"pod {rank.pod} was terminated{ago}, because {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",
         evidence=(ranks.quote(eviction.source),),
         steps=(
             *((_remedy(observed, *match),) if match else ()),
