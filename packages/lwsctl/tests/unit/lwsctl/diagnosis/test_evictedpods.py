@@ -52,7 +52,10 @@ def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) 
     ]
     found = told(observed(STARTING, {CORE_EVENTS: events}))
     assert (found.code, found.verdict) == ("LWS-E054", verdict)
-    assert "pod web-0 was terminated 20s ago, because the kubelet evicted it: Pod ephemeral local storage" in found.sentence
+    assert (
+        "pod web-0 was terminated 20s ago, because the kubelet evicted it: Pod ephemeral local storage"
+        in found.sentence
+    )
 
 
 def test_old_or_explained_eviction_is_not_the_cause() -> None:
