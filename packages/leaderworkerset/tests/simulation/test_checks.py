@@ -34,7 +34,7 @@ def test_key_needs_a_revision_while_its_controllers_exist(removed: str | None) -
         facts.put(kinds[obj["kind"]].group_resource, obj)
     for obj in (workers, leader):
         if obj["kind"] == removed:
-            facts.remove(kinds[removed].group_resource, obj)
+            facts.remove(kinds[obj["kind"]].group_resource, obj)
     change = Change(1, "ADDED", StoreKey(PODS.group_resource, NAMESPACE, "web-0-1"), worker, b"", None)
     found = list(revisions.without_content(facts, change))
     assert found == ([] if removed else ["Pod web-0-1 has the key abc, which no revision has"])
