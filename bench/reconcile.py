@@ -28,12 +28,12 @@ from bench.record import machine, report
 from msgspec.structs import replace
 from testkit import work
 from tests import builders
+from tests.decisions import decide
 from tests.property.growth.shapes import SHAPES, LargeSet
 from tests.property.growth.test_remembered import settle
 
 from kuberuntime.objects.meta import JSON
 from kuberuntime.plan import PutStatus
-from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
 from leaderworkerset.core.policies.policy import NO_SERVICE
 

@@ -20,10 +20,9 @@ from functools import partial
 from bench.record import machine, report
 from testkit import work
 from tests import builders
+from tests.decisions import reconcile
 from tests.property.growth.recipes import RECIPES
 from tests.property.growth.shapes import SHAPES, LargeSet
-
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 
 LARGEST = 1536 * 1024
 USUAL = ("groups", "long texts", "pods", "variables")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests import builders
+from tests import builders, decisions
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
 
@@ -28,7 +28,6 @@ from leaderworkerset.capabilities.enabled import ENABLED, GROUPS, SETS
 from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
-from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -177,7 +176,7 @@ def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capab
     first, second = (together(ordered, SETS, GROUPS) for ordered in (pair, pair[::-1]))
 
     plans = [comparable(reconcile(group, extensions=one)) for one in (first, second)]
-    decided = [decide(observed, builders.NOW, extensions=one) for one in (first, second)]
+    decided = [decisions.decide(observed, builders.NOW, extensions=one) for one in (first, second)]
 
     assert plans[0] == plans[1]
     assert comparable(decided[0].plan) == comparable(decided[1].plan)
@@ -192,7 +191,7 @@ def test_capabilities_change_no_plan_without_a_sign() -> None:
     assert deciding.reconcile_group(group) == reconcile(group, extensions=UPSTREAM)
     assert deciding.nodes_of(group) == set()
     for observed in (cases.at_rest(), rolling(cases.ready_groups(cases.LWS, 4, key="older"))):
-        assert deciding.decide(observed, builders.NOW) == decide(observed, builders.NOW)
+        assert decisions.decide(observed, builders.NOW) == decisions.decide(observed, builders.NOW, extensions=UPSTREAM)
 
 
 def test_every_mark_of_a_capability_has_a_value() -> None:

@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import builders
+from tests.decisions import decide
 from tests.property.test_capabilities import sets
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Create, Delete, Patch, Plan, flat
-from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.outdatedleaders import position
 from leaderworkerset.core.leaderworkerset.outline import Read, outline
+from leaderworkerset.core.policies.gang import NO_GANG
 
 
 def reads_of(observed: ObservedLeaderWorkerSet, action: Action) -> Iterator[Read]:
@@ -44,7 +45,7 @@ def test_reads_precede_each_write_that_needs_them(data: st.DataObject) -> None:
     observed = data.draw(sets(ENABLED))
     if data.draw(st.booleans()):
         observed = cases.replace(observed, known=NOTHING_KNOWN)
-    outlined = outline(observed, builders.NOW, extensions=EXTENSIONS)
+    outlined = outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
     if isinstance(outlined, Plan):
         return
 

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from msgspec.structs import replace
-from tests import builders, kept
+from tests import builders, decisions, kept
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -71,8 +71,8 @@ class ModeledCluster:
                 for leader in leaders
             ),
         )
-        anew = kept.checked(deciding.decide)(observed, self.now)
-        self.remembered = deciding.decide(
+        anew = kept.checked(decisions.decide)(observed, self.now)
+        self.remembered = decisions.decide(
             replace(
                 observed,
                 known=PreviousResults(revision_generation=self.remembered.revision_generation, applied=self.applied),

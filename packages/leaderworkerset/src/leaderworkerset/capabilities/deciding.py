@@ -1,7 +1,6 @@
 """Combines the upstream rules with all capabilities that apply to an object."""
 
 from collections.abc import Collection
-from datetime import datetime
 
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
@@ -12,23 +11,11 @@ from leaderworkerset.core.admission import annotationvalues, namelengths, templa
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as of_pod
 from leaderworkerset.core.leaderworkerset import groupstate
-from leaderworkerset.core.leaderworkerset import reconcile as of_set
-from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies import condemned
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
-
-
-def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
-    """Reconcile a LeaderWorkerSet."""
-    return of_set.decide(observed, now, gang, EXTENSIONS)
-
-
-def reconcile_set(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
-    """Reconcile a LeaderWorkerSet, and return only the plan."""
-    return decide(observed, now, gang).plan
 
 
 def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:

@@ -49,7 +49,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers, describe_workers
 from leaderworkerset.core.leaderworkerset.outline import outline
-from leaderworkerset.core.leaderworkerset.reconcile import decide_outlined
+from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts import retention
@@ -161,8 +161,8 @@ class LeaderWorkerSetDriver(Driver):
         known = await leaderreads.read(self._client, outlined) if outlined.reads else observed.known
         if isinstance(known, Plan):
             return known
-        decide = partial(decide_outlined, outlined, known, now, EXTENSIONS)
-        return self._remember(key, await asyncio.to_thread(decide) if in_thread else decide())
+        complete = partial(reconcile, outlined, known, now, EXTENSIONS)
+        return self._remember(key, await asyncio.to_thread(complete) if in_thread else complete())
 
     def _remember(self, key: ObjectKey, decision: Decision) -> Plan:
         """Store the results for the next reconciliation, and return the plan, whose status can be delayed."""

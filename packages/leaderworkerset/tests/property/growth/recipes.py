@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 from tests import builders
+from tests.decisions import reconcile as reconcile_set
 from tests.property.growth.shapes import LargeSet
 
 from kuberuntime.objects.meta import JSONObject
@@ -86,7 +87,7 @@ def _sets(world: LargeSet) -> object:
             records=records,
         ),
     )
-    return [deciding.reconcile_set(one, NOW) for one in observed]
+    return [reconcile_set(one, NOW) for one in observed]
 
 
 def _updated(world: LargeSet, index: int) -> GroupFacts:

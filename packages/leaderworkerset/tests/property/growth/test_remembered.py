@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 from testkit import work
 from tests import builders
+from tests.decisions import decide
 from tests.property.growth.shapes import LargeSet
 
-from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 

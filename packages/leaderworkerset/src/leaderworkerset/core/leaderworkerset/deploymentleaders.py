@@ -17,7 +17,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import GroupIdentity
-from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, revisions, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
@@ -142,7 +142,7 @@ def is_current(leaders: Leaders) -> bool:
     return not groups or sum(group.revision == key for group in groups) >= replicas
 
 
-def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
+def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDecision:
     """Reconcile the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((candidate for candidate in observed.revisions if groupname.revision(candidate) == key), {})

@@ -18,12 +18,12 @@ from kuberuntime.plan import Emit, Plan
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import deploymentleaders, outdatedleaders, revisions, status, statuswrites
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, index_groups
 from leaderworkerset.core.leaderworkerset.rollingupdate import may_create_older
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts import retention
 
 RECHECK_DELETION: Final = 5.0
@@ -63,9 +63,7 @@ class Outline(NamedTuple):
         return replace(facts, observed=observed, revision=revision)
 
 
-def outline(
-    observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
-) -> Outline | Plan:
+def outline(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang, extensions: Extensions) -> Outline | Plan:
     """Prepare the actions for leaders, or return a plan that does not change leaders."""
     obj, living = observed.leaderworkerset, observed.leader_workload
     if obj is None or meta.is_deleting(obj):

@@ -1,7 +1,6 @@
 """Reconciles a LeaderWorkerSet (contract 2.1).
 
-Input: `ObservedLeaderWorkerSet`, all cached objects that the decision uses. Output: a `Plan` in the order of the
-contract:
+Input: `Outline`, all objects that the decision uses. Output: a `Plan` in the order of the contract:
 
 1. Record a revision. With `spec.scheduling`, create shared objects of groups; without them, leaders are not changed.
 2. Release evidence of groups that used up their restarts (`failedgroups.py`). Apply the leader workload.
@@ -38,7 +37,7 @@ from kuberuntime.plan import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents, reconcilefailure
-from leaderworkerset.core.extensions import UPSTREAM, Extensions, SetHook
+from leaderworkerset.core.extensions import Extensions, SetHook
 from leaderworkerset.core.leaderworkerset import (
     deploymentleaders,
     failedgroups,
@@ -53,17 +52,16 @@ from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import (
     Decision,
     LeaderDecision,
-    ObservedLeaderWorkerSet,
     PreviousResults,
     SetFacts,
 )
 from leaderworkerset.core.leaderworkerset.failedgroups import FailedGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.outline import Outline, outdated_revisions, outline
+from leaderworkerset.core.leaderworkerset.outline import Outline, outdated_revisions
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
-from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
+from leaderworkerset.core.policies.gang import GangSet, Preparation
 from leaderworkerset.core.restarts import counts
 
 RECHECK_NAMESPACE: Final = 30.0
@@ -79,26 +77,7 @@ AGAIN: Final = 0.0
 """The requeue delay in seconds after an apply that might not change the object. No watch event would arrive."""
 
 
-def reconcile(
-    observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
-) -> Plan:
-    """Reconcile the LeaderWorkerSet. An invalid field is reported as `Plan.error`."""
-    return decide(observed, now, gang, extensions).plan
-
-
-def decide(
-    observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM
-) -> Decision:
-    """Reconcile, and also return the results for the next reconciliation, without additional reads."""
-    outlined = outline(observed, now, gang, extensions)
-    if isinstance(outlined, Plan):
-        return Decision(outlined)
-    return decide_outlined(outlined, observed.known, now, extensions)
-
-
-def decide_outlined(
-    outlined: Outline, known: PreviousResults, now: datetime, extensions: Extensions = UPSTREAM
-) -> Decision:
+def reconcile(outlined: Outline, known: PreviousResults, now: datetime, extensions: Extensions) -> Decision:
     """Reconcile a LeaderWorkerSet based on its outline and the additional objects."""
     try:
         return _decide(outlined.complete(known) if outlined.reads else outlined.facts, now, extensions)

@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Action, Event, guarded_patch, together
 from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.extensions import UPSTREAM, Extensions
+from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
@@ -25,7 +25,7 @@ NOT_RENEWED: Final = (
 )
 
 
-def decide(facts: SetFacts, now: datetime, extensions: Extensions = UPSTREAM) -> LeaderDecision:
+def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDecision:
     """Reconcile the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     route, folded = extensions.sets.find_route(facts)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from testkit import virtualtime
-from tests import builders, kept, scheduled
+from tests import builders, decisions, kept, scheduled
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
 from tests.unit.leaderworkerset.capabilities.inplace import test_inplacesteps
 from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
@@ -120,7 +120,7 @@ def decide_the_rest() -> None:
     conditions = [{"type": "Progressing", "status": "True"}, failure]
     deployment = builders.as_applied(built, status={"conditions": conditions})
     shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_workload=deployment)
-    checked(deciding.reconcile_set)(shrinking, builders.NOW)
+    checked(decisions.reconcile)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(deciding.reconcile_group)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
     aware = scheduled.lws(scheduled.REPLICA)
@@ -231,7 +231,7 @@ def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_workload=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
-    plan = checked(deciding.reconcile_set)(observed, builders.NOW)
+    plan = checked(decisions.reconcile)(observed, builders.NOW)
     assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)
     assert [type(action) for action in plan.actions] == [Emit, PutStatus]
 

@@ -7,13 +7,13 @@ from typing import Final
 
 import pytest
 from tests import builders
+from tests.decisions import decide
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile_rollouts import rolling
 from tests.unit.leaderworkerset.walk import Walk, complete, walk
 
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.leaderworkerset import LeaderWorkerSetDriver

@@ -4,19 +4,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
+from tests import decisions
 from tests.kept import checked
 
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset import groupstate, outdatedleaders, revisions
-from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures
 
 ENTRIES: Final[tuple[Callable[..., Any], ...]] = (
-    deciding.reconcile_set,
+    decisions.reconcile,
     deciding.reconcile_group,
-    of_lws.reconcile,
     of_pod.reconcile,
     of_pod.wants_node,
 )

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests import builders
+from tests import builders, decisions
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -199,12 +199,12 @@ def finished(seconds: float, annotations: dict[str, str], *, generation: int = 1
 
 def test_completed_set_is_deleted_after_its_ttl() -> None:
     ttl = {labels.TTL_AFTER_FINISHED: "1m"}
-    (action,) = deciding.reconcile_set(ObservedLeaderWorkerSet(leaderworkerset=finished(60, ttl)), builders.NOW).actions
+    (action,) = decisions.reconcile(ObservedLeaderWorkerSet(leaderworkerset=finished(60, ttl)), builders.NOW).actions
     assert isinstance(action, Delete)
     assert (action.uid, action.key.name) == (meta.uid(LWS), "web")
     assert [event.reason for event in action.on_success] == ["TTLAfterFinished"]
 
-    waiting = deciding.reconcile_set(ObservedLeaderWorkerSet(leaderworkerset=finished(20, ttl)), builders.NOW)
+    waiting = decisions.reconcile(ObservedLeaderWorkerSet(leaderworkerset=finished(20, ttl)), builders.NOW)
     assert waiting.requeue_after == 40
     assert not [one for one in waiting.actions if isinstance(one, Delete)]
 

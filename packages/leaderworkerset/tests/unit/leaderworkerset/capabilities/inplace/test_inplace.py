@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests import builders, scheduled
+from tests.decisions import decide
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 
 from kuberuntime.objects import meta
@@ -12,7 +13,6 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Delete, Patch, flat
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.core.leaderworkerset import groupstate

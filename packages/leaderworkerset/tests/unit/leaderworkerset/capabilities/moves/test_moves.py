@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from tests import builders
+from tests.decisions import decide
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import reads
 
 from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, PutStatus, flat
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.capabilities import names
-from leaderworkerset.capabilities.deciding import decide
 from leaderworkerset.core.leaderworkerset import budget, groupstate, statefulsets
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.outline import Read

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests import builders, scheduled
+from tests import builders, decisions, scheduled
 from tests.scheduled import GANG, REPLICA, WHOLE, link_of
 
 from kuberuntime.objects import meta
@@ -56,7 +56,7 @@ def plan_for(obj: JSONObject, found: Parent, *objects: JSONObject, **fields: Any
         scheduling=SchedulingObjects(objects=objects, kinds=SCHEDULING, parent=found),
         **fields,
     )
-    return deciding.reconcile_set(observed, builders.NOW, GANG)
+    return decisions.reconcile(observed, builders.NOW, GANG)
 
 
 def created(plan: Plan) -> list[JSONObject]:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from tests import builders, scheduled
+from tests.decisions import reconcile
 from tests.scheduled import GANG, REPLICA, ROLES, WHOLE
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Create, Delete, Finally, Patch, Plan, PutStatus
 from leaderworkerset.api import labels
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.gang.gangs import SCHEDULING, Gangs
 from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.leaderworkerset import groupstate

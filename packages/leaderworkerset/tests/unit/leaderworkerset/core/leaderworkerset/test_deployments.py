@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests import builders
+from tests.decisions import decide, reconcile
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import reads
 
 from kuberuntime.objects import meta
@@ -12,8 +13,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
 from kuberuntime.plan import Apply, Concurrently, Create, Delete, Patch, Plan, PutStatus, flat
 from leaderworkerset.api import groupname, labels, leaderworkerset
-from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import deploymentleaders, groupstate
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet, PreviousResults

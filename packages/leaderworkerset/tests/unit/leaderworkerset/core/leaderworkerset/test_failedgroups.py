@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests import builders
+from tests.decisions import decide, reconcile
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -13,8 +14,6 @@ from kuberuntime.plan import Action, Concurrently, Delete, Emit, Patch, PutStatu
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core.leaderworkerset import deploymentleaders, failedgroups, groupstate, revisions
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts

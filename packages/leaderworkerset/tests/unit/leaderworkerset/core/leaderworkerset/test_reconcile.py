@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from tests import builders
+from tests.decisions import decide, reconcile
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEFULSETS
@@ -21,8 +22,6 @@ from kuberuntime.plan import (
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import budget, groupstate, revisions, services, statefulsets, status

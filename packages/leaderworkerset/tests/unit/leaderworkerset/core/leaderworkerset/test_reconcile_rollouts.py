@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from tests import builders
+from tests.decisions import decide, reconcile
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import (
     KEY,
     LWS,
@@ -37,8 +38,6 @@ from kuberuntime.plan import (
     guarded_patch,
 )
 from leaderworkerset.api import labels
-from leaderworkerset.capabilities.deciding import decide
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.capabilities.history import revisionhistory
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts

@@ -1,14 +1,14 @@
 """Tests headless Services."""
 
 import pytest
-from tests import builders
+from tests import builders, decisions
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Emit
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
-from leaderworkerset.core.leaderworkerset import reconcile, services
+from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.policies.policy import HeadlessService, LiveGroup
 
@@ -124,7 +124,7 @@ def test_service_conflict_is_an_error_of_the_set_or_the_pod(policy: str) -> None
         service=HeadlessService(conflict="taken"),
     )
 
-    plans = reconcile.reconcile(of_set, builders.NOW), deciding.reconcile_group(of_group)
+    plans = decisions.reconcile(of_set, builders.NOW), deciding.reconcile_group(of_group)
 
     is_shared = policy == "Shared"
     assert plans[0].error == ("LeaderWorkerSet default/web: taken" if is_shared else None)

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 from tests import builders
+from tests.decisions import reconcile
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 
 from kuberuntime.objects import meta
@@ -12,7 +13,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan, PutStatus, flat
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.capabilities.deciding import reconcile_set as reconcile
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import groupstate
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests import builders
+from tests import builders, decisions
 
 from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
-from leaderworkerset.capabilities import deciding
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
@@ -63,7 +62,7 @@ def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str,
 
 def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the leader StatefulSet that the first reconcile applies."""
-    found: dict[str, Any] = deciding.reconcile_set(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
+    found: dict[str, Any] = decisions.reconcile(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
     return found
 
 
@@ -74,12 +73,12 @@ def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
     observed = rolling(count, count // 2, honors_max_unavailable=honors)
     Counted.visits = 0
 
-    plan = deciding.reconcile_set(observed, builders.NOW)
+    plan = decisions.reconcile(observed, builders.NOW)
 
     assert plan.error is None
     assert plan.actions
     assert Counted.visits == 0
-    assert plan == deciding.reconcile_set(replace(observed, folded=None), builders.NOW)
+    assert plan == decisions.reconcile(replace(observed, folded=None), builders.NOW)
     assert Counted.visits == count
 
 
@@ -89,7 +88,7 @@ def test_step_visits_no_group_while_a_leader_terminates(count: int) -> None:
     observed = with_outdated(rolling(count, count // 2, honors_max_unavailable=False), count - 1, is_deleting=True)
     Counted.visits = 0
 
-    plan = deciding.reconcile_set(observed, builders.NOW)
+    plan = decisions.reconcile(observed, builders.NOW)
 
     assert plan.error is None
     assert deleted(plan) == []
@@ -102,11 +101,11 @@ def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
     observed = with_outdated(at_work, count - 1, is_deleting=False)
     Counted.visits = 0
 
-    plan = deciding.reconcile_set(observed, builders.NOW)
+    plan = decisions.reconcile(observed, builders.NOW)
 
     assert deleted(plan) == [f"web-{count - 1}"]
     assert Counted.visits == 0
-    deciding.reconcile_set(replace(observed, folded=None), builders.NOW)
+    decisions.reconcile(replace(observed, folded=None), builders.NOW)
     assert Counted.visits == count
 
 
@@ -124,7 +123,7 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
         groups=Counted(builders.by_leader(groups)),
         folded=index_groups(groups, "web"),
     )
-    applied = [one for one in deciding.reconcile_set(found, builders.NOW).actions if isinstance(one, Apply)]
+    applied = [one for one in decisions.reconcile(found, builders.NOW).actions if isinstance(one, Apply)]
     if not applied:
         return found
     moved = builders.as_applied(applied[0].object) | {"status": status}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests import builders
+from tests import builders, decisions
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
@@ -163,7 +163,7 @@ def test_unused_gang_objects_are_deleted_after_an_update() -> None:
         scheduling=SchedulingObjects(objects=objects),
     )
 
-    plan = deciding.reconcile_set(observed, builders.NOW, EveryPod())
+    plan = decisions.reconcile(observed, builders.NOW, EveryPod())
 
     assert [action.key.name for action in plan.actions if isinstance(action, Delete)] == ["older"]
 
