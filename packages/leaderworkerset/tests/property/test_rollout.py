@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, GroupState, States
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 
 OLD, NEW = False, True
 
@@ -54,8 +54,7 @@ class ModeledRollout:
         old = ((1 << len(self.groups)) - 1) & ~updated
         of_key = {"new": updated, "old": old}
         folded = GroupIndex(members=updated | old, leader_ready=ready, leaders=of_key, statefulset_revisions=of_key)
-        leaders = RolloutLeaders.of(self.statefulset, folded, self.limits, size=1, key="new")
-        replaced, renewal = outdatedleaders.decide(leaders)
+        replaced, renewal = outdatedleaders.decide(self.statefulset, folded, self.limits, size=1, key="new")
         for index in replaced:
             self.groups[index] = self._created(index)
         self.current_revision = renewal or self.current_revision

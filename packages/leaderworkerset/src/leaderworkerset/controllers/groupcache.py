@@ -5,7 +5,6 @@ their summary. A change is processed only for its own group, regardless of the n
 LeaderWorkerSet are tracked from its first request on, so that unrelated pods with the same labels has no cost.
 """
 
-from collections.abc import Mapping
 from math import inf
 
 from kuberuntime.cache.informer import Change
@@ -17,7 +16,7 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.capabilities.deciding import describe, is_condemned
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.indexes import Informers
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, Groups
+from leaderworkerset.core.leaderworkerset.groupindex import Groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies import failures
 
@@ -43,13 +42,13 @@ class GroupCache:
         informers.statefulsets.subscribe(self._statefulset_changed)
         informers.revisions.subscribe(self._record_changed)
 
-    def of(self, lws: ObjectKey) -> Mapping[str, GroupFacts]:
-        """Return the current groups of a LeaderWorkerSet by leader name."""
-        return self._known(lws).by_leader.copy()
-
-    def folded(self, lws: ObjectKey) -> GroupIndex:
-        """Return a summary of the current groups of a LeaderWorkerSet."""
-        return self._known(lws).folded()
+    def of(self, lws: ObjectKey) -> Groups:
+        """Return the current groups of a LeaderWorkerSet."""
+        if lws not in self._sets:
+            self._sets[lws] = groups = Groups(lws.name)
+            for leader in self._pods.by_index(indexes.LEADERS, str(lws)):
+                groups.put(meta.name(leader), self._describe(leader))
+        return self._sets[lws]
 
     def forget(self, lws: ObjectKey) -> None:
         """Stop tracking the groups of a deleted LeaderWorkerSet."""
@@ -66,13 +65,6 @@ class GroupCache:
         if not losses:
             self._losses.pop(lws, None)
         return max(losses.values(), default=-inf)
-
-    def _known(self, lws: ObjectKey) -> Groups:
-        if lws not in self._sets:
-            self._sets[lws] = groups = Groups(lws.name)
-            for leader in self._pods.by_index(indexes.LEADERS, str(lws)):
-                groups.put(meta.name(leader), self._describe(leader))
-        return self._sets[lws]
 
     def _policy_changed(self, change: Change) -> None:
         """Recompute the state of groups with failed pods if the restart policy or an annotation changed."""

@@ -13,6 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import groupname
+from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.core.leaderworkerset import groupstate, services
 
 NONE: Final[frozenset[str]] = frozenset()
@@ -23,7 +24,7 @@ async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObj
 
     Raise `KubeError` if the API server does not respond.
     """
-    if not services.has_one_per_group(obj):
+    if (meta.spec(obj).get("networkConfig") or {}).get("subdomainPolicy") not in WITH_OWN_SERVICES:
         return NONE
     ready = (leader for leader in leaders if groupstate.own_size(leader) == 1 and groupstate.is_pod_ready(leader))
     unsettled = [leader for leader in ready if not _has_own(leader, cached)]

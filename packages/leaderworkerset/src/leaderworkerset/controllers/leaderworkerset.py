@@ -153,7 +153,7 @@ class LeaderWorkerSetDriver(Driver):
             return await self._plan(key, self.observe(key), in_thread=True)
 
     async def _plan(self, key: ObjectKey, observed: ObservedLeaderWorkerSet, *, in_thread: bool = False) -> Plan:
-        observed, now = await self._with_owners(observed), self._clock.now()
+        observed, now = await self._with_owners(key, observed), self._clock.now()
         prepare = partial(outline, observed, now, self._gang, EXTENSIONS)
         outlined = await asyncio.to_thread(prepare) if in_thread else prepare()
         if isinstance(outlined, Plan):
@@ -197,7 +197,7 @@ class LeaderWorkerSetDriver(Driver):
             ):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
 
-    async def _with_owners(self, observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
+    async def _with_owners(self, key: ObjectKey, observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
         """Add uncached objects with other owners, which are an owner's Workload and the Services of groups."""
         lws = observed.leaderworkerset
         if lws is None:
@@ -205,7 +205,7 @@ class LeaderWorkerSetDriver(Driver):
         if meta.spec(lws).get("scheduling") is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(observed, scheduling=replace(observed.scheduling, parent=parent))
-        pods = self._pods.by_index(indexes.LEADERS, str(meta.key(lws)))
+        pods = self._pods.by_index(indexes.LEADERS, str(key))
         return without_unreachable(observed, await groupservices.unreachable(self._client, lws, pods, self._services))
 
     def observe(self, key: ObjectKey) -> ObservedLeaderWorkerSet:
@@ -215,8 +215,8 @@ class LeaderWorkerSetDriver(Driver):
             self._groups.forget(key)
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
-        groups, memory = self._groups.of(key), self._memories.get(key, Memory())
-        spec = meta.spec(lws)
+        tracked, memory = self._groups.of(key), self._memories.get(key, Memory())
+        groups, spec = tracked.by_leader.copy(), meta.spec(lws)
         is_hash = spec.get("groupIdentity") in WITH_RANDOM_KEYS
         unused = self._unused_pod_groups(key) if spec.get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(
@@ -226,7 +226,7 @@ class LeaderWorkerSetDriver(Driver):
             records=self._revisions.by_index(indexes.RECORDS, str(key)),
             service=services.observe(self._services.get(key), lws),
             groups=groups,
-            folded=None if is_hash else self._groups.folded(key),
+            folded=None if is_hash else tracked.folded(),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             scheduling=self._gang_objects.shared_by(key, unused),
             evidence=self._kept(key),

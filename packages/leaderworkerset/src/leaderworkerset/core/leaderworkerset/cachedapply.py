@@ -33,19 +33,6 @@ class Identity(NamedTuple):
         return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), lasting(meta.annotations(obj)), owners)
 
 
-class RevisionGeneration(NamedTuple):
-    """A LeaderWorkerSet generation, and the UID of the revision with its content."""
-
-    uid: UID
-    generation: int
-    revision: UID
-
-    @classmethod
-    def of(cls, obj: JSONObject, revision: JSONObject) -> "RevisionGeneration":
-        """Return the edition of an object whose content equals the revision."""
-        return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
-
-
 class Source(NamedTuple):
     """The input for the leader StatefulSet, with the LeaderWorkerSet, the revision key, and the rollout step."""
 

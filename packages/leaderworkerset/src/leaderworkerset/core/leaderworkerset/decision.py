@@ -13,11 +13,11 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.cachedapply import LastApply, RevisionGeneration, Source
+from leaderworkerset.core.leaderworkerset.cachedapply import LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.revisions import Resolution, RevisionGeneration
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import Gang

@@ -70,8 +70,11 @@ class RolloutLeaders(Struct, frozen=True):
         return cls(statefulset, folded, limits, key, position(statefulset), available, outdated)
 
 
-def decide(leaders: RolloutLeaders) -> tuple[Sequence[int], str]:
+def decide(
+    statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
+) -> tuple[Sequence[int], str]:
     """Return the groups whose leaders are deleted, and the revision for all new leaders."""
+    leaders = RolloutLeaders.of(statefulset, folded, limits, size=size, key=key)
     return choose(leaders), renewal(leaders)
 
 

@@ -316,8 +316,7 @@ def _make_service(facts: SetFacts) -> list[Action]:
     orphan = facts.observed.service.orphan
     if orphan is not None:
         return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
-    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
-    if facts.observed.service.is_settled or not is_shared:
+    if facts.observed.service.is_settled or not facts.lws.spec.network_config.subdomain_policy.is_shared:
         return []
     return [services.create(services.build_shared(facts.obj), facts.obj)]
 
@@ -327,8 +326,8 @@ def _service_conflict(facts: SetFacts) -> str:
 
     Reconciliation continues without DNS names.
     """
-    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
-    return facts.observed.service.conflict if is_shared else ""
+    conflict = facts.observed.service.conflict
+    return conflict if conflict and facts.lws.spec.network_config.subdomain_policy.is_shared else ""
 
 
 def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:

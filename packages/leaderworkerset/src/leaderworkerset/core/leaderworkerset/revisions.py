@@ -15,19 +15,18 @@ revisions. If the leader StatefulSet has the key of an unused revision, that rev
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.fnv import fnv1
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.policytypes import SubdomainPolicy
-from leaderworkerset.core.leaderworkerset.cachedapply import RevisionGeneration
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
 """The characters for digits. They are valid in names and do not form words (R-REV-8)."""
@@ -58,6 +57,19 @@ LONGEST_CAUSE: Final = 1024
 
 class UnreadableRevisionError(ValueError):
     """The ControllerRevision has no template."""
+
+
+class RevisionGeneration(NamedTuple):
+    """A LeaderWorkerSet generation, and the UID of the revision with its content."""
+
+    uid: UID
+    generation: int
+    revision: UID
+
+    @classmethod
+    def of(cls, obj: JSONObject, revision: JSONObject) -> "RevisionGeneration":
+        """Return the generation of an object whose content equals the revision."""
+        return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
 
 
 @dataclass(frozen=True, slots=True)

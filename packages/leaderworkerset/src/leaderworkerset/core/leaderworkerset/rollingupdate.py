@@ -44,7 +44,7 @@ from leaderworkerset.core.leaderworkerset import budget, groupindex, outdatedlea
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute, States, below
 from leaderworkerset.core.leaderworkerset.groupstate import creates_newest
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders, position
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, position
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
@@ -197,7 +197,7 @@ def advance(
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
     if not at_step:
         return Rollout(limits, current, step, at_step, (), folded, released)
-    replaced, renewal = outdatedleaders.decide(RolloutLeaders.of(statefulset, folded, limits, size=size, key=key))
+    replaced, renewal = outdatedleaders.decide(statefulset, folded, limits, size=size, key=key)
     return Rollout(limits, current, step, at_step, replaced, folded, released, renewal)
 
 

@@ -11,7 +11,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import AcceptedField, Create
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
@@ -48,26 +47,26 @@ def build_for_group(leader: JSONObject, name: str) -> JSONObject:
 
 
 def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
-    """Return the state of the Service with the required name. `owner` is its intended controller."""
+    """Return the state of the Service with the required name. `owner` is its intended controller.
+
+    A Service with a different controller cannot be used (N-HASH-24). The Service of an earlier owner is deleted soon. A
+    Service without a controller belongs to a user, and is checked at creation (`create`).
+    """
     if service is None:
         return NO_SERVICE
-    orphan = service if owner["kind"] == LEADERWORKERSETS.kind and is_orphan(service, owner) else None
-    return HeadlessService(is_settled(service), conflict(service, owner), orphan)
-
-
-def conflict(service: JSONObject, owner: JSONObject) -> str:
-    """Return the reason why a Service cannot be used, or an empty string if it can be used (N-HASH-24).
-
-    A Service without a controller belongs to a user, and is checked at creation (`create`). The Service of an earlier
-    owner is deleted soon.
-    """
+    if meta.controller_of(service) is None:
+        is_orphaned = owner["kind"] == LEADERWORKERSETS.kind and is_orphan(service, owner)
+        return HeadlessService(is_settled(service), orphan=service if is_orphaned else None)
     controller = meta.foreign_controller(service, owner)
-    if controller is None:
-        return ""
-    return (
-        f"headless service {meta.name(service)} has controller owner {controller['kind']} {controller['name']};"
-        f" expected {owner['kind']} {meta.name(owner)}: delete the service, or use a different name"
+    conflict = (
+        ""
+        if controller is None
+        else (
+            f"headless service {meta.name(service)} has controller owner {controller['kind']} {controller['name']};"
+            f" expected {owner['kind']} {meta.name(owner)}: delete the service, or use a different name"
+        )
     )
+    return HeadlessService(is_settled=True, conflict=conflict)
 
 
 def is_settled(service: JSONObject) -> bool:
@@ -76,17 +75,10 @@ def is_settled(service: JSONObject) -> bool:
 
 
 def is_orphan(service: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a Service has no controller and is equal to the shared Service."""
-    if meta.controller_of(service) is not None:
-        return False
+    """Return whether a Service without a controller is equal to the shared Service."""
     own, spec = build_shared(obj), meta.spec(service)
     is_same = all(spec.get(name) == own["spec"][name] for name in (ADDRESS, "selector"))
     return is_same and meta.labels(service).get(labels.NAME) == meta.name(obj)
-
-
-def has_one_per_group(obj: JSONObject) -> bool:
-    """Return whether each group of a LeaderWorkerSet has a separate Service (R-SVC-2)."""
-    return (meta.spec(obj).get("networkConfig") or {}).get("subdomainPolicy") in WITH_OWN_SERVICES
 
 
 def is_usable(service: JSONObject, obj: JSONObject, leader: JSONObject) -> bool:

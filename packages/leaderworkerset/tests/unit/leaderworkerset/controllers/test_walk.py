@@ -30,10 +30,10 @@ OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), n
 @pytest.mark.parametrize(
     ("observed", "most"),
     [
-        (cases.at_rest(), Walk(91, 20, 71)),
-        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), Walk(115, 25, 90)),
-        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), Walk(119, 26, 93)),
-        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), Walk(133, 35, 98)),
+        (cases.at_rest(), Walk(82, 19, 63)),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), Walk(104, 24, 80)),
+        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), Walk(110, 25, 85)),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), Walk(128, 34, 94)),
     ],
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
 )
@@ -80,6 +80,6 @@ async def test_plan_takes_few_functions(cluster: NodelessCluster) -> None:
         await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
         await cluster.settle(1)
         paths["an edit"] = walk(lambda: complete(driver.plan(KEY)))
-    most = {"after a start": Walk(201, 48, 153), "at rest": Walk(117, 26, 91), "an edit": Walk(179, 47, 132)}
+    most = {"after a start": Walk(193, 48, 145), "at rest": Walk(105, 26, 79), "an edit": Walk(173, 47, 126)}
 
     assert [situation for situation, path in paths.items() if path.exceeds(most[situation])] == [], paths

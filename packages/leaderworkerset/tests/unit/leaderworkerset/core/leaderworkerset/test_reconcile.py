@@ -31,6 +31,7 @@ from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.outline import Read, outline
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
 LWS = builders.leaderworkerset_object()
@@ -100,7 +101,7 @@ def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderW
 
 def reads(observed: ObservedLeaderWorkerSet) -> frozenset[Read]:
     """Return the objects that are read from the API server before the decision."""
-    outlined = outline(observed, builders.NOW, extensions=EXTENSIONS)
+    outlined = outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
     return frozenset() if isinstance(outlined, Plan) else outlined.reads
 
 

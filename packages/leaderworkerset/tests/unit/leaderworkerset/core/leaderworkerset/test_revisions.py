@@ -11,8 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
-from leaderworkerset.core.leaderworkerset.cachedapply import RevisionGeneration
-from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.revisions import Resolution, RevisionGeneration
 
 VECTORS = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-revision-vectors.json").read_text())
 LWS = builders.leaderworkerset_object()
