@@ -102,15 +102,10 @@ def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
     return keys + [error for value in labels.values() for error in all_invalid(path, value, label_value(value))]
 
 
-def too_long(limit: int) -> str:
-    """Return the error for a string of more than `limit` bytes."""
-    return f"must be no more than {limit} bytes"
-
-
 def _length_errors(text: str, limit: int) -> list[str]:
     return [] if len(text) <= limit else [f"must be no more than {limit} characters"]
 
 
 def _check(text: str, limit: int, pattern: str, sentence: str) -> list[str]:
-    errors = [] if len(text.encode()) <= limit else [too_long(limit)]
+    errors = [] if len(text.encode()) <= limit else [f"must be no more than {limit} bytes"]
     return errors if re.fullmatch(pattern, text) else [*errors, sentence]

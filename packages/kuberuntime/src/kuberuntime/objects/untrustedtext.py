@@ -69,10 +69,5 @@ def visible(text: str) -> str:
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
-def is_harmful(character: str) -> bool:
-    """Return whether terminals or browsers interpret a character instead of displaying it."""
-    return unicodedata.category(character) in HARMFUL
-
-
 def _shown(character: str) -> str:
-    return character.encode("unicode_escape").decode() if is_harmful(character) else character
+    return character.encode("unicode_escape").decode() if unicodedata.category(character) in HARMFUL else character

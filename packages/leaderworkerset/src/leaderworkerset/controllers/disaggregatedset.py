@@ -32,14 +32,10 @@ BY_SET: Final = "disaggregatedset"
 BY_SCALER: Final = "scaler"
 
 
-def set_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the DisaggregatedSet in the object's label."""
-    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(SET_NAME, ""))
-
-
 def set_values(obj: JSONObject) -> Iterable[str]:
     """Index an object by the DisaggregatedSet in its label."""
-    return (str(set_key(obj)),) if SET_NAME in meta.labels(obj) else ()
+    name = meta.labels(obj).get(SET_NAME)
+    return () if name is None else (str(ObjectKey(meta.namespace(obj), name)),)
 
 
 def scaler_values(obj: JSONObject) -> Iterable[str]:

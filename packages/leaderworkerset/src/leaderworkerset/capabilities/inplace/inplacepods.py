@@ -87,7 +87,7 @@ def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
         name = str(status.get("name"))
         if name in changed:
             before = _before(status, known.get(name), images.get(name, ""))
-            if before == known.get(name) and _runs(status):
+            if before == known.get(name) and "running" in (status.get("state") or {}):
                 is_taken_back = before.image == changed[name]
                 before = (
                     PreviousContainer(before.restarts - 1, until=until)
@@ -107,10 +107,6 @@ def _before(status: JSONObject, known: PreviousContainer | None, image: str) -> 
     if known is None or not container or known.container != container:
         return PreviousContainer(restarts + bool(container), container, image)
     return known
-
-
-def _runs(status: JSONObject) -> bool:
-    return "running" in (status.get("state") or {})
 
 
 def _is_left(status: JSONObject, known: Mapping[str, PreviousContainer]) -> bool:

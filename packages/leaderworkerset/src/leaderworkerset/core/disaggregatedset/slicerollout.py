@@ -102,7 +102,12 @@ def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: 
     }
     revisions = childsets.newest_first(old)
     kept = drain(
-        [{name: childsets.total(parts, name) for name in _roles_of(parts)} for parts in revisions], budget, spare
+        [
+            {name: childsets.total(parts, name) for name in dict.fromkeys(part.role for part in parts)}
+            for parts in revisions
+        ],
+        budget,
+        spare,
     )
     return [
         Resize(part, keeps[part.role])
@@ -110,10 +115,6 @@ def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: 
         for part in parts
         if keeps[part.role] < part.replicas
     ]
-
-
-def _roles_of(parts: Sequence[RolePart]) -> list[str]:
-    return list(dict.fromkeys(part.role for part in parts))
 
 
 Counts: TypeAlias = Mapping[str, int]

@@ -64,7 +64,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     workload = _find_workload(group)
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
     begin = workloadnames.accepted(annotated, meta.name(workload))
-    if _is_of_another(leader, begin, level):
+    if workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER):
         return PolicyDecision(
             holds=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
         )
@@ -77,11 +77,6 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
         own_labels = workloads.group_labels(leader, level, part.role)
         pod_groups.append(workloads.build_pod_group(group.live.obj, name, workload, template, own_labels))
     return _create(group, pod_groups)
-
-
-def _is_of_another(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
-    """Return whether a leader specifies a different PodGroup, so that its pods would not use this PodGroup."""
-    return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
 def _check_labels(leader: JSONObject) -> None:

@@ -134,8 +134,12 @@ def _is_update_done(facts: SetFacts, living: JSONObject, now: datetime) -> bool:
 def _set_aside(
     observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject, now: datetime
 ) -> Plan | None:
-    """Return a plan without changes if the leader workload is terminating or has a different owner."""
-    if _is_going(living, obj):
+    """Return a plan without changes if the leader workload is terminating or has a different owner.
+
+    The garbage collector soon deletes the workload of a previous LeaderWorkerSet with the same name. If it were used,
+    the revision of a deleted spec would be reused (unlike a search by name only, R-LSTS-4).
+    """
+    if meta.is_deleting(living) or meta.is_of_predecessor(living, obj):
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     if not groupname.is_foreign_leader_workload(living, obj):
         return None
@@ -146,12 +150,3 @@ def _set_aside(
         (Emit(events=(event,)), *statuswrites.hold(obj, lws, None, now)),
         error=f"LeaderWorkerSet {meta.key(obj)}: {why}",
     )
-
-
-def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
-    """Return whether a StatefulSet is terminating or belongs to a previous LeaderWorkerSet with the same name.
-
-    The garbage collector deletes such a StatefulSet soon. If it were used, the revision of a deleted spec would be
-    reused, and pods that are about to be deleted would be moved (unlike a search by name only, R-LSTS-4).
-    """
-    return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)

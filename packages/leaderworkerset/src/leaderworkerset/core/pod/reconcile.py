@@ -99,7 +99,7 @@ def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
     decisions = list(decided)
     for decision in decisions:
         plan = plan if decision.requeue_after is None else plan.within(decision.requeue_after)
-    return replace(plan, actions=(*_actions(decisions), *plan.actions))
+    return replace(plan, actions=(*(action for decision in decisions for action in decision.actions), *plan.actions))
 
 
 def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
@@ -117,12 +117,16 @@ def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
 def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     """Create the Service, gang scheduler object and worker StatefulSet of the leader pod (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
-        return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
+        note = (
+            f"leader pod {meta.key(group.leader)} contains mistake annotation '{labels.LEADER_NAME}': "
+            "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
+        )
+        return Plan((Emit(events=(decisionevents.failed_create(group.obj, note, group.leader),)),))
     if groupname.is_hash(group.leader) and not (
         meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
     ):
         raise ValueError("has no hostname or subdomain, because admission did not add it to a group")
-    revision = _find_revision(group)
+    revision = revisions.find(revisions.owned(group.revisions, group.obj), groupname.revision(group.leader))
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)
     actions = (
@@ -146,10 +150,6 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     return Plan((*actions, _make_workers(group, revision, placed.node_selector, own)))
 
 
-def _actions(decided: Iterable[PolicyDecision]) -> Iterator[Action]:
-    return (action for decision in decided for action in decision.actions)
-
-
 def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
     """Return a patch that admits a gated leader with an index, or records the group that it waits for (N-GATE-10)."""
     leader = group.leader
@@ -165,11 +165,6 @@ def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
         return ()
     event = decisionevents.waits_for_predecessor(group.obj, leader)
     return (gatedleaders.wait_for(leader, meta.name(leader), event),)
-
-
-def _find_revision(group: LiveGroup) -> JSONObject | None:
-    own_revisions = revisions.owned(group.revisions, group.obj)
-    return revisions.find(own_revisions, groupname.revision(group.leader))
 
 
 def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:
@@ -249,10 +244,3 @@ def _report_ready(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Acti
     condition = {"type": labels.GROUP_READY, "status": status, "reason": reason, "lastTransitionTime": moment}
     change = {"status": {"conditions": [condition]}}
     return (identified_patch(PODS, group.leader, change, subresource="status", kind="strategic", if_present=True),)
-
-
-def _mistake_note(group: LiveGroup) -> str:
-    return (
-        f"leader pod {meta.key(group.leader)} contains mistake annotation '{labels.LEADER_NAME}': "
-        "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
-    )

@@ -67,10 +67,6 @@ def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
     return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
 
 
-def _leader_address(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    return f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}"
-
-
 def _build_template(
     live: LeaderWorkerSet,
     revised: LeaderWorkerSet,
@@ -81,7 +77,7 @@ def _build_template(
     template = revised.spec.leader_worker_template
     annotations = statefulsets.group_annotations(template, live.annotations) | {
         labels.LEADER_NAME: meta.name(leader),
-        labels.LEADER_ADDRESS: _leader_address(revised, leader),
+        labels.LEADER_ADDRESS: f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}",
     }
     annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
     annotations |= further

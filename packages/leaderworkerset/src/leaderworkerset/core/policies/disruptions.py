@@ -45,11 +45,7 @@ def _has_ended(pod: JSONObject, *, is_explained: bool) -> bool:
         for status in statuses
         if (end := (status.get("state") or {}).get("terminated"))
         and not podstate.ended_on_request(pod, end)
-        and not (is_explained and _is_stopped(end))
+        and not (is_explained and end.get("exitCode") in podstate.STOPPED and end.get("reason") != OUT_OF_MEMORY)
     ]
     is_over = 0 < len(statuses) == len(own)
     return is_over or any(map(podstate.is_failure, own))
-
-
-def _is_stopped(end: JSONObject) -> bool:
-    return end.get("exitCode") in podstate.STOPPED and end.get("reason") != OUT_OF_MEMORY
