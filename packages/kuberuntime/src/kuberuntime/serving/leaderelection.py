@@ -14,9 +14,9 @@ lease, no other process can lead before it expires.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import structlog
 from msgspec import Struct
@@ -175,7 +175,7 @@ class LeaderElection:
         """Return the seconds during which this process may act as the leader, or at most 0 if it may not."""
         return self._deadline - self._clock.monotonic()
 
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run `lead` whenever this process is the leader, until `lead` returns. Then release the lease.
 
         `lead` is cancelled when leadership is lost, and run again when it is acquired again.
@@ -184,7 +184,7 @@ class LeaderElection:
         while not await self._lead(lead):
             self._log.warning("leadership lost")
 
-    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
+    async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Acquire the lease and lead once. Return whether `lead` returned without being cancelled."""
         await self._acquire()
         self._log.info("leading")
@@ -192,7 +192,7 @@ class LeaderElection:
         finished = False
         try:
             async with asyncio.TaskGroup() as group:
-                work = group.create_task(_run(lead), name="lead")
+                work = group.create_task(lead(), name="lead")
                 renewing = group.create_task(self._renew(), name="renew-lease")
                 await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
                 finished = work.done()
@@ -305,7 +305,3 @@ class LeaderElection:
         metadata = {"namespace": key.namespace, "name": key.name}
         lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         return await self._client.create(LEASES, lease)
-
-
-async def _run(lead: Callable[[], Awaitable[None]]) -> None:
-    await lead()

@@ -25,7 +25,6 @@ lws_time_to_ready_seconds                   from creation (or the last availabil
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -34,7 +33,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from kuberuntime.cache.informer import Change, Informer, Store
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
 from leaderworkerset.api import groupname, recreationrecord
@@ -267,7 +266,7 @@ def seconds_to_ready(change: Change) -> float | None:
     ended = (now or {}).get("lastTransitionTime")
     if not began or not ended:
         return None
-    return max((_moment(ended) - _moment(began)).total_seconds(), 0.0)
+    return max((timestamps.parse(ended) - timestamps.parse(began)).total_seconds(), 0.0)
 
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
@@ -279,7 +278,3 @@ def cause_of(leader: JSONObject, pods: Store) -> str:
     members = pods.by_index(indexes.BY_GROUP, group)
     has_restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
     return RESTARTED if has_restarted else DELETED
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -19,7 +19,7 @@ from typing import Final, assert_never
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
-from kuberuntime.plan import Delete, Event, Patch, guarded_delete
+from kuberuntime.plan import Delete, EventType, Patch, guarded_delete
 from leaderworkerset.api import groupname, labels, progressannotations, runsettings
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
@@ -162,24 +162,15 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
     name, index = meta.name(group.leader), groupname.label(group.leader)
     match end:
         case GroupEnd.COMPLETE:
+            kind: EventType = "Normal"
             note = f"Leader pod {name} has exited with code 0: group {index} is complete"
         case GroupEnd.LATE:
+            kind = "Warning"
             note = f"Group {index} is not complete at its deadline and was terminated"
         case _:
             assert_never(end)
-    return restartpolicy.delete_leader(group, group_ended(group.obj, group.leader, end, note))
-
-
-def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
-    """Return the event for a group that finished in a LeaderWorkerSet that runs to completion."""
-    return Event(
-        "Normal" if end is GroupEnd.COMPLETE else "Warning",
-        f"Group{end.value}",
-        "Delete",
-        note,
-        decisionevents.reference(obj),
-        decisionevents.reference(leader),
-    )
+    ended = decisionevents.EventKind(kind, f"Group{end.value}", "Delete")
+    return restartpolicy.delete_leader(group, ended(group.obj, note, group.leader))
 
 
 def expire(facts: SetFacts, now: datetime) -> SetExpiry:
@@ -189,7 +180,7 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
     if left is None or left > timedelta():
         return SetExpiry(seconds=None if left is None else left.total_seconds())
-    note = f"Deleted LeaderWorkerSet {facts.lws.name}because its time to live after completion expired"
+    note = f"Deleted LeaderWorkerSet {facts.lws.name} because its time to live after completion expired"
     expired = EXPIRED(facts.obj, note)
     return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
 

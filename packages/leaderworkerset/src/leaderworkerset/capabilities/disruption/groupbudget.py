@@ -87,22 +87,6 @@ def create(lws: JSONObject, group: ProtectedGroup) -> Create:
     )
 
 
-def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return a write that closes the group for evictions."""
-    return _change(budget, group.min_available)
-
-
-def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
-    """Return a write that opens the group for evictions, with an event if a client is waiting."""
-    events = (may_be_evicted(lws, group.label),) if group.must_move else ()
-    return _change(budget, OPEN, events)
-
-
-def is_opening(patch: Patch) -> bool:
-    """Return whether a write allows evictions."""
-    return bool(patch.patch["spec"]["minAvailable"] == OPEN)
-
-
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
     """Return whether only `minAvailable` was changed since creation. An edited budget is recreated."""
     spec = meta.spec(budget)
@@ -119,9 +103,10 @@ def _least(budget: JSONObject) -> int:
     return minimum if isinstance(minimum, int) else OPEN
 
 
-def _change(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Patch:
-    change = {"spec": {"minAvailable": least}}
-    return identified_patch(POD_DISRUPTION_BUDGETS, budget, change, if_present=True, on_success=events)
+def change(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Patch:
+    """Return a write that sets `minAvailable`, which closes the group for evictions, or opens it (`OPEN`)."""
+    patch = {"spec": {"minAvailable": least}}
+    return identified_patch(POD_DISRUPTION_BUDGETS, budget, patch, if_present=True, on_success=events)
 
 
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
@@ -132,9 +117,3 @@ def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
 
 def _labels(lws: JSONObject, label: str) -> dict[str, str]:
     return {labels.NAME: meta.name(lws), labels.GROUP_INDEX: label}
-
-
-def may_be_evicted(obj: JSONObject, group: str) -> Event:
-    """Return the event for a group whose budget was opened because one of its nodes is being drained."""
-    note = f"Group {group} can be evicted because one of its nodes is being drained"
-    return Event("Normal", "GroupMayBeEvicted", "Update", note, decisionevents.reference(obj))

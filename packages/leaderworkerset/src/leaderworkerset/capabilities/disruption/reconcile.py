@@ -25,6 +25,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.capabilities.disruption import disruptionsettings, evictablegroups, groupbudget
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupstate import own_size
 from leaderworkerset.core.policies import condemned
 
@@ -54,6 +55,9 @@ class GroupPresence(NamedTuple):
 
 
 ABSENT: Final = GroupPresence(None, is_present=False)
+
+MAY_BE_EVICTED: Final = decisionevents.EventKind("Normal", "GroupMayBeEvicted", "Update")
+"""A budget was opened because one of the group's nodes is being drained."""
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
@@ -89,7 +93,9 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
 def opens(plan: Plan) -> bool:
     """Return whether a plan allows evictions of pods that are currently protected."""
     return any(
-        isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(action)
+        isinstance(action, Patch)
+        and action.resource == POD_DISRUPTION_BUDGETS
+        and action.patch["spec"]["minAvailable"] == groupbudget.OPEN
         for action in flat(plan.actions)
     )
 
@@ -122,19 +128,18 @@ def _describe(
 
 def _changes(
     obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.EvictableGroups
-) -> list[Action]:
+) -> list[Patch]:
     """Return the writes to existing budgets. A budget for a previous group size is closed with the new size."""
     changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
     closed = [*decision.close, *inexact]
-    return [
-        *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
-        *(
-            groupbudget.open_for_evictions(obj, group, group.budget)
-            for group in decision.open
-            if group.budget is not None
-        ),
-    ]
+    writes = [groupbudget.change(group.budget, group.min_available) for group in closed if group.budget is not None]
+    for group in decision.open:
+        if group.budget is not None:
+            note = f"Group {group.label} can be evicted because one of its nodes is being drained"
+            events = (MAY_BE_EVICTED(obj, note),) if group.must_move else ()
+            writes.append(groupbudget.change(group.budget, groupbudget.OPEN, events))
+    return writes
 
 
 def _is_index(label: str, replicas: int) -> bool:

@@ -25,7 +25,8 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Event, Patch, together
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.inplace import inplaceevents, inplaceresources
+from leaderworkerset.capabilities.inplace import inplaceresources
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest
@@ -68,6 +69,9 @@ class InPlace(StrEnum):
             case _:
                 assert_never(self)
 
+
+HELD: Final = decisionevents.EventKind("Warning", decisionevents.GROUPS_UPDATING, "Update")
+"""Groups are neither updated in place nor recreated, or are recreated because their nodes do not resize pods."""
 
 ALLOWED: Final = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
@@ -245,7 +249,12 @@ def announce(
     if new is None or not setting.is_wanted:
         return ()
     why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(all_revisions, obj), old), new)
-    return (inplaceevents.not_in_place(obj, why, is_held=setting.forbids_recreation),) if why else ()
+    if not why:
+        return ()
+    kind, what = (
+        (HELD, "holds the rollout") if setting.forbids_recreation else (decisionevents.updating, "groups are recreated")
+    )
+    return (kind(obj, f"Cannot update groups in place, {what}: {why} differs and cannot be changed in a running pod"),)
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:
@@ -272,10 +281,11 @@ def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) 
         labels.IN_PLACE_REVISION: key,
         labels.IN_PLACE_STATEFULSET_REVISION: str(meta.status(statefulset)["updateRevision"]),
     }
+    event = decisionevents.updating(obj, f"Updating the group of leader pod {group.leader} in place")
     return Patch(
         resource=PODS,
         key=ObjectKey(meta.namespace(obj), group.leader),
         patch={"metadata": {"uid": group.uid, "annotations": annotations}},
         if_present=True,
-        on_success=(inplaceevents.updating_in_place(obj, group.leader, group.index),),
+        on_success=(decisionevents.of_group(event, "Updating groups {numbers} in place", group.index),),
     )

@@ -31,8 +31,9 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Concurrently, Finally, Patch, guarded_patch, identified_patch, together
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.inplace import inplace, inplaceevents, inplacegroups, inplacepods, inplaceresources
+from leaderworkerset.capabilities.inplace import inplace, inplacegroups, inplacepods, inplaceresources
 from leaderworkerset.capabilities.inplace.inplaceresources import ResourceField
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupstate, revisions
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, PolicyDecision
 
@@ -195,7 +196,7 @@ def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, s
     if not due or (inplacegroups.is_refused(now.group.leader) and not now.is_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.containers(due))}
-    failed = inplaceevents.resize_failed(now.group.obj, pod)
+    failed = decisionevents.failed_update(now.group.obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
     patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
     return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
 
@@ -207,7 +208,8 @@ def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
 def _refuse(now: MarkedGroup) -> tuple[Action, ...]:
     """Mark the leader once for each revision."""
     pod, why = now.refusals[0]
-    event = inplaceevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
+    what = "its group is not changed" if now.is_only else "its group is recreated"
+    event = inplace.HELD(now.group.obj, f"Cannot resize pod {meta.name(pod)}, {what}: {why}", pod)
     return (replace(_mark_refused(now), on_success=(event,)),)
 
 

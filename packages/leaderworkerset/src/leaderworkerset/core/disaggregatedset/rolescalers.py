@@ -85,22 +85,18 @@ def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[Rol
 
 
 def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePart], now: datetime) -> JSONObject:
-    before = meta.find_condition(scaler, READY)
-    is_old = before is not None and before.get("status") == "True"
     ready: JSONObject = {
         "type": READY,
         "status": "True",
         "reason": BOUND,
         "message": f"scales role {role} of DisaggregatedSet {set_name}",
         "observedGeneration": meta.generation(scaler),
-        "lastTransitionTime": before["lastTransitionTime"] if before and is_old else timestamps.render(now),
     }
-    others = [condition for condition in meta.status(scaler).get("conditions") or [] if condition.get("type") != READY]
     return {
         "replicas": sum(part.created for part in parts if part.role == role),
         "selector": f"{SET_NAME}={set_name},{ROLE}={role},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}",
         "observedGeneration": meta.generation(scaler),
-        "conditions": [*others, ready],
+        "conditions": meta.with_condition(scaler, ready, timestamps.render(now)),
     }
 
 

@@ -22,8 +22,7 @@ from leaderworkerset.api.disaggregatedset import (
     PlacementType,
 )
 from leaderworkerset.api.resources import LEADERWORKERSETS
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+from leaderworkerset.core.policies.exclusive import with_term
 
 
 class RolePlace(Struct, frozen=True):
@@ -98,7 +97,7 @@ def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) 
     spec: JSONObject = template.get("spec") or {}
     affinity: JSONObject = spec.get("affinity") or {}
     for kind, expressions in _terms(place, placement):
-        affinity = affinity | {kind: _with_term(affinity.get(kind) or {}, expressions, placement.topology)}
+        affinity = affinity | {kind: with_term(affinity, kind, expressions, placement.topology)}
     return marked | {"spec": spec | {"affinity": affinity}}
 
 
@@ -119,8 +118,3 @@ def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list
             return terms
         case _:
             assert_never(placement.type)
-
-
-def _with_term(kind: JSONObject, expressions: list[JSONObject], topology: str) -> JSONObject:
-    term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology}
-    return kind | {_REQUIRED: [*(kind.get(_REQUIRED) or []), term]}

@@ -85,8 +85,8 @@ def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key:
     same: list[JSONObject] = [{"key": key, "operator": "In", "values": [value]}]
     other: list[JSONObject] = [{"key": key, "operator": "Exists"}, {"key": key, "operator": "NotIn", "values": [value]}]
     changed = {
-        "podAffinity": _with_term(affinity, "podAffinity", same, topology_key),
-        "podAntiAffinity": _with_term(affinity, "podAntiAffinity", other, topology_key),
+        "podAffinity": with_term(affinity, "podAffinity", same, topology_key),
+        "podAntiAffinity": with_term(affinity, "podAntiAffinity", other, topology_key),
     }
     return with_spec(pod, {"affinity": affinity | changed})
 
@@ -99,7 +99,8 @@ def _has_term(affinity: JSONObject, kind: str, topology_key: str) -> bool:
     return any(term.get("topologyKey") == topology_key for term in _terms(affinity, kind))
 
 
-def _with_term(affinity: JSONObject, kind: str, expressions: list[JSONObject], topology_key: str) -> JSONObject:
+def with_term(affinity: JSONObject, kind: str, expressions: list[JSONObject], topology_key: str) -> JSONObject:
+    """Return this kind of affinity with an additional required term."""
     term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology_key}
     return (affinity.get(kind) or {}) | {_REQUIRED: [*_terms(affinity, kind), term]}
 

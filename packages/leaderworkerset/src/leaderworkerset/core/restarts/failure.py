@@ -8,15 +8,13 @@ the container, which is the end of its log with `terminationMessagePolicy: Fallb
 from collections.abc import Iterator
 from typing import Final
 
-from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects import disruptiontarget, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
 LONGEST_MESSAGE: Final = 400
 """The maximum number of characters of a quoted termination message. Events are limited to 1024 characters."""
 
-DISRUPTION: Final = "DisruptionTarget"
-"""The condition with the reason for a pod deletion."""
 
 DELETED: Final = "deleted"
 """The first word in the description of a deleted pod. The reason and message follow after colons."""
@@ -64,7 +62,7 @@ def _what(pod: JSONObject) -> str:
 
 def _disruption(pod: JSONObject) -> str:
     """Return the reason and message of the kubelet, scheduler or other component that terminated the pod."""
-    status, disruption = meta.status(pod), meta.find_condition(pod, DISRUPTION) or {}
+    status, disruption = meta.status(pod), meta.find_condition(pod, disruptiontarget.TYPE) or {}
     if reason := status.get("reason"):
         text = " ".join(str(status.get("message") or "").split())[:LONGEST_MESSAGE]
     else:
