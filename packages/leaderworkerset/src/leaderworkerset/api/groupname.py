@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta, ordinals
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 
@@ -32,6 +32,11 @@ KEY: Final = re.compile(r"[0-9a-f]{8,40}")
 
 GROUP_LABELS: Final = (labels.GROUP_INDEX, labels.GROUP_KEY)
 """The labels of the pods in a group, in addition to the LeaderWorkerSet name label."""
+
+
+def lws_key(obj: JSONObject) -> ObjectKey:
+    """Return the key of the LeaderWorkerSet in the object's label, with an empty name if the label is absent."""
+    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
 
 
 def label(obj: JSONObject) -> str:

@@ -180,6 +180,13 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
         return self.spec.rollout_strategy.rolling_update_configuration
 
     @property
+    def pod_templates(self) -> dict[str, JSONObject]:
+        """Return the pod templates by field name. An absent leader template is omitted."""
+        template = self.spec.leader_worker_template
+        leader = {} if template.leader_template is None else {"leaderTemplate": template.leader_template}
+        return leader | {"workerTemplate": template.worker_template}
+
+    @property
     def leader_template(self) -> JSONObject:
         """Return the pod template of leaders, which is the worker template if there is no leader template."""
         template = self.spec.leader_worker_template

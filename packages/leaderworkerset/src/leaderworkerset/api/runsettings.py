@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import duration
+from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
@@ -18,8 +18,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 TRUE: Final = "true"
 RECREATE: Final = "recreate"
 
-LONGEST_DAYS: Final = 365
-DURATION: Final = f"must be a duration from 1s to {24 * LONGEST_DAYS}h"
+DURATIONS: Final = Range(365 * 24)
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
@@ -57,15 +56,15 @@ def read(annotations: Mapping[str, str]) -> RunSettings:
     """Return the settings in the annotations."""
     if annotations.keys().isdisjoint(ANNOTATIONS):
         return OFF
-    timeout = _duration(annotations.get(labels.PROGRESS_TIMEOUT, ""))
+    timeout = DURATIONS.read(annotations.get(labels.PROGRESS_TIMEOUT, ""))
     completes = annotations.get(labels.RUN_TO_COMPLETION) == TRUE
     return RunSettings(
         follows=timeout is not None or annotations.get(labels.FOLLOW_PROGRESS) == TRUE,
         timeout=timeout,
         recreates=timeout is not None and annotations.get(labels.ON_HANG) == RECREATE,
         completes=completes,
-        deadline=_duration(annotations.get(labels.COMPLETION_DEADLINE, "")) if completes else None,
-        ttl=_duration(annotations.get(labels.TTL_AFTER_FINISHED, "")) if completes else None,
+        deadline=DURATIONS.read(annotations.get(labels.COMPLETION_DEADLINE, "")) if completes else None,
+        ttl=DURATIONS.read(annotations.get(labels.TTL_AFTER_FINISHED, "")) if completes else None,
     )
 
 
@@ -79,8 +78,8 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         where = f"metadata.annotations.{name}"
         if name in _WORDS and text != _WORDS[name]:
             yield invalid(where, text, f"must be {_WORDS[name]}, or absent")
-        elif name not in _WORDS and _duration(text) is None:
-            yield invalid(where, text, DURATION)
+        elif name not in _WORDS and DURATIONS.read(text) is None:
+            yield invalid(where, text, f"must be {DURATIONS}")
         elif (missing := _missing(name, lws)) is not None:
             yield invalid(where, text, missing)
 
@@ -98,11 +97,3 @@ def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
         case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if labels.RUN_TO_COMPLETION not in lws.annotations:
             return f"requires the annotation {labels.RUN_TO_COMPLETION}"
     return None
-
-
-def _duration(text: str) -> timedelta | None:
-    try:
-        seconds = duration.parse(text)
-    except ValueError:
-        return None
-    return timedelta(seconds=seconds) if 1 <= seconds <= LONGEST_DAYS * 86400 else None

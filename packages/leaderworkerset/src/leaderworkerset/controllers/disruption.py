@@ -133,7 +133,7 @@ class DisruptionDriver(Driver):
         nodes = () if self._nodes is None else (Watch(self._nodes, self._keys_of_node),)
         return (
             Watch(self._sets, lambda change: (meta.key(change.object),)),
-            Watch(self._budgets, lambda change: (indexes.lws_key(change.object),)),
+            Watch(self._budgets, lambda change: (groupname.lws_key(change.object),)),
             Watch(self._pods, self._keys_of_pod),
             Watch(self._revisions, keys_of_record),
             *nodes,
@@ -163,7 +163,7 @@ class DisruptionDriver(Driver):
             groupname.label(pod)
             for name, node in closed.items()
             for pod in self._pods.store.by_index(indexes.BY_NODE, name)
-            if indexes.lws_key(pod) == key and wants_to_lose(node, pod)
+            if groupname.lws_key(pod) == key and wants_to_lose(node, pod)
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
@@ -172,7 +172,7 @@ class DisruptionDriver(Driver):
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         has_moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
         has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-        key = indexes.lws_key(change.object)
+        key = groupname.lws_key(change.object)
         starts = change.old is None and labels.DO_NOT_DISRUPT in meta.annotations(self._sets.store.get(key) or {})
         return (key,) if has_moved or has_news or starts else ()
 
@@ -181,12 +181,12 @@ class DisruptionDriver(Driver):
         versions = [meta.spec(node) for node in (change.old, change.new) if node is not None]
         if len(versions) == 2 and versions[0] == versions[1]:
             return ()
-        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
+        return {groupname.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
 
 def keys_of_record(change: Change) -> Iterable[ObjectKey]:
     """Map a record with a new leader to its LeaderWorkerSet, because the group of that leader failed."""
-    return (indexes.lws_key(change.object),) if indexes.has_other_leader(change) else ()
+    return (groupname.lws_key(change.object),) if indexes.has_other_leader(change) else ()
 
 
 def _facts(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:

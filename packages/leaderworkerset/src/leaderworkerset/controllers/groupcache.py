@@ -114,7 +114,7 @@ class GroupCache:
         leader = self._pods.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
         if leader is None or meta.is_deleting(leader):
             return
-        lws, workers = indexes.lws_key(leader), indexes.find_workers(leader, self._statefulsets)
+        lws, workers = groupname.lws_key(leader), indexes.find_workers(leader, self._statefulsets)
         if is_condemned(self._leaderworkersets.get(lws) or {}, leader, workers, None, [pod]):
             self._losses.setdefault(lws, {})[meta.key(leader)] = self._clock.monotonic()
 
@@ -139,7 +139,7 @@ class GroupCache:
     def _is_condemned(self, leader: JSONObject, workers: JSONObject | None) -> bool:
         """Return whether the group failed. The result does not change while its leader is terminating."""
         suspects = self._suspects.get(meta.key(leader), {}).values()
-        lws = indexes.lws_key(leader)
+        lws = groupname.lws_key(leader)
         if meta.is_deleting(leader):
             groups = self._sets.get(lws)
             known = None if groups is None else groups.by_leader.get(meta.name(leader))
@@ -156,7 +156,7 @@ class GroupCache:
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> bool:
         """Record the new state of a group, or None if its leader was deleted. Return whether the state changed."""
-        groups, name = self._sets.get(indexes.lws_key(leader)), meta.name(leader)
+        groups, name = self._sets.get(groupname.lws_key(leader)), meta.name(leader)
         if groups is None or groups.by_leader.get(name) == group:
             return False
         groups.put(name, group)
@@ -170,4 +170,4 @@ def _policy(lws: JSONObject | None) -> tuple[object, object]:
 
 def _moved(old: JSONObject, new: JSONObject | None) -> bool:
     """Return whether the leader was deleted or no longer belongs to this LeaderWorkerSet."""
-    return new is None or not indexes.is_own_leader(new) or indexes.lws_key(new) != indexes.lws_key(old)
+    return new is None or not indexes.is_own_leader(new) or groupname.lws_key(new) != groupname.lws_key(old)

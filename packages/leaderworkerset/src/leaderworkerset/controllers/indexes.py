@@ -38,11 +38,6 @@ def ours(resource: Resource, further: str = "") -> Selection:
     return Selection(resource, label_selector=labels.NAME + further)
 
 
-def lws_key(obj: JSONObject) -> ObjectKey:
-    """Return the key of the LeaderWorkerSet in the object's label."""
-    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
-
-
 def group_value(lws: ObjectKey, group_index: str) -> str:
     """Return the index key of a group."""
     return f"{lws}/{group_index}"
@@ -50,7 +45,7 @@ def group_value(lws: ObjectKey, group_index: str) -> str:
 
 def lws_values(obj: JSONObject) -> Iterable[str]:
     """Index an object by its LeaderWorkerSet."""
-    return (str(lws_key(obj)),)
+    return (str(groupname.lws_key(obj)),)
 
 
 def revision_values(revision: JSONObject) -> Iterable[str]:
@@ -94,7 +89,7 @@ def kept_values(pod: JSONObject) -> Iterable[str]:
 def group_values(obj: JSONObject) -> Iterable[str]:
     """Index a pod or worker StatefulSet by its group. The leader StatefulSet has no group."""
     group_index = meta.labels(obj).get(labels.GROUP_INDEX)
-    return () if group_index is None else (group_value(lws_key(obj), group_index),)
+    return () if group_index is None else (group_value(groupname.lws_key(obj), group_index),)
 
 
 def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
@@ -104,7 +99,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     if own is not None or not groupname.is_hash(leader):
         return own
     return groupname.find_workers(
-        leader, statefulsets.by_index(BY_GROUP, group_value(lws_key(leader), groupname.label(leader)))
+        leader, statefulsets.by_index(BY_GROUP, group_value(groupname.lws_key(leader), groupname.label(leader)))
     )
 
 

@@ -236,7 +236,7 @@ class LeaderWorkerSetDriver(Driver):
 
     def _keys_of_failure(self, change: Change) -> Iterable[ObjectKey]:
         """Map a pod that affected the failure state of its group to its LeaderWorkerSet."""
-        return (indexes.lws_key(change.object),) if change is self._groups.altered_by else ()
+        return (groupname.lws_key(change.object),) if change is self._groups.altered_by else ()
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the PodGroups of groups without pods. Workers can be created before these PodGroups (N-K8S-13)."""
@@ -291,7 +291,7 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     """
     if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
         return ()
-    key = indexes.lws_key(change.object)
+    key = groupname.lws_key(change.object)
     return {*([key] if key.name else []), *keys_of_named(change)}
 
 
@@ -333,7 +333,7 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     is_evidence = any(retention.is_retained(pod) for pod in (change.old, change.new) if pod is not None)
-    return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
+    return (groupname.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
 
 
 def _workers(statefulset: JSONObject | None) -> Workers | None:

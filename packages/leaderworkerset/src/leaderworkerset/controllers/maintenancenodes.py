@@ -53,7 +53,7 @@ class MaintenanceNodes:
             return nodes
         for node, taints in self._closed.items():
             for pod in self._pods.store.by_index(indexes.BY_NODE, node):
-                if indexes.lws_key(pod) == key and must_leave(pod, taints) and self._is_of_living(pod):
+                if groupname.lws_key(pod) == key and must_leave(pod, taints) and self._is_of_living(pod):
                     nodes.setdefault(groupname.leader_of(pod), set()).add(node)
         return nodes
 
@@ -69,7 +69,7 @@ class MaintenanceNodes:
 
     def _nodes_of(self, leader: JSONObject) -> set[str]:
         """Return the nodes of the pods in the group of a marked leader."""
-        group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
+        group = indexes.group_value(groupname.lws_key(leader), groupname.label(leader))
         placed = (indexes.node_values(pod) for pod in self._pods.store.by_index(indexes.BY_GROUP, group))
         return {node for nodes in placed for node in nodes}
 
@@ -91,11 +91,11 @@ class MaintenanceNodes:
         )
         if old == new:
             return ()
-        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
+        return {groupname.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
         """Map a pod on a closed node, or a leader whose mark changed, to the LeaderWorkerSet."""
         after, before = ("" if pod is None else meta.spec(pod).get("nodeName") for pod in (change.new, change.old))
         marks, old_marks = (() if leader is None else marked_values(leader) for leader in (change.new, change.old))
         has_news = marks != old_marks or (after != before and after in self._closed)
-        return (indexes.lws_key(change.object),) if has_news else ()
+        return (groupname.lws_key(change.object),) if has_news else ()

@@ -154,7 +154,7 @@ class PodDriver(Driver):
         """Return whether the progress of a start or termination is irrelevant for this group."""
         if self._gang is not NO_GANG:
             return False
-        lws = indexes.lws_key(leader)
+        lws = groupname.lws_key(leader)
         group = indexes.group_value(lws, groupname.label(leader))
         statefulsets = self._informers.statefulsets.store.by_index(indexes.BY_GROUP, group)
         if not meta.is_deleting(leader) and groupname.find_workers(leader, statefulsets) is None:
@@ -164,7 +164,7 @@ class PodDriver(Driver):
 
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
         informers = self._informers
-        lws = indexes.lws_key(leader)
+        lws = groupname.lws_key(leader)
         group_index = groupname.label(leader)
         group = indexes.group_value(lws, group_index)
         service = informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader)))
@@ -231,7 +231,7 @@ class PodDriver(Driver):
         group = self._observe_cached(key, leader)
         if missingworkers.may_be_new(group.obj, leader):
             return
-        for moment in self._complete_at(indexes.lws_key(leader)):
+        for moment in self._complete_at(groupname.lws_key(leader)):
             for worker in missingworkers.deleted_workers(moment, statefulset, group.objects.pods):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
@@ -244,7 +244,7 @@ class PodDriver(Driver):
         return self._moments.get(lws, ())
 
     def _group(self, leader: JSONObject) -> missingworkers.ObservedGroup:
-        group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
+        group = indexes.group_value(groupname.lws_key(leader), groupname.label(leader))
         pods = self._informers.pods.store.by_index(indexes.BY_GROUP, group)
         return missingworkers.ObservedGroup(leader, self._find_workers(leader), tuple(pods))
 

@@ -12,7 +12,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname
-from leaderworkerset.controllers import indexes
 from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"
@@ -46,11 +45,11 @@ class TerminatingGroups:
             self._put(change.new, leader, "")
 
     def _put(self, obj: JSONObject, leader: str, end: str) -> None:
-        groups = self._sets.setdefault(indexes.lws_key(obj), {})
+        groups = self._sets.setdefault(groupname.lws_key(obj), {})
         groups.setdefault(leader, {})[_name(obj)] = end
 
     def _remove(self, obj: JSONObject, leader: str) -> None:
-        lws = indexes.lws_key(obj)
+        lws = groupname.lws_key(obj)
         groups = self._sets[lws]
         del groups[leader][_name(obj)]
         if not groups[leader]:

@@ -23,6 +23,7 @@ from kuberuntime.controller.manager import Manager, Runnable
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event
+from leaderworkerset.api import groupname
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
@@ -116,7 +117,7 @@ class Controllers:
             self._ended.set()
 
     def _report_ignored(self, obj: JSONObject) -> None:
-        lws = self.caches[indexes.LEADERWORKERSET_CACHE].store.get(indexes.lws_key(obj))
+        lws = self.caches[indexes.LEADERWORKERSET_CACHE].store.get(groupname.lws_key(obj))
         self._recorder.record(decisionevents.ignored(obj, lws))
 
     async def _run(self, manager: Manager) -> None:

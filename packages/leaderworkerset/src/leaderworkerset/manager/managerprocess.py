@@ -49,7 +49,6 @@ from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.kinds.managedkinds import managed, nothing
-from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, components, kubernetesversions
 from leaderworkerset.manager.components import ProcessPart
 from leaderworkerset.manager.config import ciphersuites
@@ -103,9 +102,9 @@ async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[]
 
 
 class ManagerProcess:
-    """A manager replica. It serves `kinds`, which default to the kinds in the configuration."""
+    """A manager replica."""
 
-    def __init__(self, settings: ManagerSettings, clock: Clock, kinds: Registry | None = None) -> None:
+    def __init__(self, settings: ManagerSettings, clock: Clock) -> None:
         self._settings = settings
         self._configuration = settings.configuration
         self._clock = clock
@@ -124,7 +123,7 @@ class ManagerProcess:
         self._detection = GangDetection(self._client) if provider in DETECTING else None
         served = self._detection.served if self._detection is not None else nothing
         workload_aware = self._configuration.feature_gates.workload_aware_scheduling
-        self._kinds = kinds or managed(
+        self._kinds = managed(
             provider,
             served,
             workload_aware=workload_aware,

@@ -24,7 +24,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, NAMESPACES, PODS, SECRETS, Resource
 from kuberuntime.plan import Emit, Event, Plan
 from kuberuntime.policyrules import Permission
-from leaderworkerset.api import labels, metadata
+from leaderworkerset.api import groupname, labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
@@ -66,7 +66,7 @@ class AbandonedEvidence:
             return Plan(requeue_after=LATER)
         living = await self._living()
         ending = {namespace for namespace in {meta.namespace(pod) for pod in kept} if await self._is_ending(namespace)}
-        free = [pod for pod in kept if retention.set_of(pod) not in living or meta.namespace(pod) in ending]
+        free = [pod for pod in kept if groupname.lws_key(pod) not in living or meta.namespace(pod) in ending]
         return Plan(retention.release(free), requeue_after=SOON)
 
     async def _living(self) -> set[ObjectKey]:

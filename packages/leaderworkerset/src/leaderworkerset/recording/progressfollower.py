@@ -185,7 +185,9 @@ class ProgressFollower:
         if not self._sets and not self._tasks:
             return
         leader_uids = [
-            uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None
+            uid
+            for uid, pod in self._leaders.items()
+            if groupname.lws_key(pod) in self._sets and _started(pod) is not None
         ]
         if len(leader_uids) > MOST_LEADERS and not self._was_full:
             log.warning(
@@ -238,7 +240,7 @@ class ProgressFollower:
                 log.debug("failed to write progress", pod=str(meta.key(leader.pod)), error=str(error))
 
     async def _write_news(self, leader: _Leader) -> None:
-        newest, settings = leader.steps.newest, self._sets.get(_set_of(leader.pod), runsettings.OFF)
+        newest, settings = leader.steps.newest, self._sets.get(groupname.lws_key(leader.pod), runsettings.OFF)
         if newest is not None and newest != leader.written:
             await self._write(leader.pod, {labels.PROGRESS: progressannotations.render(newest), labels.HANG: None})
             leader.written, leader.hang_start = newest, None
@@ -359,9 +361,5 @@ def _started(pod: JSONObject) -> datetime | None:
     return None if not moments or None in moments else max(filter(None, moments))
 
 
-def _set_of(pod: JSONObject) -> ObjectKey:
-    return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
-
-
 def _group_of(pod: JSONObject) -> tuple[ObjectKey, str]:
-    return _set_of(pod), groupname.label(pod)
+    return groupname.lws_key(pod), groupname.label(pod)

@@ -14,7 +14,7 @@ from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.model.disaggregatedset import SetView, Shown, set_view
@@ -236,7 +236,7 @@ class KnownRanks:
 def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank] = rank_of) -> list[View]:
     members: dict[ObjectKey, list[JSONObject]] = {}
     for pod in pods.store.list():
-        members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
+        members.setdefault(groupname.lws_key(pod), []).append(pod)
     return [view(lws, members.get(meta.key(lws), ()), describe) for lws in sorted(sets.store.list(), key=meta.key)]
 
 

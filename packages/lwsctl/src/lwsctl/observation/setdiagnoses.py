@@ -17,7 +17,7 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NODES
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import ROLE_SCALERS
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Commands, Observed
@@ -154,7 +154,7 @@ class OwnLists(Struct, frozen=True):
 
 
 def _labelled(obj: JSONObject) -> Iterable[ObjectKey]:
-    return (ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, "")),)
+    return (groupname.lws_key(obj),)
 
 
 def _placed(obj: JSONObject) -> Iterable[ObjectKey]:

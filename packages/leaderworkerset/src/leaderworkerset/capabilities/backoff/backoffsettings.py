@@ -5,7 +5,7 @@ Output: the settings for its groups, and the errors of invalid annotations. An i
 without the webhook counts as absent.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -35,8 +35,26 @@ RESETS: Final = Range(168)
 DEFAULTS: Final = RestartSettings()
 """The default settings of a manager."""
 
-_Reader = Callable[[RestartSettings, str], "RestartSettings | None"]
-"""Returns the settings after applying one annotation, or None if its value is invalid."""
+LONGEST_RESUMED: Final = 63
+"""The maximum length of the reset annotation value, which is copied to the records of groups."""
+
+_DURATIONS: Final = {
+    labels.RESTART_FIRST_DELAY: ("first_delay", FIRST_DELAYS),
+    labels.RESTART_LONGEST_DELAY: ("longest_delay", LONGEST_DELAYS),
+    labels.RESTART_RESET_AFTER: ("reset_after", RESETS),
+}
+"""The annotations with a duration, and the field and the range of each."""
+
+_ALLOWED: Final[Mapping[str, str]] = {
+    labels.RESTART_BACKOFF: f"{ON} or {OFF}",
+    **{key: str(allowed) for key, (_, allowed) in _DURATIONS.items()},
+    labels.MAX_GROUP_RESTARTS: f"a number from 1 to {MOST_RESTARTS}, or {UNLIMITED}",
+    labels.RESUME_GROUP_RESTARTS: f"a text of at most {LONGEST_RESUMED} characters",
+}
+"""The annotations, and the values that they accept."""
+
+ANNOTATIONS: Final = tuple(_ALLOWED)
+"""The annotations that configure group recreation."""
 
 
 def of_group(group: LiveGroup) -> RestartSettings:
@@ -46,18 +64,18 @@ def of_group(group: LiveGroup) -> RestartSettings:
 
 def overridden(settings: RestartSettings, annotations: Mapping[str, str]) -> RestartSettings:
     """Return the settings of a LeaderWorkerSet with these annotations. Invalid annotations are ignored."""
-    for key, (reader, _) in _ANNOTATIONS.items():
+    for key in _ALLOWED:
         if key in annotations:
-            settings = reader(settings, annotations[key]) or settings
+            settings = _apply(key, annotations[key], settings) or settings
     return settings
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the annotations."""
     new = lws.annotations
-    for key, (reader, allowed) in _ANNOTATIONS.items():
+    for key, allowed in _ALLOWED.items():
         text = new.get(key)
-        if text is not None and reader(DEFAULTS, text) is None:
+        if text is not None and _apply(key, text, DEFAULTS) is None:
             yield invalid(f"metadata.annotations.{key}", text, f"must be {allowed}")
     first, longest = labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY
     delays = (FIRST_DELAYS.read(new.get(first, "")), LONGEST_DELAYS.read(new.get(longest, "")))
@@ -72,51 +90,23 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
         yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which takes precedence if both are set"
 
 
+def _apply(key: str, text: str, settings: RestartSettings) -> RestartSettings | None:
+    """Return the settings after applying one annotation, or None if its value is invalid."""
+    if key in _DURATIONS:
+        field, allowed = _DURATIONS[key]
+        length = allowed.read(text)
+        return None if length is None else replace(settings, **{field: length})
+    match key:
+        case labels.RESTART_BACKOFF if text in {ON, OFF}:
+            return replace(settings, backs_off=text == ON)
+        case labels.MAX_GROUP_RESTARTS if text == UNLIMITED:
+            return replace(settings, max_restarts=None)
+        case labels.MAX_GROUP_RESTARTS if 1 <= (number := decimals.natural(text) or 0) <= MOST_RESTARTS:
+            return replace(settings, max_restarts=number)
+        case labels.RESUME_GROUP_RESTARTS if len(text) <= LONGEST_RESUMED:
+            return replace(settings, resumed=text)
+    return None
+
+
 def _seconds(length: timedelta | None) -> float:
     return 0.0 if length is None else length.total_seconds()
-
-
-def _read_backoff(settings: RestartSettings, text: str) -> RestartSettings | None:
-    return replace(settings, backs_off=text == ON) if text in {ON, OFF} else None
-
-
-def _read_first_delay(settings: RestartSettings, text: str) -> RestartSettings | None:
-    delay = FIRST_DELAYS.read(text)
-    return None if delay is None else replace(settings, first_delay=delay)
-
-
-def _read_longest_delay(settings: RestartSettings, text: str) -> RestartSettings | None:
-    delay = LONGEST_DELAYS.read(text)
-    return None if delay is None else replace(settings, longest_delay=delay)
-
-
-def _read_reset(settings: RestartSettings, text: str) -> RestartSettings | None:
-    period = RESETS.read(text)
-    return None if period is None else replace(settings, reset_after=period)
-
-
-def _read_max_restarts(settings: RestartSettings, text: str) -> RestartSettings | None:
-    if text == UNLIMITED:
-        return replace(settings, max_restarts=None)
-    number = decimals.natural(text) or 0
-    return replace(settings, max_restarts=number) if 1 <= number <= MOST_RESTARTS else None
-
-
-def _read_resumed(settings: RestartSettings, text: str) -> RestartSettings | None:
-    return replace(settings, resumed=text) if len(text) <= LONGEST_RESUMED else None
-
-
-LONGEST_RESUMED: Final = 63
-"""The maximum length of the reset annotation value, which is copied to the records of groups."""
-
-_ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
-    labels.RESTART_BACKOFF: (_read_backoff, f"{ON} or {OFF}"),
-    labels.RESTART_FIRST_DELAY: (_read_first_delay, str(FIRST_DELAYS)),
-    labels.RESTART_LONGEST_DELAY: (_read_longest_delay, str(LONGEST_DELAYS)),
-    labels.RESTART_RESET_AFTER: (_read_reset, str(RESETS)),
-    labels.MAX_GROUP_RESTARTS: (_read_max_restarts, f"a number from 1 to {MOST_RESTARTS}, or {UNLIMITED}"),
-    labels.RESUME_GROUP_RESTARTS: (_read_resumed, f"a text of at most {LONGEST_RESUMED} characters"),
-}
-
-ANNOTATIONS: Final = tuple(_ANNOTATIONS)
-"""The annotations that configure group recreation."""

@@ -11,14 +11,13 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import intstr, meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
-from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import RolloutStrategyType
 from leaderworkerset.core.admission import annotationvalues, namelengths, schedulingfield, templatewarnings
-from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
+from leaderworkerset.core.admission.leaderworkerset import budget_errors, default_leaderworkerset, identity_errors
 from leaderworkerset.core.admission.ratcheting import Rule, errors_of, new_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
@@ -89,20 +88,12 @@ def _rolling(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[Fiel
     if not replicas:
         return
     unavailable, surge = rolling.max_unavailable, rolling.max_surge
-    errors = [*_budget(unavailable, f"{path}.maxUnavailable"), *_budget(surge, f"{path}.maxSurge")]
+    budgets = {f"{path}.maxUnavailable": unavailable, f"{path}.maxSurge": surge}
+    errors = [error for field, value in budgets.items() if value is not None for error in budget_errors(field, value)]
     yield from errors
     if errors or intstr.scale_down(unavailable or 0, replicas) > 0 or intstr.scale_up(surge or 0, replicas) > 0:
         return
     yield invalid(f"{path}.maxUnavailable", unavailable or 0, "must not be 0 when `maxSurge` is 0")
-
-
-def _budget(value: IntOrString | None, path: str) -> Iterator[FieldError]:
-    if isinstance(value, str) and not intstr.is_percent(value):
-        yield invalid(path, value, PERCENT_TEXT)
-    if isinstance(value, int) and value < 0:
-        yield invalid(path, value, "must be greater than or equal to 0")
-    if value is not None and intstr.exceeds_whole(value):
-        yield invalid(path, value, "must not be greater than 100%")
 
 
 def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:

@@ -141,8 +141,8 @@ def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the rolling update configuration (R-VAL-7 to R-VAL-15)."""
     budget, replicas = lws.rolling_update, lws.spec.replicas
     max_unavailable, max_surge = f"{ROLLING_UPDATE}.maxUnavailable", f"{ROLLING_UPDATE}.maxSurge"
-    yield from _budget(max_unavailable, budget.max_unavailable)
-    yield from _budget(max_surge, budget.max_surge)
+    yield from budget_errors(max_unavailable, budget.max_unavailable)
+    yield from budget_errors(max_surge, budget.max_surge)
     if budget.partition < 0:
         yield invalid(f"{ROLLING_UPDATE}.partition", budget.partition, "must be greater than or equal to 0")
     unscalable = [
@@ -158,8 +158,8 @@ def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(max_unavailable, budget.max_unavailable, "must not be 0 when `maxSurge` is 0")
 
 
-def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
-    """Return the error of `maxUnavailable` or `maxSurge` (R-VAL-7 to R-VAL-12)."""
+def budget_errors(path: str, value: IntOrString) -> Iterator[FieldError]:
+    """Return the errors of `maxUnavailable` or `maxSurge` (R-VAL-7 to R-VAL-12)."""
     if isinstance(value, str) and not intstr.is_percent(value):
         yield invalid(path, value, PERCENT_TEXT)
     if isinstance(value, int) and value < 0:
@@ -233,14 +233,9 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error for each template without containers (Q-34)."""
-    for field, template in _pod_templates(lws).items():
-        if template is not None and not meta.spec(template).get("containers"):
+    for field, template in lws.pod_templates.items():
+        if not meta.spec(template).get("containers"):
             yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
-
-
-def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
-    template = lws.spec.leader_worker_template
-    return {"leaderTemplate": template.leader_template, "workerTemplate": template.worker_template}
 
 
 def _identity_change(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -350,9 +345,8 @@ def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
 def _queue_of_templates(lws: LeaderWorkerSet) -> Iterator[str]:
     if lws.labels.get(labels.QUEUE_NAME):
         return
-    template = lws.spec.leader_worker_template
-    for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
-        if pod is not None and meta.labels(pod).get(labels.QUEUE_NAME):
+    for field, pod in lws.pod_templates.items():
+        if meta.labels(pod).get(labels.QUEUE_NAME):
             yield (
                 f"{TEMPLATE}.{field}.metadata.labels[{labels.QUEUE_NAME}]: without {QUEUE_LABEL}"
                 " Kueue counts leaders as single pods and ignores workers: set the label on the LeaderWorkerSet"

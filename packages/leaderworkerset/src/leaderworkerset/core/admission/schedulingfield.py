@@ -11,7 +11,6 @@ from typing import Final
 
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
-from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, schedulinglevels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import levels
@@ -239,7 +238,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
         yield _forbidden(PATH, text)
     if len(_priorities(lws)) > 1:
         yield invalid(PATH, None, "all managed pod templates must use the same priorityClassName")
-    if any(meta.spec(template).get("schedulingGroup") is not None for template in _templates(lws)):
+    if any(meta.spec(template).get("schedulingGroup") is not None for template in lws.pod_templates.values()):
         yield _forbidden(PATH, "managed pod templates must not set spec.schedulingGroup")
     for part in parts:
         yield from _unmatched(lws, part)
@@ -258,13 +257,8 @@ def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldE
             yield invalid(path, policy.gang.min_count, f"must equal complete leaf membership {part.min_count}")
 
 
-def _templates(lws: LeaderWorkerSet) -> list[JSONObject]:
-    template = lws.spec.leader_worker_template
-    return [template for template in (template.leader_template, template.worker_template) if template is not None]
-
-
 def _priorities(lws: LeaderWorkerSet) -> set[str]:
-    return {str(meta.spec(template).get("priorityClassName") or "") for template in _templates(lws)}
+    return {str(meta.spec(template).get("priorityClassName") or "") for template in lws.pod_templates.values()}
 
 
 def _unmatched(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:

@@ -23,13 +23,11 @@ IGNORED: Final = (("labels", meta.labels, labels.POD_LABELS), ("annotations", me
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     """Yield a warning for each field that prevents the creation of pods or is set only in running pods."""
-    template = lws.spec.leader_worker_template
-    for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
-        if pod is not None:
-            path = f"spec.leaderWorkerTemplate.{field}"
-            yield from _of_template(path, pod)
-            claims = [meta.name(claim) for claim in template.volume_claim_templates]
-            yield from _refused(path, pod, claims)
+    claims = [meta.name(claim) for claim in lws.spec.leader_worker_template.volume_claim_templates]
+    for field, pod in lws.pod_templates.items():
+        path = f"spec.leaderWorkerTemplate.{field}"
+        yield from _of_template(path, pod)
+        yield from _refused(path, pod, claims)
 
 
 def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]:

@@ -75,10 +75,8 @@ def scheduler_name(pod_spec: JSONObject) -> str:
 
 def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
     """Yield the pod specs of a LeaderWorkerSet with their paths."""
-    template = lws.spec.leader_worker_template
-    if template.leader_template is not None:
-        yield f"{TEMPLATE}.leaderTemplate.spec", meta.spec(template.leader_template)
-    yield f"{TEMPLATE}.workerTemplate.spec", meta.spec(template.worker_template)
+    for field, template in lws.pod_templates.items():
+        yield f"{TEMPLATE}.{field}.spec", meta.spec(template)
 
 
 def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Patch, identified_patch, together
 from leaderworkerset.api import groupname, labels
@@ -29,11 +29,6 @@ def is_recovered(leader: JSONObject) -> bool:
 def is_retained(pod: JSONObject) -> bool:
     """Return whether the pod has the finalizer."""
     return FINALIZER in (meta.metadata(pod).get("finalizers") or [])
-
-
-def set_of(pod: JSONObject) -> ObjectKey:
-    """Return the name of the LeaderWorkerSet of a pod."""
-    return ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME])
 
 
 def exhaust(leader: JSONObject) -> Patch:

@@ -22,7 +22,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import groupname, labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.decisions.installedkinds import MANAGED, is_pod_kept, leaderworkerset_of_pod, release_pod
+from leaderworkerset.decisions.installedkinds import MANAGED, is_pod_kept, release_pod
 from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -92,7 +92,7 @@ class Remover:
     async def evidence(self) -> list[JSONObject]:
         """Return the pods of exhausted groups that are kept for diagnosis and whose sets still exist."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
-        return [pod for pod in await self._kept() if leaderworkerset_of_pod(pod) in names]
+        return [pod for pod in await self._kept() if groupname.lws_key(pod) in names]
 
     async def release_evidence(self) -> None:
         """Remove the finalizer from pods that deleted LeaderWorkerSets kept for diagnosis, workers first (N-RB-16)."""

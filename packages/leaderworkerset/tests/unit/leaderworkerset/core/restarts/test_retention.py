@@ -49,10 +49,6 @@ def test_leader_is_marked_and_kept_by_one_patch() -> None:
     }
 
 
-def test_leaderworkerset_of_a_pod_is_read_from_its_labels() -> None:
-    assert str(retention.set_of(LEADER)) == "default/web"
-
-
 def test_each_running_pod_is_kept_once() -> None:
     """A finalizer cannot be added to a pod that is being deleted (N-RB-4)."""
     going = builders.worker_pod(LEADER, 2, deleting=True)

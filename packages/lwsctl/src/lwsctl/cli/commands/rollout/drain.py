@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
-from leaderworkerset.api.groupname import GroupName, place_of
+from leaderworkerset.api.groupname import GroupName, lws_key, place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.nodemaintenance import MOVES_ON, must_leave
 from lwsctl.cli import targets
@@ -64,7 +64,7 @@ class Drain(Struct):
         sets = [drainforecast.leaving(view, groups, _refusal(view.object)) for view, groups in groups_by_view]
         cluster = await clustercapacity.read(self.session, [group for _, groups in groups_by_view for group in groups])
         moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
-        others = [pod for pod in pods if (str(_set_of(pod)), _group_of(pod)) not in moving]
+        others = [pod for pod in pods if (str(lws_key(pod)), _group_of(pod)) not in moving]
         count = sum(len(leaving.groups) for leaving in sets)
         lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
         lines += drainforecast.lines(sets)
@@ -128,7 +128,7 @@ class Drain(Struct):
         """
         by_set = _groups_by_set(pods)
         self._observed.update((key, group) for key, groups in by_set.items() for group in groups)
-        ending = {_set_of(pod) for pod in pods if meta.is_deleting(pod)}
+        ending = {lws_key(pod) for pod in pods if meta.is_deleting(pod)}
         idle = {key for key in by_set.keys() - ending if not _is_moving(sets.store.get(key))}
         self._idle = {key: self._idle.get(key, now) for key in idle}
         if all(now - self._idle.get(key, now) >= nodewrites.PATIENCE for key in by_set):
@@ -170,10 +170,6 @@ def _pods(informers: Iterable[Informer]) -> list[JSONObject]:
     return [pod for informer in informers for pod in informer.store.list()]
 
 
-def _set_of(pod: JSONObject) -> ObjectKey:
-    return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
-
-
 def _group_of(pod: JSONObject) -> GroupName | None:
     place = place_of(pod)
     return place[0] if place else None
@@ -182,7 +178,7 @@ def _group_of(pod: JSONObject) -> GroupName | None:
 def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
     names_by_set: dict[ObjectKey, set[GroupName]] = {}
     for pod in pods:
-        group, key = _group_of(pod), _set_of(pod)
+        group, key = _group_of(pod), lws_key(pod)
         if key.name and group is not None and (meta.is_deleting(pod) or must_leave(pod, (placement.CORDONED,))):
             names_by_set.setdefault(key, set()).add(group)
     return {key: frozenset(groups) for key, groups in names_by_set.items()}
