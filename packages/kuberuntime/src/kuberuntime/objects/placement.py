@@ -68,6 +68,12 @@ def tolerate(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) ->
     return all(any(toleration.tolerates(taint) for toleration in all_tolerations) for taint in taints)
 
 
+def repelling_taints(spec: JSONObject) -> list[JSONObject]:
+    """Return the taints in the spec of a node that repel pods, including the taint of a cordoned node."""
+    taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in REPELLING]
+    return [*taints, CORDONED] if spec.get("unschedulable") else taints
+
+
 def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:
     """Return the node selector of a pod."""
     return tuple(Requirement(key, Operator.IN, (value,)) for key, value in (spec.get("nodeSelector") or {}).items())

@@ -115,6 +115,19 @@ def node_values(pod: JSONObject) -> Iterable[str]:
     return (node,) if node else ()
 
 
+def keys_of_owned(kind: Resource, change: Change) -> Iterable[ObjectKey]:
+    """Map an object to the object of this kind that controls it."""
+    owner = meta.controller_of(change.object)
+    if owner is None or owner["kind"] != kind.kind:
+        return ()
+    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
+
+
+def keys_of_named(kind: Resource, change: Change) -> Iterable[ObjectKey]:
+    """Map an object to its controller. A deleted object is also mapped to the object that may need its name."""
+    return {*keys_of_owned(kind, change), *([meta.key(change.object)] if change.new is None else [])}
+
+
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     """Return no keys, for objects whose changes do not require a reconciliation."""
     return ()

@@ -90,21 +90,20 @@ async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, Grou
     return all(group.is_deleting or group.uid in staying for group in groups.values())
 
 
-async def read_whole(client: Client, kind: Resource, lws: ObjectKey) -> JSONObject:
-    """Return the complete leader StatefulSet or Deployment, or an empty object if it is deleted.
+async def read_whole(client: Client, kind: Resource, key: ObjectKey) -> JSONObject:
+    """Return the complete object, or an empty object if it is deleted.
 
     Raise `KubeError` if the API server does not respond.
     """
-    selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
-    keepers = (await client.list_page(selection)).items  # list, because the roles of earlier versions do not allow get
-    return keepers[0] if keepers else {}
+    selection = Selection(kind, key.namespace, field_selector=f"metadata.name={key.name}")
+    found = (await client.list_page(selection)).items  # list, because the roles of earlier versions do not allow get
+    return found[0] if found else {}
 
 
 async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
     """Return whether this leader exists and is not terminating. Raise `KubeError` if there is no response."""
-    selection = Selection(PODS, leader.namespace, field_selector=f"metadata.name={leader.name}")
-    pods = (await client.list_page(selection)).items
-    return any(meta.uid(pod) == uid and not meta.is_deleting(pod) for pod in pods)
+    pod = await read_whole(client, PODS, leader)
+    return meta.uid(pod) == uid and not meta.is_deleting(pod)
 
 
 async def is_namespace_ending(client: Client, name: str) -> bool:

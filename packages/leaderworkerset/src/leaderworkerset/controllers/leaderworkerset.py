@@ -284,6 +284,11 @@ def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[st
     return replace(observed, groups=groups, folded=None, unreachable=leaders & groups.keys())
 
 
+keys_of_owned: Final = partial(indexes.keys_of_owned, LEADERWORKERSETS)
+keys_of_named: Final = partial(indexes.keys_of_named, LEADERWORKERSETS)
+"""Map an object to the LeaderWorkerSet that controls it, and a deleted object also to the set with its name."""
+
+
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     """Map a StatefulSet to the LeaderWorkerSet with the same name, and to its controlling LeaderWorkerSet.
 
@@ -298,19 +303,6 @@ def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
 def is_worker_set(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet contains the workers of a group."""
     return labels.GROUP_INDEX in meta.labels(statefulset) and keys_of_owned(Change(None, statefulset)) == ()
-
-
-def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to the LeaderWorkerSet that controls it."""
-    owner = meta.controller_of(change.object)
-    if owner is None or owner["kind"] != LEADERWORKERSETS.kind:
-        return ()
-    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
-
-
-def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map an object to its controlling LeaderWorkerSet. Map a deleted object to the LeaderWorkerSet with its name."""
-    return {*keys_of_owned(change), *([meta.key(change.object)] if change.new is None else [])}
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:

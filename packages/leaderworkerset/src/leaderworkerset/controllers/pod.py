@@ -7,6 +7,7 @@ no longer be read (R-POD-11). When a group is first observed, workers that were 
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -297,20 +298,9 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 
-def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
-    """Map a worker StatefulSet or a gang scheduler object to its controlling leader pod."""
-    owner = meta.controller_of(change.object)
-    if owner is None or owner["kind"] != PODS.kind:
-        return ()
-    return (ObjectKey(meta.namespace(change.object), owner["name"]),)
-
-
-def keys_of_named(change: Change) -> Iterable[ObjectKey]:
-    """Map a worker StatefulSet to its leader.
-
-    A deleted StatefulSet with any owner is also mapped to the leader that may need its name.
-    """
-    return {*keys_of_controlled(change), *([meta.key(change.object)] if change.new is None else [])}
+keys_of_controlled: Final = partial(indexes.keys_of_owned, PODS)
+keys_of_named: Final = partial(indexes.keys_of_named, PODS)
+"""Map an object to the leader pod that controls it, and a deleted object also to the leader with its name."""
 
 
 def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
+from kuberuntime.objects.placement import read_tolerations, repelling_taints, tolerate
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from kuberuntime.plan import Action, Patch, Plan, flat, guarded_delete, identified_patch, together
 from leaderworkerset.api import groupname, labels, recreationrecord
@@ -200,7 +200,7 @@ def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
 
 def is_closed(node: JSONObject) -> bool:
     """Return whether a node rejects some or all pods."""
-    return is_cordoned(node) or bool(_taints(node))
+    return bool(repelling_taints(meta.spec(node)))
 
 
 def is_cordoned(node: JSONObject) -> bool:
@@ -210,8 +210,4 @@ def is_cordoned(node: JSONObject) -> bool:
 
 def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
     """Return whether a closed node would reject the pod if it were rescheduled."""
-    return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
-
-
-def _taints(node: JSONObject) -> list[JSONObject]:
-    return [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in REPELLING]
+    return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), repelling_taints(meta.spec(node)))

@@ -177,13 +177,10 @@ def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
 
 
 def _node_space(node: JSONObject, used: Amounts) -> _NodeSpace:
-    spec = meta.spec(node)
-    taints = [taint for taint in spec.get("taints") or () if taint.get("effect") in placement.REPELLING]
-    cordoned = [placement.CORDONED] if spec.get("unschedulable") else []
     allocatable = quantity.parse_list(meta.status(node).get("allocatable"))
     return _NodeSpace(
         name=meta.name(node),
         labels=meta.labels(node),
-        taints=(*taints, *cordoned),
+        taints=tuple(placement.repelling_taints(meta.spec(node))),
         left={name: amount.nanos - used.get(name, 0) for name, amount in allocatable.items()},
     )

@@ -8,7 +8,7 @@ the container, which is the end of its log with `terminationMessagePolicy: Fallb
 from collections.abc import Iterator
 from typing import Final
 
-from kuberuntime.objects import disruptiontarget, meta, podstate, timestamps
+from kuberuntime.objects import disruptiontarget, meta, podstate, terminations
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Failure
 
@@ -36,9 +36,9 @@ def _run_lengths(pod: JSONObject) -> Iterator[int]:
     for container in podstate.container_statuses(pod):
         for state in ("lastState", "state"):
             run = (container.get(state) or {}).get("terminated") or {}
-            began, ended = (timestamps.read(str(run.get(key) or "")) for key in ("startedAt", "finishedAt"))
-            if began is not None and ended is not None and (container.get("restartCount") or was_evicted):
-                yield max(int((ended - began).total_seconds()), 0)
+            length = terminations.run_length(run)
+            if length is not None and (container.get("restartCount") or was_evicted):
+                yield max(int(length.total_seconds()), 0)
 
 
 def in_brackets(what: str) -> str:
