@@ -23,8 +23,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.progressannotations import Hang, SilentRank, render_hang
 from leaderworkerset.capabilities import deciding, names
-from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.enabled import ENABLED, GROUPS, SETS
+from leaderworkerset.capabilities.enabled import ENABLED, GROUPS, SETS, Capability
 from leaderworkerset.core.extensions import UPSTREAM, together
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups

@@ -12,7 +12,6 @@ from kuberuntime.plan import Action
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.backoff import backoffsettings
-from leaderworkerset.capabilities.capability import Capability
 from leaderworkerset.capabilities.completion import runtocompletion
 from leaderworkerset.capabilities.disruption import disruptionsettings
 from leaderworkerset.capabilities.history import revisionhistory
@@ -22,8 +21,29 @@ from leaderworkerset.capabilities.moves import maintenancesettings, moves
 from leaderworkerset.capabilities.preferrednodes import previousnodes
 from leaderworkerset.capabilities.restartinplace import allcontainers
 from leaderworkerset.capabilities.termination import termination
-from leaderworkerset.core.extensions import GroupHook, SetHook, together
+from leaderworkerset.core.extensions import Extensions, GroupHook, SetHook, together
 from leaderworkerset.core.policies.policy import LiveGroup
+
+
+class Capability(Extensions, frozen=True, kw_only=True):
+    """A capability with its name, documentation page, annotations, and rows in the tables of several capabilities.
+
+    If `wakes_groups` is set, a change of its settings triggers a decision about each group of the LeaderWorkerSet.
+    `pod_marks` and `statefulset_marks` are annotations. `fields` are optional spec fields that its decisions about
+    groups read. `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the core. Caches keep
+    these fields and the marks.
+    """
+
+    name: str
+    page: str
+    settings: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    pod_marks: tuple[str, ...] = ()
+    statefulset_marks: tuple[str, ...] = ()
+    wakes_groups: bool = False
+    pod_fields: tuple[str, ...] = ()
+    statefulset_fields: tuple[str, ...] = ()
+
 
 COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
 """CPU and memory, which can be changed in place."""

@@ -28,13 +28,15 @@ from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import describe
 from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaderreads, permissions, setobservers
+from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaderreads, maintenancenodes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupcache import GroupCache
+from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.terminatinggroups import TerminatingGroups
 from leaderworkerset.core import reconcilefailure
@@ -135,7 +137,8 @@ class LeaderWorkerSetDriver(Driver):
         self._clock = clock
         self._groups = GroupCache(informers, clock)
         self._endings = TerminatingGroups(informers.pods, informers.statefulsets)
-        self._observers = setobservers.observers(caches, capabilities)
+        moving = capabilities.get(names.MOVES)
+        self._maintenance = None if moving is None else MaintenanceNodes(caches, moving)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -231,7 +234,7 @@ class LeaderWorkerSetDriver(Driver):
             scheduling=self._gang_objects.shared_by(key, unused),
             evidence=self._kept(key),
             known=memory.known,
-            facts={name: observer.observe(lws) for name, observer in self._observers.items()},
+            facts={} if self._maintenance is None else {names.MOVES: self._maintenance.observe(lws)},
         )
 
     def _keys_of_failure(self, change: Change) -> Iterable[ObjectKey]:
@@ -272,7 +275,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.pods, keys_of_pod),
             Watch(self._informers.pods, self._keys_of_failure),
             *self._gang_objects.watches(keys_of_owned),
-            *(watch for observer in self._observers.values() for watch in observer.watches()),
+            *(() if self._maintenance is None else self._maintenance.watches()),
         )
 
 
@@ -342,7 +345,7 @@ def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
         return LeaderWorkerSetDriver(caches, client, clock, gang, capabilities)
 
-    further = (*gang_caches(gang), *setobservers.caches_of(capabilities))
+    further = (*gang_caches(gang), *(() if capabilities.get(names.MOVES) is None else maintenancenodes.CACHES))
     caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *further)
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))

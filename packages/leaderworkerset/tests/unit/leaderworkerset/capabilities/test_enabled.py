@@ -14,8 +14,7 @@ from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.plan import Action, Emit
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.capabilities.capability import Capability
-from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, GROUPS, SETS, WAKING_GROUPS
+from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, GROUPS, SETS, WAKING_GROUPS, Capability
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.extensions import UPSTREAM, together
