@@ -15,7 +15,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.install.operatornames import OWNED_LABEL, SPEC_HASH
-from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec
 from leaderworkerset.operator.operand import ClusterState, OperatorPlace
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
@@ -62,7 +61,7 @@ def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
     place = OperatorPlace(namespace=NAMESPACE, image="x", version="")
-    return by_name(obj for _, obj in operand.build(MANAGED, place, operatorspec.read(found), found, ClusterState()))
+    return by_name(obj for _, obj in operand.build(place, operatorspec.read(found), found, ClusterState()))
 
 
 def release() -> dict[tuple[str, str], JSONObject]:

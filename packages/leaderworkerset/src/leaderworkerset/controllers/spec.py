@@ -57,18 +57,3 @@ class ControllerSpec(Struct, frozen=True, kw_only=True):
     def permissions(self) -> tuple[Permission, ...]:
         """Return all permissions of the controller."""
         return (*(cache.permission for cache in self.caches), *self.writes)
-
-
-class AdditionalCaches(Struct, frozen=True, kw_only=True):
-    """A component that runs with the controllers and reads the same caches, with additional fields.
-
-    Reconciliation does not depend on it.
-    """
-
-    caches: tuple[Cache, ...]
-    extra_permissions: tuple[Permission, ...]
-
-    @property
-    def permissions(self) -> tuple[Permission, ...]:
-        """Return all permissions of the component."""
-        return (*(cache.permission for cache in self.caches), *self.extra_permissions)

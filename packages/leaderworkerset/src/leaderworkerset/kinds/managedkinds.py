@@ -60,9 +60,10 @@ def managed(
         kinds = kinds.with_kind(pod_policy(gang))
     if not configured.get(names.RECORDER):
         return kinds
-    from leaderworkerset.kinds.recordercaches import RECORDER  # other managers do not require it
+    from leaderworkerset.kinds.recordercaches import CACHES  # other managers do not require it
+    from leaderworkerset.recording.permissions import RECORDING
 
-    return replace(kinds, additional_caches=(RECORDER,))
+    return replace(kinds, additional_caches=CACHES, additional_permissions=RECORDING)
 
 
 def _registry(gang: Gang, ask: Callable[[], Gang], configured: Configured) -> Registry:

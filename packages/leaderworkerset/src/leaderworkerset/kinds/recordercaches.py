@@ -6,11 +6,8 @@ They contain the same objects as the controllers' caches, with additional pod fi
 from typing import Final
 
 from kuberuntime.cache.projection import Projection
-from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.controllers import indexes
+from leaderworkerset.controllers import cachedfields, indexes
 from leaderworkerset.controllers.caches import Cache
-from leaderworkerset.controllers.spec import AdditionalCaches
-from leaderworkerset.recording.permissions import RECORDING
 
 POD: Final = Projection(
     "spec.initContainers[].name",
@@ -24,11 +21,5 @@ POD: Final = Projection(
 """The times and IDs of container terminations, and sidecars, in addition to the fields for the controllers."""
 
 
-def _pod(_obj: JSONObject) -> Projection:
-    return POD
-
-
-POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=_pod)
-RECORDER: Final = AdditionalCaches(
-    caches=(POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE), extra_permissions=RECORDING
-)
+POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=cachedfields.always(POD))
+CACHES: Final = (POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE)

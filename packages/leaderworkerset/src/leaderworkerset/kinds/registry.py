@@ -16,18 +16,22 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
 from leaderworkerset.controllers.caches import Cache
 from leaderworkerset.controllers.instruments import Instruments, Meter
-from leaderworkerset.controllers.spec import AdditionalCaches, ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks.review import Decide
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 
 class Registry(Struct, frozen=True):
-    """A collection of kinds. `reporter` is the name of the process in events (`reportingController`)."""
+    """A collection of kinds. `reporter` is the name of the process in events (`reportingController`).
+
+    A component that runs with the controllers, on which no reconciliation depends, reads the additional caches.
+    """
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
-    additional_caches: tuple[AdditionalCaches, ...] = ()
+    additional_caches: tuple[Cache, ...] = ()
+    additional_permissions: tuple[Permission, ...] = ()
 
     def __post_init__(self) -> None:
         _check_unique("kind", [kind.resource.group_resource for kind in self.kinds])
@@ -47,8 +51,7 @@ class Registry(Struct, frozen=True):
     @property
     def caches(self) -> tuple[Cache, ...]:
         """Return all caches that are read, with a separate entry for each reader."""
-        own = tuple(cache for spec in self.controllers for cache in spec.caches)
-        return (*own, *(cache for part in self.additional_caches for cache in part.caches))
+        return (*(cache for spec in self.controllers for cache in spec.caches), *self.additional_caches)
 
     @property
     def webhooks(self) -> tuple[WebhookSpec, ...]:
@@ -69,7 +72,7 @@ class Registry(Struct, frozen=True):
     def permissions(self) -> tuple[Permission, ...]:
         """Return all permissions of controllers and additional components."""
         requirements = tuple(permission for spec in self.controllers for permission in spec.permissions)
-        requirements += tuple(permission for part in self.additional_caches for permission in part.permissions)
+        requirements += (*(cache.permission for cache in self.additional_caches), *self.additional_permissions)
         return (*requirements, *permissions.RECORD_EVENTS) if requirements else ()
 
     def definitions(self) -> Sequence[JSONObject]:

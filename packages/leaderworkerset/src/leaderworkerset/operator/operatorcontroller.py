@@ -29,7 +29,6 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.restarts import retention
-from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import OPERATOR, OPERATORS, SINGLETON, SPEC_HASH
 from leaderworkerset.operator import operand, operatorstatus, sync
 from leaderworkerset.operator.driftcorrection import Difference, Live, content, is_frozen, merged
@@ -174,14 +173,12 @@ class OperatorDriver(Driver):
 
     def __init__(
         self,
-        declared: KindDeclarations,
         place: OperatorPlace,
         served: Served,
         caches: Caches,
         client: Client,
         clock: Clock,
     ) -> None:
-        self._declared = declared
         self._place = place
         self._served = served
         self._clock = clock
@@ -203,7 +200,7 @@ class OperatorDriver(Driver):
         observed = self.observe()
         if observed.cluster is not None and operatorstatus.may_become_available(observed.cluster, observed.deployment):
             observed = replace(observed, unreachable=await admissionprobe.obstacle(self._client, self._place.namespace))
-        target = sync.decide(observed, self._declared, self._place)
+        target = sync.decide(observed, self._place)
         if target is None or (target.desired.is_removed and observed.deployment is None):
             release = await self._evidence.release()
             if target is None or release.actions:
@@ -280,13 +277,13 @@ class LoggingDriver(Driver):
         return (Watch(self._clusters, lambda change: (meta.key(change.object),)),)
 
 
-def writes(declared: KindDeclarations, place: OperatorPlace) -> tuple[Permission, ...]:
+def writes(place: OperatorPlace) -> tuple[Permission, ...]:
     """Return the write permissions, which are restricted to objects of an installation.
 
     Objects are created by server-side apply, the only request for which a role can restrict `create` to names.
     """
     names: dict[Resource, set[str]] = {}
-    for kind, key in operand.possible(declared, place):
+    for kind, key in operand.possible(place):
         names.setdefault(kind, set()).add(key.name)
     keep, remove = ("create", "get", "patch", "update"), ("delete",)
     return (
@@ -299,12 +296,12 @@ def writes(declared: KindDeclarations, place: OperatorPlace) -> tuple[Permission
     )
 
 
-def controllers(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
+def controllers(place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
     """Return both controllers of an operator with these settings."""
     served = {kind.group_resource: asyncio.Event() for kind in (*operand.OPTIONAL, API_SERVERS, INFRASTRUCTURES)}
 
     def build(caches: Caches, client: Client, clock: Clock) -> OperatorDriver:
-        return OperatorDriver(declared, place, served, caches, client, clock)
+        return OperatorDriver(place, served, caches, client, clock)
 
     def build_logging(caches: Caches, client: Client, clock: Clock) -> LoggingDriver:
         del client, clock
@@ -320,6 +317,6 @@ def controllers(declared: KindDeclarations, place: OperatorPlace, verbosity: Ver
     )
     following = tuple(replace(cache, served=served.get(cache.what.resource.group_resource)) for cache in reads)
     return (
-        ControllerSpec(name=TARGET_CONFIG, caches=following, build=build, writes=writes(declared, place)),
+        ControllerSpec(name=TARGET_CONFIG, caches=following, build=build, writes=writes(place)),
         ControllerSpec(name=LOGGING, caches=(CLUSTERS,), build=build_logging, writes=()),
     )

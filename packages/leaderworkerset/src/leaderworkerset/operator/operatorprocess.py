@@ -45,10 +45,8 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
-from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.kinds.kind import Definition, Kind
-from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, components, metricsserver
 from leaderworkerset.manager.components import AlwaysReady, ProcessPart, background
@@ -63,12 +61,12 @@ from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 
-def registry(declared: KindDeclarations, place: OperatorPlace, verbosity: Verbosity) -> Registry:
-    """Return the kinds of the operator. `declared` are the kinds of its operand."""
+def registry(place: OperatorPlace, verbosity: Verbosity) -> Registry:
+    """Return the kinds of the operator."""
     kind = Kind(
         resource=OPERATORS,
         definition=Definition(operator_crd, _described),
-        controllers=operatorcontroller.controllers(declared, place, verbosity),
+        controllers=operatorcontroller.controllers(place, verbosity),
         metrics=(build_metrics,),
     )
     return Registry((kind,), reporter=REPORTER)
@@ -180,7 +178,7 @@ class OperatorProcess:
         self._settings = settings
         self._clock = clock
         place = OperatorPlace(namespace=settings.namespace, image=settings.image, version=leaderworkerset.__version__)
-        self._kinds = registry(MANAGED, place, verbosity)
+        self._kinds = registry(place, verbosity)
         self._metrics = Metrics()
         self._instruments = self._kinds.instruments(self._metrics)
         self._access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)

@@ -38,7 +38,6 @@ from kuberuntime.plan import (
 from leaderworkerset.api import metadata
 from leaderworkerset.core import decisionevents
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import DELETE_CRDS, FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 from leaderworkerset.operator import openshift, operand, operatorspec, operatorstatus
 from leaderworkerset.operator.driftcorrection import Difference, Live
@@ -110,7 +109,7 @@ class DesiredOperand(Struct, frozen=True, kw_only=True):
     tls: JSONObject | None = None
 
 
-def decide(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> DesiredOperand | None:
+def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | None:
     """Return the desired operand, or None if there is no `cluster` object."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
@@ -122,7 +121,7 @@ def decide(observed: ObservedOperand, declared: KindDeclarations, place: Operato
         return DesiredOperand(
             desired=settings,
             outcome=outcome,
-            obsolete=_removals(observed, declared, place) if settings.is_removed else (),
+            obsolete=_removals(observed, place) if settings.is_removed else (),
         )
     if settings.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
         return DesiredOperand(desired=settings, outcome=replace(outcome, missing=MISSING))
@@ -135,7 +134,7 @@ def decide(observed: ObservedOperand, declared: KindDeclarations, place: Operato
     if around.tls and _noted_profile(cluster) != GONE | around.tls:
         return DesiredOperand(desired=settings, outcome=outcome, tls=around.tls)
     try:
-        objects = operand.build(declared, place, settings, cluster, around)
+        objects = operand.build(place, settings, cluster, around)
     except OverrideError as error:
         return DesiredOperand(desired=settings, outcome=replace(outcome, error=str(error)))
     is_monitored = observed.serves(SERVICE_MONITORS)
@@ -145,7 +144,7 @@ def decide(observed: ObservedOperand, declared: KindDeclarations, place: Operato
         desired=settings,
         outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, complete=not waiting),
         due=due,
-        obsolete=() if waiting else _deletable(observed, declared, place, kept=objects),
+        obsolete=() if waiting else _deletable(observed, place, kept=objects),
     )
 
 
@@ -245,9 +244,7 @@ def _ending(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequ
     return agree, sorted(meta.name(obj) for obj in definitions if meta.name(obj) not in agree)
 
 
-def _deletable(
-    observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace, kept: Objects = ()
-) -> Objects:
+def _deletable(observed: ObservedOperand, place: OperatorPlace, kept: Objects = ()) -> Objects:
     """Return existing objects that are no longer required, except for CRDs.
 
     They remain from a different certificate setting or an earlier installer. The operator may not delete other objects.
@@ -258,13 +255,13 @@ def _deletable(
         for (kind, key), obj in observed.live.items()
         if (kind, key) not in stays and kind != resources.CUSTOM_RESOURCE_DEFINITIONS
     ]
-    possible = operand.possible(declared, place) if surplus else ()
+    possible = operand.possible(place) if surplus else ()
     return [(kind, obj) for kind, obj in surplus if (kind, meta.key(obj)) in possible]
 
 
-def _removals(observed: ObservedOperand, declared: KindDeclarations, place: OperatorPlace) -> Objects:
+def _removals(observed: ObservedOperand, place: OperatorPlace) -> Objects:
     """Return deletions of the complete operand except for the CRDs, starting with the webhooks."""
-    owned = [(kind, obj) for kind, obj in _deletable(observed, declared, place) if is_owned(obj)]
+    owned = [(kind, obj) for kind, obj in _deletable(observed, place) if is_owned(obj)]
     return sorted(owned, key=lambda pair: (pair[0] not in FIRST_REMOVED, -operand.ORDER[pair[0]]))
 
 

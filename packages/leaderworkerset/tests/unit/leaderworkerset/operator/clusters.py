@@ -18,7 +18,6 @@ from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, Put, P
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import OPERATORS
-from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec, sync
 from leaderworkerset.operator.driftcorrection import Live
 from leaderworkerset.operator.operand import ClusterState, OperatorPlace
@@ -63,7 +62,7 @@ def observed(
 
 def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = NOW) -> Plan:
     """Return the plan for an API server that stores each object unchanged, without defaults."""
-    target = sync.decide(state, MANAGED, place)
+    target = sync.decide(state, place)
     differences = asyncio.run(Comparison(Client(Echo())).differing(target.due if target else (), state.live))
     return sync.reconcile(state, target, differences, place, now)
 
@@ -91,7 +90,7 @@ def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> 
     hashes = {name: operand.certificate_hash(secret) for name, secret in secrets.items()}
     if wanted.certificates == "internal":
         hashes = {}
-    objects = operand.build(MANAGED, PLACE, wanted, found, ClusterState(hashes=hashes))
+    objects = operand.build(PLACE, wanted, found, ClusterState(hashes=hashes))
     return {(kind, meta.key(obj)): running(obj) if kind == DEPLOYMENTS else _stored(obj) for kind, obj in objects}
 
 

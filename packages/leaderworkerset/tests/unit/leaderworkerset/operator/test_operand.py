@@ -11,7 +11,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, SERVICES
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL, SPEC_HASH
-from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec
 from leaderworkerset.operator.operand import ClusterState
 
@@ -20,7 +19,7 @@ HASHES = {name: operand.certificate_hash(secret) for name, secret in ISSUED.item
 
 def build(found: JSONObject, hashes: dict[str, str] | None = None) -> operand.Objects:
     around = ClusterState(hashes=HASHES if hashes is None else hashes)
-    return operand.build(MANAGED, PLACE, operatorspec.read(found), found, around)
+    return operand.build(PLACE, operatorspec.read(found), found, around)
 
 
 def deployment(found: JSONObject, hashes: dict[str, str] | None = None) -> JSONObject:

@@ -14,7 +14,6 @@ from kuberuntime.plan import Emit, Plan
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import SINGLETON
-from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.components import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
@@ -57,7 +56,7 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
 
     Its kind is requested while served (R-OP-22).
     """
-    spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
+    spec = operatorcontroller.controllers(PLACE, Verbosity())[0]
     opened = Caches(Client(SmallServer()), spec.caches)
     watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
     (watch,) = [one for one in watches if one.informer is opened[operatorcontroller.DEFINITIONS]]
@@ -75,7 +74,7 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
 
 def test_loss_of_an_optional_kind_is_an_event() -> None:
     """Each optional kind waits for its CRD. Other kinds do not wait."""
-    spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
+    spec = operatorcontroller.controllers(PLACE, Verbosity())[0]
     assert {cache.what for cache in spec.caches if cache.optional} == {
         cache.what for cache in spec.caches if cache.served is not None
     }
@@ -90,7 +89,7 @@ def test_optional_kinds_do_not_block_the_caches() -> None:
 
 def test_operator_has_two_loops_that_watch_owned_objects() -> None:
     """A change to any applied object enqueues `cluster`, and its drift is reverted immediately (R-OP-13)."""
-    specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+    specs = operatorcontroller.controllers(PLACE, Verbosity())
     assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
     client = Client(SmallServer())
     opened = Caches(client, (cache for spec in specs for cache in spec.caches))
@@ -104,9 +103,7 @@ def test_operator_has_two_loops_that_watch_owned_objects() -> None:
 def test_operator_cannot_delete_definitions() -> None:
     """The operator does not have permission to delete CRDs (R-OP-83 (D1))."""
     allowed = [
-        one.verbs
-        for one in registry(MANAGED, PLACE, Verbosity()).permissions
-        if one.resource == CUSTOM_RESOURCE_DEFINITIONS
+        one.verbs for one in registry(PLACE, Verbosity()).permissions if one.resource == CUSTOM_RESOURCE_DEFINITIONS
     ]
     assert not [verbs for verbs in allowed if "delete" in verbs]
 
@@ -137,7 +134,7 @@ async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
 
 async def test_objects_of_other_names_are_ignored() -> None:
     """An older CRD may have accepted these values (R-OP-2)."""
-    specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+    specs = operatorcontroller.controllers(PLACE, Verbosity())
     client = Client(SmallServer())
     opened = Caches(client, (cache for spec in specs for cache in spec.caches))
     for spec in specs:
