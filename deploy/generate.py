@@ -92,7 +92,7 @@ OVERLAYS = {
 }
 """The variants in addition to the base: with cert-manager certificates, and with monitoring as well."""
 
-OPERATED = registry(OperatorPlace(namespace=OPERATOR, image="", version=""), Verbosity())
+OPERATED = registry(OperatorPlace(namespace=OPERATOR, image="", version="", declared=MANAGED), Verbosity())
 
 
 def render(objects: Iterable[JSONObject]) -> str:

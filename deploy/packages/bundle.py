@@ -20,6 +20,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install import objects
 from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.install.objects import KindDeclarations
 from leaderworkerset.install.operatornames import OPERATOR, OPERATORS
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operatorcrd import operator_crd
@@ -110,7 +111,7 @@ PACKAGES: Final = (LEADER_WORKER_SET, ALIAS)
 
 
 def version(
-    package: Package, kinds: Registry, declared: Registry, settings: OperatorSettings, publication: Publication
+    package: Package, kinds: Registry, declared: KindDeclarations, settings: OperatorSettings, publication: Publication
 ) -> JSONObject:
     """Build the ClusterServiceVersion of a package."""
     repository = {"repository": publication.repository} if publication.repository else {}
@@ -249,7 +250,7 @@ def _descriptor(path: str, text: str) -> JSONObject:
     return {"path": path, "displayName": name, "description": text, "x-descriptors": WIDGETS.get(path, [])}
 
 
-def _install(kinds: Registry, declared: Registry, settings: OperatorSettings) -> JSONObject:
+def _install(kinds: Registry, declared: KindDeclarations, settings: OperatorSettings) -> JSONObject:
     own, handed = operatordeployment.own_rights(kinds), operatordeployment.handed_rights(declared)
     deployment = operatordeployment.deployment(settings)
     return {

@@ -42,8 +42,7 @@ from leaderworkerset.install.installsettings import (
     Certificates,
     InstallSettings,
 )
-from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.install.objects import KindDeclarations, build_all
 from leaderworkerset.manager.config.configuration import PodAdmission
 from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
@@ -97,9 +96,9 @@ FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
 class Served:
     """The kinds in variants with different permissions: without gang scheduling, with it, with the built-in gate."""
 
-    plain: Registry
-    gang: Registry
-    gate: Registry
+    plain: KindDeclarations
+    gang: KindDeclarations
+    gate: KindDeclarations
     recording: Sequence[JSONObject]
     """The additional rules of the manager role if failures are recorded."""
     disruption: Sequence[JSONObject]
@@ -151,7 +150,7 @@ def _switched(gated: str, otherwise: str) -> str:
     return f"{{{{- if {GATED} }}}}\n{gated}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
 
 
-def _user_roles(declared: Registry) -> dict[str, str]:
+def _user_roles(declared: KindDeclarations) -> dict[str, str]:
     objects = userroles.build(declared)
     names = _released(objects)
     return {_file(kind, meta.name(obj)): only_if(USER_ROLES, _text(kind, obj, names)) for kind, obj in objects}
@@ -185,7 +184,7 @@ def _file(kind: Resource, name: str) -> str:
     return f"{kind.kind.lower()}-{name.removeprefix(PREFIX)}"
 
 
-def _conditional(declared: Registry) -> dict[str, str]:
+def _conditional(declared: KindDeclarations) -> dict[str, str]:
     """Return the templates of all objects, with conditions for the certificate issuer and the enabled options."""
     internal, external = _rendered(declared, "internal"), _rendered(declared, "cert-manager")
     unmonitored = {(kind, meta.name(obj)) for kind, obj in build_all(declared, _settings("cert-manager", ""))}
@@ -218,7 +217,7 @@ def _settings(certificates: Certificates, prometheus: str) -> InstallSettings:
     )
 
 
-def _rendered(declared: Registry, certificates: Certificates) -> dict[tuple[Resource, str], str]:
+def _rendered(declared: KindDeclarations, certificates: Certificates) -> dict[tuple[Resource, str], str]:
     """Return the template of every object, by kind and name."""
     settings = _settings(certificates, value("prometheus.namespace"))
     objects = [

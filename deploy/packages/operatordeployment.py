@@ -28,7 +28,7 @@ from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.objects import POD_SECURITY_LABEL, build_all
+from leaderworkerset.install.objects import POD_SECURITY_LABEL, KindDeclarations, build_all
 from leaderworkerset.install.operatornames import IMAGE_VARIABLE, LEASE, OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from leaderworkerset.kinds.registry import Registry
@@ -64,7 +64,7 @@ class Rights:
 
 
 def build_operator(
-    kinds: Registry, declared: Registry, settings: OperatorSettings
+    kinds: Registry, declared: KindDeclarations, settings: OperatorSettings
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build every object in the order of application. The object `cluster` is last."""
     own, handed = own_rights(kinds), handed_rights(declared)
@@ -103,7 +103,7 @@ def _lease() -> tuple[Permission, ...]:
     return kube.leader_election(LEASE)
 
 
-def handed_rights(declared: Registry) -> Rights:
+def handed_rights(declared: KindDeclarations) -> Rights:
     """Return the permissions of the operand roles, for any certificate issuer (R-OP-29)."""
     cluster: list[JSONObject] = []
     namespace: list[JSONObject] = []

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLES, Resource
 from leaderworkerset.api import metadata
-from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.install.objects import KindDeclarations
 
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 READ: Final = ("get", "list", "watch")
@@ -19,7 +19,7 @@ WRITE: Final = ("create", "delete", "deletecollection", "patch", "update")
 SCALE: Final = ("patch", "update")
 
 
-def build(declared: Registry) -> Sequence[tuple[Resource, JSONObject]]:
+def build(declared: KindDeclarations) -> Sequence[tuple[Resource, JSONObject]]:
     """Build two roles for each kind, for editors and viewers."""
     return [
         (CLUSTER_ROLES, role)

@@ -21,6 +21,7 @@ from leaderworkerset.install import workload
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.operatornames import CERTIFICATES, GROUP_RESTARTS
 from leaderworkerset.install.workload import CONFIGURATION_KEY
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configuration, configurationfile
 from leaderworkerset.operator import openshift, operand, operatorspec
@@ -193,7 +194,7 @@ def test_arguments_and_file_of_the_operand_are_tested(level: str, issuer: str, p
     chosen = cluster(logLevel=level)
     annotations = {CERTIFICATES: issuer, GROUP_RESTARTS: '{"backoff": false, "maxGroupRestarts": 3}'}
     chosen["metadata"] |= {"uid": "u", "annotations": annotations}
-    place = OperatorPlace(namespace="operators", image="lws:1", version="1")
+    place = OperatorPlace(namespace="operators", image="lws:1", version="1", declared=MANAGED)
     around = ClusterState(tls=openshift.tls_section({"spec": {"tlsSecurityProfile": {"type": profile}}}))
     built = operand.build(place, operatorspec.read(chosen), chosen, around)
     (deployment,) = (obj for kind, obj in built if kind == DEPLOYMENTS)

@@ -119,7 +119,7 @@ class OperatorCluster:
 
 def objects() -> list[dict[str, Any]]:
     """Return the objects of an operator installation, except the object `cluster`."""
-    kinds = registry(OperatorPlace(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
+    kinds = registry(OperatorPlace(namespace=OPERATOR, image=IMAGE, version="", declared=MANAGED), Verbosity())
     return [obj for kind, obj in build_operator(kinds, MANAGED, OperatorSettings()) if kind != OPERATORS]
 
 

@@ -32,7 +32,7 @@ CHOSEN = OperatorSettings(
     command_image="example.com/command@sha256:03",
 )
 RELEASE = Publication()
-KINDS = registry(OperatorPlace(namespace="x", image="", version=""), Verbosity())
+KINDS = registry(OperatorPlace(namespace="x", image="", version="", declared=MANAGED), Verbosity())
 each = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 
 

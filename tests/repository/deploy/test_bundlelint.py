@@ -15,7 +15,7 @@ from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
-KINDS = registry(OperatorPlace(namespace="n", image="", version=""), Verbosity())
+KINDS = registry(OperatorPlace(namespace="n", image="", version="", declared=MANAGED), Verbosity())
 RELEASE = Publication()
 DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")
 

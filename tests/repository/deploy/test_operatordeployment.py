@@ -15,7 +15,7 @@ from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 CHOSEN = OperatorSettings(namespace="operators", image="example.com/operator:1", operand_image="example.com/lws:1")
-KINDS = registry(OperatorPlace(namespace="operators", image="", version=""), Verbosity())
+KINDS = registry(OperatorPlace(namespace="operators", image="", version="", declared=MANAGED), Verbosity())
 OBJECTS = build_operator(KINDS, MANAGED, CHOSEN)
 
 

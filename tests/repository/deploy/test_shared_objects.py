@@ -15,6 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.install.operatornames import OWNED_LABEL, SPEC_HASH
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec
 from leaderworkerset.operator.operand import ClusterState, OperatorPlace
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
@@ -60,7 +61,7 @@ def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
     """Return the operand objects in the namespace that the other packages use."""
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
-    place = OperatorPlace(namespace=NAMESPACE, image="x", version="")
+    place = OperatorPlace(namespace=NAMESPACE, image="x", version="", declared=MANAGED)
     return by_name(obj for _, obj in operand.build(place, operatorspec.read(found), found, ClusterState()))
 
 

@@ -96,8 +96,8 @@ async def read_whole(client: Client, kind: Resource, key: ObjectKey) -> JSONObje
     Raise `KubeError` if the API server does not respond.
     """
     selection = Selection(kind, key.namespace, field_selector=f"metadata.name={key.name}")
-    found = (await client.list_page(selection)).items  # list, because the roles of earlier versions do not allow get
-    return found[0] if found else {}
+    objects = (await client.list_page(selection)).items  # list, because the roles of earlier versions do not allow get
+    return objects[0] if objects else {}
 
 
 async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:

@@ -5,7 +5,7 @@ manager.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError, not_supported
@@ -18,16 +18,32 @@ from leaderworkerset.install import certmanager, rbac, workload
 from leaderworkerset.install.installsettings import SERVICE_MONITORS, Certificates, InstallSettings
 from leaderworkerset.install.rbac import METRICS_READER
 from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
-from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.spec import WebhookSpec
+
+
+class KindDeclarations(Protocol):
+    """The kind declarations, as values."""
+
+    @property
+    def permissions(self) -> Sequence[Permission]:
+        """Return the permissions of the controllers."""
+
+    @property
+    def webhooks(self) -> Sequence[WebhookSpec]:
+        """Return the webhooks."""
+
+    def definitions(self) -> Sequence[JSONObject]:
+        """Build the CRDs without descriptions."""
+
 
 POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 
 
 def build_all(
-    declared: Registry, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
+    declared: KindDeclarations, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build all objects of an installation. `definitions` are the CRDs to install (None for the slim CRDs)."""
     namespace, keeps = settings.namespace, settings.certificates == "internal"
@@ -57,7 +73,7 @@ def build_all(
 
 
 def build_webhooks(
-    declared: Registry, namespace: str, *, certificates: Certificates
+    declared: KindDeclarations, namespace: str, *, certificates: Certificates
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build the webhook configurations, which trust the issuer of the certificates."""
     service = configurations.at_service(namespace, SERVICE_NAME)

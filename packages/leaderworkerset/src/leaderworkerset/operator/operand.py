@@ -16,9 +16,8 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import metadata
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS, InstallSettings
-from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.objects import KindDeclarations, build_all
 from leaderworkerset.install.operatornames import OWNED_BY, OWNED_LABEL
-from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import driftcorrection, operandconfig
 from leaderworkerset.operator.operatorspec import OperatorSettings
 
@@ -78,11 +77,12 @@ class ClusterState(Struct, frozen=True, kw_only=True):
 
 
 class OperatorPlace(Struct, frozen=True, kw_only=True):
-    """The operator's namespace, and the image and version of the operand."""
+    """The operator's namespace, and the image, version and kinds of the operand."""
 
     namespace: str
     image: str
     version: str
+    declared: KindDeclarations
 
 
 def build(
@@ -106,7 +106,7 @@ def build(
     )
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
     contents[f"configmaps/{metadata.CONFIGURATION}"] = driftcorrection.digest(settings.configuration)
-    objects = [(kind, obj) for kind, obj in build_all(MANAGED, settings) if kind != resources.NAMESPACES]
+    objects = [(kind, obj) for kind, obj in build_all(place.declared, settings) if kind != resources.NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects]
     owned = [(kind, _owned(kind, obj, cluster, around.terminating)) for kind, obj in rolling]
     return sorted(owned, key=lambda pair: ORDER[pair[0]])
@@ -122,7 +122,7 @@ def possible(place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
         InstallSettings(namespace=place.namespace, spread=True),
         InstallSettings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),
     )
-    return frozenset((kind, meta.key(obj)) for choice in choices for kind, obj in build_all(MANAGED, choice))
+    return frozenset((kind, meta.key(obj)) for choice in choices for kind, obj in build_all(place.declared, choice))
 
 
 def certificate_hash(secret: JSONObject) -> str:

@@ -47,6 +47,7 @@ from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
 from leaderworkerset.install.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.kinds.kind import Definition, Kind
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, components, metricsserver
 from leaderworkerset.manager.components import AlwaysReady, ProcessPart, background
@@ -177,7 +178,9 @@ class OperatorProcess:
     def __init__(self, settings: OperatorProcessSettings, verbosity: Verbosity, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        place = OperatorPlace(namespace=settings.namespace, image=settings.image, version=leaderworkerset.__version__)
+        place = OperatorPlace(
+            namespace=settings.namespace, image=settings.image, version=leaderworkerset.__version__, declared=MANAGED
+        )
         self._kinds = registry(place, verbosity)
         self._metrics = Metrics()
         self._instruments = self._kinds.instruments(self._metrics)

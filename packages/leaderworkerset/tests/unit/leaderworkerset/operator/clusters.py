@@ -18,6 +18,7 @@ from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, Put, P
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import OPERATORS
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operand, operatorspec, sync
 from leaderworkerset.operator.driftcorrection import Live
 from leaderworkerset.operator.operand import ClusterState, OperatorPlace
@@ -26,7 +27,9 @@ from leaderworkerset.operator.sync import ObservedOperand
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, 4, 0, 0, tzinfo=UTC)
-PLACE = OperatorPlace(namespace="operators", image="registry.example/lws@sha256:0123", version="1.2.3")
+PLACE = OperatorPlace(
+    namespace="operators", image="registry.example/lws@sha256:0123", version="1.2.3", declared=MANAGED
+)
 ALL = frozenset(kind.group_resource for kind in (ISSUERS, CERTIFICATES, SERVICE_MONITORS))
 ISSUED: Mapping[str, JSONObject] = {
     name: {"data": {"tls.crt": f"{name} certificate", "tls.key": "key"}}

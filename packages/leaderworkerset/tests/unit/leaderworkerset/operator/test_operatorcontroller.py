@@ -14,6 +14,7 @@ from kuberuntime.plan import Emit, Plan
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import SINGLETON
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.components import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
@@ -23,7 +24,7 @@ from leaderworkerset.operator.verbosity import Verbosity
 
 pytestmark = pytest.mark.virtual_time
 
-PLACE = OperatorPlace(namespace="operators", image="lws:1", version="1.2.3")
+PLACE = OperatorPlace(namespace="operators", image="lws:1", version="1.2.3", declared=MANAGED)
 
 
 def definition(*, established: bool = True, served: bool = True) -> JSONObject:

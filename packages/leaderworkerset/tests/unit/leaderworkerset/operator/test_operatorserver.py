@@ -17,6 +17,7 @@ from kuberuntime.client.transport import Response
 from kuberuntime.clock import SystemClock
 from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager import buildinfo
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.operand import OperatorPlace
@@ -53,7 +54,7 @@ def ask(
 ) -> tuple[int, str]:
     """Return an operator's HTTPS response if its API server returns these responses to reviews."""
     transport, clock, metrics = ScriptedTransport(*script), SystemClock(), Metrics()
-    kinds = registry(OperatorPlace(namespace="operators", image="", version="1.2.3"), Verbosity())
+    kinds = registry(OperatorPlace(namespace="operators", image="", version="1.2.3", declared=MANAGED), Verbosity())
     kinds.instruments(metrics)
     authorizer = Authorizer(Client(transport), clock)
 
