@@ -194,8 +194,8 @@ def _reports_once() -> Plant:
         decision = real(*arguments)
         return replace(decision, plan=kept(decision.plan))
 
-    real = reconcile.decide_outlined
-    return patch.object(of_lws, "decide_outlined", decide)
+    real = reconcile.reconcile
+    return patch.object(of_lws, "reconcile", decide)
 
 
 def _trusts_wall_clocks() -> Plant:

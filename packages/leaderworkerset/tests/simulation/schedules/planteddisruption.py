@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.capabilities.disruption import evictablegroups, groupbudget, reconcile
 from leaderworkerset.capabilities.disruption.evictablegroups import Allowance
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
@@ -42,8 +41,4 @@ def never_takes_turns() -> Any:
 
 def leaves_budgets() -> Any:
     """Do not delete the closed budgets when a LeaderWorkerSet no longer has a disruption budget."""
-    return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.close(_any(budget), budget))
-
-
-def _any(budget: JSONObject) -> ProtectedGroup:
-    return ProtectedGroup(label="", size=1, min_available=1, is_present=True, must_move=False, budget=budget)
+    return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.change(budget, 1))
