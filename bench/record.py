@@ -1,4 +1,4 @@
-"""Prints the output of benchmarks: one JSON line per run, medians, and properties of the machine."""
+"""Runs the benchmarks of a subject by name, and prints one JSON line per run, medians, and the machine."""
 
 import json
 import os
@@ -7,7 +7,8 @@ import sqlite3
 import ssl
 import statistics
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,16 @@ Line = dict[str, Any]
 
 LABELS = ("measurement", "phase", "server", "code")
 """The fields that distinguish lines whose numbers are not summarized together."""
+
+
+def run(subject: str, benchmarks: Mapping[str, Callable[[], None]]) -> None:
+    """Run the benchmark that the first argument names, with the other arguments."""
+    name, *rest = sys.argv[1:] or [""]
+    if name not in benchmarks:
+        lines = [f"  {each:<10} {(work.__doc__ or '').splitlines()[0]}" for each, work in benchmarks.items()]
+        raise SystemExit("\n".join([f"usage: python -m bench.{subject} NAME [--help]", "", *lines]))
+    sys.argv = [f"bench.{subject} {name}", *rest]
+    benchmarks[name]()
 
 
 def report(measurement: str, **numbers: object) -> None:

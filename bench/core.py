@@ -17,7 +17,7 @@ import json
 import time
 from functools import partial
 
-from bench.record import machine, report
+from bench.record import machine, report, run
 from testkit import work
 from tests import builders
 from tests.decisions import reconcile
@@ -33,7 +33,8 @@ SLACK = 0.002
 ATTEMPTS = 4
 
 
-def main() -> None:
+def decisions() -> None:
+    """Measure the decisions about the largest objects that an API server stores."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", type=int, default=LARGEST)
     shape_options = parser.add_mutually_exclusive_group()
@@ -109,3 +110,9 @@ async def stall(world: LargeSet) -> float:
         await asyncio.sleep(0.01)
         watching.cancel()
     return longest
+
+
+BENCHMARKS = {"decisions": decisions}
+
+if __name__ == "__main__":
+    run("core", BENCHMARKS)

@@ -36,7 +36,7 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from bench.load import percentile
+from bench.apiserver import percentile
 from bench.processes import cpu_seconds
 from bench.record import machine, report
 from testkit.clusters.embedded import EmbeddedCluster

@@ -11,16 +11,13 @@ pods. It measures the processor time of the whole cluster per set, and the write
 
 import argparse
 import asyncio
-import os
 import re
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Final
 
 import yaml
-from bench.processes import LWS, cpu_seconds, revision
+from bench.processes import cpu_seconds, local_cluster, revision
 from bench.record import report
 from tests.disaggregated import disaggregatedset_object, role, with_image
 from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate
@@ -93,33 +90,21 @@ def report_writes(world: SimulatedCluster, phase: str, since: float, sets: int) 
 
 def measure_cluster(sets: int, seconds: float) -> None:
     """Run a cluster of stub pods. Print its CPU time, and its writes when it is idle."""
-    with tempfile.TemporaryDirectory() as directory:
-        environment = os.environ | {"LWS_STATE_HOME": directory}
-
-        def run(*words: str) -> str:
-            process = subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True, text=True)
-            return process.stdout
-
-        run("up", "bench", "--detach", "--stub")
-        try:
-            pid = int((Path(directory) / "bench" / "lock").read_text())
-            for phase, image in (("created", "app:1"), ("rolled", "app:2")):
-                manifest = Path(directory) / f"{phase}.yaml"
-                manifest.write_text(yaml.safe_dump_all([the_set(index, image) for index in range(sets)]))
-                before, start = cpu_seconds(pid), time.perf_counter()
-                run("apply", "--local=bench", "-f", str(manifest))
-                asyncio.run(until_available(Path(directory) / "bench" / "kubeconfig", sets))
-                report(
-                    "sets in a cluster",
-                    phase=phase,
-                    sets=sets,
-                    seconds=round(time.perf_counter() - start, 1),
-                    cluster_cpu_seconds=round(cpu_seconds(pid) - before, 2),
-                    cluster_cpu_milliseconds_per_set=round(1000 * (cpu_seconds(pid) - before) / sets, 1),
-                )
-            at_rest(pid, directory, sets, seconds)
-        finally:
-            run("down", "bench", "--delete")
+    with local_cluster("--stub") as cluster:
+        for phase, image in (("created", "app:1"), ("rolled", "app:2")):
+            before, start = cpu_seconds(cluster.pid), time.perf_counter()
+            cluster.apply(yaml.safe_dump_all([the_set(index, image) for index in range(sets)]))
+            asyncio.run(until_available(cluster.directory / "kubeconfig", sets))
+            used = cpu_seconds(cluster.pid) - before
+            report(
+                "sets in a cluster",
+                phase=phase,
+                sets=sets,
+                seconds=round(time.perf_counter() - start, 1),
+                cluster_cpu_seconds=round(used, 2),
+                cluster_cpu_milliseconds_per_set=round(1000 * used / sets, 1),
+            )
+        at_rest(cluster.pid, cluster.home, sets, seconds)
 
 
 async def until_available(path: Path, sets: int) -> None:
@@ -142,7 +127,7 @@ def is_available(obj: JSONObject) -> bool:
     return status.get("observedGeneration") == meta.generation(obj) and meta.is_condition_true(obj, "Available")
 
 
-def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
+def at_rest(pid: int, directory: Path, sets: int, seconds: float) -> None:
     """Print the activity of an idle cluster with these sets."""
     waited = until_quiet(directory)
     version, before = revision(directory), cpu_seconds(pid)
@@ -158,7 +143,7 @@ def at_rest(pid: int, directory: str, sets: int, seconds: float) -> None:
     )
 
 
-def until_quiet(directory: str) -> float:
+def until_quiet(directory: Path) -> float:
     """Wait until there are no writes for ten seconds, because a rollout can cause late events.
 
     Return the waiting time.

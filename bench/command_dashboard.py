@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "packages/leaderworkerset")]
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "packages/leaderworkerset")]
 
 from tests.browser.conftest import chromium, playwright  # noqa: E402
 from tests.dashboardhouse import READY, OddTransport, ServedDashboard, api_server, serving  # noqa: E402
@@ -138,7 +138,3 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=("small", "large"), default=["small", "large"])
     options = parser.parse_args()
     asyncio.run(measure(options.parts, options.groups, options.size))
-
-
-if __name__ == "__main__":
-    main()
