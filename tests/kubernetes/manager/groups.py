@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from testkit.clusters.kubernetes import restarted
 from tests.integration.clusters import objects
 from tests.kubernetes.manager.replicas import until
 from tests.scenario import Scenario
@@ -52,14 +53,14 @@ class CheckedNamespace(Scenario):
 
     async def ready_groups(self, name: str) -> int:
         """Return the number of ready groups in the status."""
-        lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
+        lws = await self.get(LEADERWORKERSETS, name)
         return int(meta.status(lws).get("readyReplicas") or 0)
 
     async def await_ready(self, name: str, replicas: int) -> None:
         """Wait until `count` groups are ready and the LeaderWorkerSet status reports it."""
 
         async def is_ready() -> bool:
-            lws = await self.client.get(LEADERWORKERSETS, ObjectKey(self.namespace, name))
+            lws = await self.get(LEADERWORKERSETS, name)
             return (
                 meta.status(lws).get("readyReplicas") == replicas
                 and meta.status(lws).get("observedGeneration") == meta.generation(lws)
@@ -94,13 +95,9 @@ class CheckedNamespace(Scenario):
         assert len(await self._own_revisions()) == len(names)
         assert await self._changed_workers() == []
 
-    async def versions(self) -> dict[str, str]:
-        """Return the resourceVersion of each object that belongs to a LeaderWorkerSet."""
-        return {
-            f"{resource.plural}/{meta.name(obj)}": meta.resource_version(obj)
-            for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
-            for obj in (await self.client.list(resource, namespace=self.namespace)).items
-        }
+    async def fail(self, pod: str) -> None:
+        """Make kwok report that the first container of a pod failed and restarted."""
+        await self.client.patch(PODS, self.key(pod), restarted(await self.get(PODS, pod), 1), kind="merge")
 
     async def _own_revisions(self) -> list[str]:
         selector = f"{labels.NAME},!controller.kubernetes.io/hash"

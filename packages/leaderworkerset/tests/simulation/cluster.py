@@ -33,7 +33,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
@@ -47,6 +47,7 @@ from localkube.controllers.nodes.nodes import NodeSettings, node_names
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
+from localkube.kubelet.processes.runner import Exit
 from localkube.kubelet.processes.simulatedrunner import Script, SimulatedRunner, run_forever
 
 NAMESPACE: Final = "default"
@@ -174,7 +175,13 @@ class SimulatedCluster(Scenario):
         await self.create(lws)
         return await self.ready(meta.name(lws))
 
-    async def until(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
+    async def fail(self, pod: str) -> None:
+        """Make the process of a running pod exit with an error. The kubelet restarts the container."""
+        uid = meta.uid(await self.get(PODS, pod))
+        (container,) = [key for key, process in self.runner.processes.items() if process.spec.sandbox_id == uid]
+        self.runner.end(container, Exit(1))
+
+    async def until_objects(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
         """Wait until the objects of a kind satisfy the condition, and return them."""
         found: list[JSONObject] = []
         try:

@@ -6,34 +6,11 @@ They retry rejected evictions.
 import asyncio
 from random import Random
 
-from tests.simulation.cluster import NAMESPACE, SimulatedCluster
+from tests.simulation.cluster import SimulatedCluster
 
-from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, PODS
-
-TOO_MANY = 429
-
-
-async def evict(world: SimulatedCluster, pod: JSONObject) -> bool:
-    """Evict a pod. Return whether the eviction was granted or the pod no longer exists."""
-    eviction = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": meta.name(pod), "namespace": NAMESPACE},
-    }
-    try:
-        await world.client.create(PODS, eviction, subresource="eviction")
-    except NotFoundError:
-        return True
-    except ConflictError:
-        return False
-    except APIError as error:
-        if error.code != TOO_MANY:
-            raise
-        return False
-    return True
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
 
 
 async def evict_any(world: SimulatedCluster, random: Random, times: int) -> None:
@@ -41,29 +18,24 @@ async def evict_any(world: SimulatedCluster, random: Random, times: int) -> None
     for _ in range(times):
         pods = await world.objects(PODS)
         chosen = random.sample(pods, min(len(pods), random.choice((1, 3, 12))))
-        await asyncio.gather(*(evict(world, pod) for pod in chosen))
+        await asyncio.gather(*(world.evict(meta.name(pod)) for pod in chosen))
         await asyncio.sleep(random.choice((0.0, 0.01, 0.05, 0.5, 3.0)))
 
 
 async def evict_all(world: SimulatedCluster, times: int) -> None:
     """Evict all pods at once, repeatedly."""
     for _ in range(times):
-        await asyncio.gather(*(evict(world, pod) for pod in await world.objects(PODS)))
+        await asyncio.gather(*(world.evict(meta.name(pod)) for pod in await world.objects(PODS)))
         await asyncio.sleep(0.02)
-
-
-async def set_cordoned(world: SimulatedCluster, node: str, *, cordoned: bool) -> None:
-    """Cordon or uncordon a node."""
-    await world.client.patch(NODES, ObjectKey("", node), {"spec": {"unschedulable": cordoned}}, kind="merge")
 
 
 async def drain(world: SimulatedCluster, node: str, random: Random) -> None:
     """Cordon a node, evict pods until the node is empty, and uncordon it."""
-    await set_cordoned(world, node, cordoned=True)
-    while left := [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]:
-        await asyncio.gather(*(evict(world, pod) for pod in left if not meta.is_deleting(pod)))
+    await world.cordon(node)
+    while left := await world.pods_on(node):
+        await asyncio.gather(*(world.evict(meta.name(pod)) for pod in left if not meta.is_deleting(pod)))
         await asyncio.sleep(random.choice((0.2, 1.0, 5.0)))
-    await set_cordoned(world, node, cordoned=False)
+    await world.cordon(node, unschedulable=False)
 
 
 async def kubectl_drain(world: SimulatedCluster, node: str) -> None:
@@ -71,13 +43,13 @@ async def kubectl_drain(world: SimulatedCluster, node: str) -> None:
 
     List its pods once, and request the eviction of each pod by name until it is granted.
     """
-    await set_cordoned(world, node, cordoned=True)
-    pods = [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
+    await world.cordon(node)
+    pods = await world.pods_on(node)
 
     async def leave(pod: JSONObject) -> None:
-        while not await evict(world, pod):  # noqa: ASYNC110 - the API server refuses it until then
+        while not await world.evict(meta.name(pod)):  # noqa: ASYNC110 - the API server refuses it until then
             await asyncio.sleep(5.0)
-        await world.until(PODS, lambda found: meta.uid(pod) not in {meta.uid(one) for one in found})
+        await world.until_objects(PODS, lambda found: meta.uid(pod) not in {meta.uid(one) for one in found})
 
     await asyncio.gather(*map(leave, pods))
 
@@ -86,6 +58,6 @@ async def cordon_in_passing(world: SimulatedCluster, node: str, random: Random) 
     """Cordon a node occasionally without draining it."""
     for _ in range(random.choice((1, 5))):
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
-        await set_cordoned(world, node, cordoned=True)
+        await world.cordon(node)
         await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
-        await set_cordoned(world, node, cordoned=False)
+        await world.cordon(node, unschedulable=False)

@@ -74,7 +74,7 @@ async def autoscale(world: SimulatedCluster, scaler: JSONObject) -> None:
 async def follow(world: SimulatedCluster, wanted: int, resource: Resource = LEADERWORKERSETS) -> float:
     """Wait until the given size is requested. Return the duration in seconds."""
     begin = world.clock.monotonic()
-    await world.until(resource, lambda found: meta.spec(found[0])["replicas"] == wanted)
+    await world.until_objects(resource, lambda found: meta.spec(found[0])["replicas"] == wanted)
     return world.clock.monotonic() - begin
 
 

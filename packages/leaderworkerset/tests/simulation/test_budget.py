@@ -137,7 +137,7 @@ async def test_evidence_never_outlives_its_leaderworkerset(
     await world.bring_up(lws)
     assert len(await world.objects(PODS)) == 4
     await world.delete()
-    await world.until(PODS, lambda pods: not pods)
+    await world.until_objects(PODS, lambda pods: not pods)
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
@@ -154,7 +154,7 @@ def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> 
         text = meta.annotations(counted)[labels.GROUP_RESTART_COUNTS]
         assert [*json.loads(text).values()] == [1]
         await end_a_process(world, Random(0))
-        await world.until(LEADERWORKERSETS, lambda found: meta.is_condition_true(found[0], "Degraded"))
+        await world.until_objects(LEADERWORKERSETS, lambda found: meta.is_condition_true(found[0], "Degraded"))
         await recover(world, Random(0), everything=True)
         await world.ready()
         (anew,) = await world.objects(LEADERWORKERSETS)

@@ -94,13 +94,13 @@ async def test_role_is_scaled_during_a_rollout(world: SimulatedCluster) -> None:
     """Each role is scaled by its scaler, and the roles keep their ratio (R-DS-98, R-DS-41)."""
     obj = disaggregatedset_object([role("prefill", external=True), role("decode", 3)])
     await create(world, obj)
-    await world.until(ROLE_SCALERS, bool)
+    await world.until_objects(ROLE_SCALERS, bool)
     await scale(world, 3)
     await available(world)
     counts: list[dict[str, int]] = []
     world.observe(LEADERWORKERSETS, lambda change: note(change, counts))
     await edit(world, with_image(obj, "app:2"))
-    await world.until(LEADERWORKERSETS, lambda found: len(found) == 4)
+    await world.until_objects(LEADERWORKERSETS, lambda found: len(found) == 4)
     await scale(world, 5)
     await available(world)
     sizes = {meta.labels(one)[ROLE]: meta.spec(one)["replicas"] for one in await world.objects(LEADERWORKERSETS)}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.simulation.checks.evictions import Evictions
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate
-from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, kubectl_drain, set_cordoned
+from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, kubectl_drain
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import planteddisruption
 from tests.simulation.workloads import SLOW, groups, template
@@ -92,7 +92,7 @@ async def end(world: SimulatedCluster, *, is_deleted: bool) -> None:
     else:
         off = {"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "off"}}}
         await world.patch(off)
-    await world.until(POD_DISRUPTION_BUDGETS, lambda budgets: not budgets)
+    await world.until_objects(POD_DISRUPTION_BUDGETS, lambda budgets: not budgets)
 
 
 def follow(world: SimulatedCluster, found: Evictions) -> None:
@@ -135,7 +135,7 @@ def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
     async def scenario(world: SimulatedCluster) -> None:
         follow(world, found)
         await world.create(protected("1", groupIdentity=identity))
-        await world.until(
+        await world.until_objects(
             PODS, lambda pods: len(pods) == 8 and all(meta.is_condition_true(one, "Ready") for one in pods)
         )
         async with timeouts.within(LONG):
@@ -173,14 +173,14 @@ async def hunt(world: SimulatedCluster, found: Evictions, identity: str) -> None
     for node in ("node-0", "node-3"):
         async with asyncio.TaskGroup() as users:
             users.create_task(evict_all(world, times=40))
-            await set_cordoned(world, node, cordoned=True)
-        await set_cordoned(world, node, cordoned=False)
+            await world.cordon(node)
+        await world.cordon(node, unschedulable=False)
         await world.ready()
     assert found.granted
-    await set_cordoned(world, "node-0", cordoned=True)
+    await world.cordon("node-0")
     async with timeouts.within(LONG):
         await drain(world, "node-2", Random(1))
-    await set_cordoned(world, "node-0", cordoned=False)
+    await world.cordon("node-0", unschedulable=False)
     await world.ready()
     found.broken += found.at_rest(4)
     await end(world, is_deleted=False)

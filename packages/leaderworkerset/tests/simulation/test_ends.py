@@ -5,7 +5,6 @@ from typing import Final, TypeAlias
 
 import pytest
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate
-from tests.simulation.test_life import fail
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
@@ -28,7 +27,7 @@ async def roll(world: SimulatedCluster) -> None:
 
 
 async def crash(world: SimulatedCluster) -> None:
-    await fail(world, "web-1-1")
+    await world.fail("web-1-1")
 
 
 async def delete(world: SimulatedCluster) -> None:

@@ -65,13 +65,13 @@ def test_interrupted_watches_are_opened_again(undisturbed: Outcome) -> None:
 
 @simulated(with_managers(SLOW, SLOW))
 async def test_second_manager_takes_over_when_the_first_dies(world: SimulatedCluster) -> None:
-    await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
+    await world.until_objects(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
     first = await holder(world)
     await world.bring_up(groups(replicas=1, size=2))
     await world.kill_manager(first)
     killed = world.clock.monotonic()
     await world.edit(replicas=2)
-    await world.until(PODS, lambda pods: len(pods) == 4)
+    await world.until_objects(PODS, lambda pods: len(pods) == 4)
     assert world.clock.monotonic() - killed >= 10, "the lease of the dead was not waited for"
     assert await holder(world) != first
     await world.ready()
@@ -81,12 +81,12 @@ async def test_second_manager_takes_over_when_the_first_dies(world: SimulatedClu
 
 @simulated(with_managers(SLOW, SLOW))
 async def test_stopped_manager_hands_over_immediately(world: SimulatedCluster) -> None:
-    await world.until(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
+    await world.until_objects(LEASES, lambda leases: any(meta.spec(lease).get("holderIdentity") for lease in leases))
     first = await holder(world)
     await world.stop_manager(first)
     stopped = world.clock.monotonic()
     await world.create(groups(replicas=1, size=2))
-    await world.until(PODS, lambda pods: len(pods) == 2)
+    await world.until_objects(PODS, lambda pods: len(pods) == 2)
     assert world.clock.monotonic() - stopped < 5
 
 
@@ -131,5 +131,5 @@ async def test_unavailable_webhook_delays_pods(world: SimulatedCluster) -> None:
     await world.at_rest()
     assert await world.uids() == {}, "a pod came without its webhook"
     world.webhooks.delay = 0.0
-    await world.until(PODS, lambda pods: len(pods) == 2)
+    await world.until_objects(PODS, lambda pods: len(pods) == 2)
     await world.ready()

@@ -8,7 +8,6 @@ from tests.permissions import missing, needs_of
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Schedule
 from tests.simulation.test_kueue import kueue, queued
-from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups
 
 from kuberuntime.client.transport import Request
@@ -81,7 +80,7 @@ def test_third_group_starts_when_nodes_have_room() -> None:
     async def scenario(world: SimulatedCluster) -> None:
         watched = Watched(world)
         await world.create(asking(replicas=3, size=4))
-        await world.until(PODS, lambda pods: sorted(bound(pods).values()) == [4, 4] and len(pods) == 12)
+        await world.until_objects(PODS, lambda pods: sorted(bound(pods).values()) == [4, 4] and len(pods) == 12)
         await world.at_rest()
         pods = await world.objects(PODS)
         assert sorted(bound(pods).values()) == [4, 4]
@@ -102,10 +101,10 @@ def test_third_group_starts_when_nodes_have_room() -> None:
 @simulated(settings(nodes=2))
 async def test_scaled_down_group_frees_nodes_for_a_waiting_group(world: SimulatedCluster) -> None:
     await world.create(asking(replicas=1, size=4))
-    await world.until(PODS, lambda pods: bound(pods) == {"0": 4})
+    await world.until_objects(PODS, lambda pods: bound(pods) == {"0": 4})
     other = asking(replicas=1, size=3)
     await world.create(other | {"metadata": other["metadata"] | {"name": "other"}})
-    await world.until(PODS, lambda pods: gated(pods) == {"0": 3} and len(pods) == 7)
+    await world.until_objects(PODS, lambda pods: gated(pods) == {"0": 3} and len(pods) == 7)
     await world.edit(replicas=0)
     await world.ready("other")
 
@@ -118,7 +117,7 @@ async def test_gated_groups_survive_failures_rollouts_and_scaling(world: Simulat
     lws = asking(replicas=2, size=3)
     lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = restart
     await world.bring_up(lws)
-    await fail(world, "web-1-2")
+    await world.fail("web-1-2")
     await world.ready()
     await world.delete("web-0-1", PODS)
     await world.ready()
@@ -137,7 +136,7 @@ async def test_gated_groups_survive_failures_rollouts_and_scaling(world: Simulat
 @simulated(settings(nodes=1))
 async def test_group_of_one_pod_is_not_gated(world: SimulatedCluster) -> None:
     await world.create(asking(replicas=3, size=1))
-    await world.until(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
+    await world.until_objects(PODS, lambda pods: len(pods) == 3 and len(bound(pods)) == 2)
     assert not gated(await world.objects(PODS))
 
 
@@ -146,9 +145,9 @@ async def test_pod_that_waits_for_quota_reserves_no_space(world: SimulatedCluste
     """A pod that Kueue also blocks is not counted as starting. Capacity is not reserved for it (R-KQ-161)."""
     async with kueue(world, quota=1) as one:
         await world.create(queued_asking(replicas=2, size=3))
-        await world.until(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
+        await world.until_objects(PODS, lambda pods: bound(pods) == {"0": 3} and gated(pods) == {"1": 3})
         one.quota = 2
-        await world.until(PODS, lambda pods: bound(pods) == {"0": 3, "1": 3} and not gated(pods))
+        await world.until_objects(PODS, lambda pods: bound(pods) == {"0": 3, "1": 3} and not gated(pods))
 
 
 def queued_asking(replicas: int, size: int) -> JSONObject:
@@ -169,6 +168,6 @@ async def test_leaderworkerset_can_opt_out_of_the_gate(world: SimulatedCluster) 
     lws = asking(replicas=1, size=3)
     annotations: Mapping[str, str] = {labels.GANG_SCHEDULER: "none"}
     await world.create(lws | {"metadata": lws["metadata"] | {"annotations": dict(annotations)}})
-    await world.until(PODS, lambda pods: bound(pods) == {"0": 2} and len(pods) == 3)
+    await world.until_objects(PODS, lambda pods: bound(pods) == {"0": 2} and len(pods) == 3)
     status = meta.status(await world.client.get(LEADERWORKERSETS, ObjectKey("default", "web")))
     assert status.get("readyReplicas", 0) == 0

@@ -8,7 +8,6 @@ from msgspec import structs
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION, kind_of
 from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Fault, Schedule
-from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
@@ -98,7 +97,7 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
     await assert_groups(world, provider, replicas=2, **expected)
     first = await world.uids(kind_of(provider))
 
-    await fail(world, "web-1-2")
+    await world.fail("web-1-2")
     await world.ready()
     await assert_groups(world, provider, replicas=2, **expected)
     assert len(first.items() - (await world.uids(kind_of(provider))).items()) == 1
@@ -211,11 +210,13 @@ async def test_gang_scheduler_that_is_installed_later_is_used(world: SimulatedCl
     lws = groups(replicas=1, size=2)
     metadata = lws["metadata"] | {"name": "alone", "annotations": {labels.GANG_SCHEDULER: "none"}}
     await world.create(lws | {"metadata": metadata})
-    await world.until(PODS, lambda pods: len(pods) == 2 and all(meta.is_condition_true(p, "Ready") for p in pods))
+    await world.until_objects(
+        PODS, lambda pods: len(pods) == 2 and all(meta.is_condition_true(p, "Ready") for p in pods)
+    )
     await world.create(lws)
-    await world.until(PODS, lambda pods: len(pods) == 3)
+    await world.until_objects(PODS, lambda pods: len(pods) == 3)
     await world.define(VOLCANO_DEFINITION)
-    await world.until(PODS, lambda pods: len(pods) == 4)
+    await world.until_objects(PODS, lambda pods: len(pods) == 4)
     await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "alone"))
     await world.ready()
     await assert_groups(world, VOLCANO, replicas=1, minimum=2, size=2)
@@ -233,6 +234,6 @@ def crashing(crash: int) -> Settings:
 async def test_gang_objects_are_complete_although_managers_die(world: SimulatedCluster, crash: int) -> None:
     """Objects are not missing, duplicated or orphaned."""
     await world.bring_up(groups(replicas=2, size=2))
-    await fail(world, "web-0-1")
+    await world.fail("web-0-1")
     await world.ready()
     await assert_groups(world, VOLCANO, replicas=2, minimum=2, size=2)

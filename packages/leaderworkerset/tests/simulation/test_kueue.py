@@ -22,7 +22,7 @@ from tests.kueue.webhooks import (
 )
 from tests.simulation.cluster import NAMESPACE, SimulatedCluster, simulated
 from tests.simulation.product import WEBHOOK_HOST
-from tests.simulation.test_life import fail, settings
+from tests.simulation.test_life import settings
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.errors import ForbiddenError
@@ -118,7 +118,7 @@ async def test_evicted_group_waits_and_the_status_reports_it(world: SimulatedClu
     """
     await world.bring_up(queued(replicas=2))
     one.evicted.add(1)
-    await world.until(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
+    await world.until_objects(PODS, lambda pods: run(pods, 0) and len(pods_of(pods, 1)) >= 1)
     await asyncio.sleep(60)
     before = await world.uids()
     await asyncio.sleep(300)
@@ -129,7 +129,7 @@ async def test_evicted_group_waits_and_the_status_reports_it(world: SimulatedClu
     assert (found["Progressing"]["status"], found["Progressing"]["reason"]) == ("True", "GroupsProgressing")
     assert meta.status(lws)["readyReplicas"] == 1
     one.evicted.clear()
-    await world.until(PODS, lambda pods: run(pods, 0, 1))
+    await world.until_objects(PODS, lambda pods: run(pods, 0, 1))
     await world.ready()
 
 
@@ -138,8 +138,10 @@ async def test_failed_worker_recreates_its_group_within_admission(world: Simulat
     """A group never has more pods than members (R-KQ-44, R-KQ-67)."""
     await world.bring_up(queued(replicas=2))
     before = await world.uids()
-    await fail(world, "web-1-2")
-    await world.until(PODS, lambda pods: run(pods, 0, 1) and {meta.uid(pod) for pod in pods} != {*before.values()})
+    await world.fail("web-1-2")
+    await world.until_objects(
+        PODS, lambda pods: run(pods, 0, 1) and {meta.uid(pod) for pod in pods} != {*before.values()}
+    )
     await world.ready()
     after = await world.uids()
     assert {name for name in before if before[name] != after[name]} == {"web-1", "web-1-1", "web-1-2"}
@@ -152,7 +154,7 @@ async def test_surge_groups_are_admitted_during_an_update(world: SimulatedCluste
 
     await world.bring_up(queued(replicas=2, size=2, rolloutStrategy=strategy))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
-    await world.until(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
+    await world.until_objects(PODS, lambda pods: len(pods_of(pods, 2)) == 2 and run(pods_of(pods, 2), 2, size=2))
     await world.ready()
     assert {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)} == {"app:2"}
     assert one.admitted == {0, 1}
@@ -174,11 +176,11 @@ async def test_nothing_is_recreated_while_kueue_is_down(world: SimulatedCluster,
     await world.bring_up(queued(replicas=1))
     before = await world.uids()
     world.webhooks.refuse(KUEUE_PATHS)
-    await fail(world, "web-0-1")
+    await world.fail("web-0-1")
     await asyncio.sleep(60)
     assert await world.uids() == {}
     world.webhooks.accept()
-    await world.until(PODS, lambda pods: run(pods, 0))
+    await world.until_objects(PODS, lambda pods: run(pods, 0))
     await world.ready()
     after = await world.uids()
     assert after.keys() == before.keys()
@@ -192,7 +194,7 @@ async def test_admitted_groups_start_under_both_startup_policies(
 ) -> None:
     """Admission never waits for pods (R-KQ-21)."""
     await world.create(queued(replicas=2, startupPolicy=startup))
-    await world.until(PODS, lambda pods: run(pods, 0, 1))
+    await world.until_objects(PODS, lambda pods: run(pods, 0, 1))
 
 
 @under_kueue(2, nodes=4)
@@ -216,7 +218,7 @@ async def test_admitted_group_is_placed_by_the_ranks_of_its_pods(world: Simulate
 async def test_pods_have_no_fields_that_kueue_adds(world: SimulatedCluster, one: Kueue) -> None:
     """A conflicting value would permanently prevent admission (R-KQ-32, R-KQ-161)."""
     await world.create(queued(replicas=1))
-    pods = await world.until(PODS, lambda pods: len(pods) == 3)
+    pods = await world.until_objects(PODS, lambda pods: len(pods) == 3)
     for pod in pods:
         assert not meta.spec(pod).get("nodeSelector")
         added = {"podset", "cluster-queue-name", "local-queue-name", "workload"}
@@ -258,11 +260,11 @@ async def test_change_that_kueue_rejects_changes_nothing(world: SimulatedCluster
 async def test_deleted_set_removes_waiting_pods(world: SimulatedCluster, one: Kueue, propagation: Propagation) -> None:
     """Pods that wait for quota are also deleted, because no finalizer is added to them (R-KQ-65, R-KQ-66)."""
     await world.create(queued(replicas=2))
-    await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
+    await world.until_objects(PODS, lambda pods: run(pods, 0) and len(pods) == 6)
     assert not any(meta.metadata(pod).get("finalizers") for pod in await world.objects(PODS))
     await world.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), propagation=propagation)
-    await world.until(LEADERWORKERSETS, lambda found: not found)
-    await world.until(PODS, lambda pods: not pods)
+    await world.until_objects(LEADERWORKERSETS, lambda found: not found)
+    await world.until_objects(PODS, lambda pods: not pods)
 
 
 @under_kueue(2)

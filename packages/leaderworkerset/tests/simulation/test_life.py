@@ -5,7 +5,6 @@ from tests.simulation.states import differences
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
-from localkube.kubelet.processes.runner import Exit
 
 NAMES = {f"web-{group}{worker}" for group in range(3) for worker in ("", "-1", "-2", "-3")}
 
@@ -19,17 +18,10 @@ async def life(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=2, size=2))
     await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
     await world.ready()
-    await fail(world, "web-1-1")
+    await world.fail("web-1-1")
     await world.ready()
     await world.edit(replicas=1)
     await world.ready()
-
-
-async def fail(world: SimulatedCluster, pod: str) -> None:
-    """Make a pod exit with an error."""
-    uid = (await world.uids())[pod]
-    (container,) = [key for key, process in world.runner.processes.items() if process.spec.sandbox_id == uid]
-    world.runner.end(container, Exit(1))
 
 
 @simulated(settings())
@@ -44,7 +36,7 @@ async def test_ready_groups_cause_no_further_writes(world: SimulatedCluster) -> 
 async def test_failed_worker_recreates_only_its_group_once(world: SimulatedCluster) -> None:
     await world.bring_up(groups(replicas=3, size=4))
     before = await world.uids()
-    await fail(world, "web-1-2")
+    await world.fail("web-1-2")
     await world.ready()
     after = await world.uids()
     replaced = {name for name in NAMES if before[name] != after[name]}

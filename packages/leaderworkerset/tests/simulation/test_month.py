@@ -12,7 +12,6 @@ from typing import Final
 
 import pytest
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate
-from tests.simulation.evictors import evict, set_cordoned
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
@@ -83,23 +82,12 @@ class Whole:
         )
 
 
-async def pods_on(world: SimulatedCluster, node: str) -> list[JSONObject]:
-    """Return the pods on a node."""
-    return [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]
-
-
-async def drain(world: SimulatedCluster, node: str) -> None:
-    """Evict the pods of a node while it is cordoned."""
-    await set_cordoned(world, node, cordoned=True)
-    await asyncio.gather(*(evict(world, pod) for pod in await pods_on(world, node)))
-
-
 async def taint(world: SimulatedCluster, node: str) -> None:
     """Evict the pods of a node with a taint."""
-    before = {meta.uid(pod) for pod in await pods_on(world, node)}
+    before = {meta.uid(pod) for pod in await world.pods_on(node)}
     change = {"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}}
     await world.client.patch(NODES, ObjectKey("", node), change, kind="merge")
-    await world.until(PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) in before))
+    await world.until_objects(PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) in before))
 
 
 async def preempt(world: SimulatedCluster, node: str) -> None:
@@ -117,19 +105,19 @@ async def take_out_of_service(world: SimulatedCluster, node: str) -> None:
 
     Force their deletion later, as the out-of-service taint does.
     """
-    pods = await pods_on(world, node)
+    pods = await world.pods_on(node)
     world.runner.hung |= {meta.uid(pod) for pod in pods}
     await taint(world, node)
     await asyncio.sleep(TERM)
-    assert {meta.uid(pod) for pod in pods} <= {meta.uid(pod) for pod in await pods_on(world, node)}
+    assert {meta.uid(pod) for pod in pods} <= {meta.uid(pod) for pod in await world.pods_on(node)}
     for pod in pods:
         await world.client.delete(PODS, meta.key(pod), uid=meta.uid(pod), grace_period=0)
 
 
 async def _delete_explained(world: SimulatedCluster, node: str, reason: str, grace_period: int | None) -> None:
-    await set_cordoned(world, node, cordoned=True)
+    await world.cordon(node)
     target = {"type": "DisruptionTarget", "status": "True", "reason": reason}
-    for pod in await pods_on(world, node):
+    for pod in await world.pods_on(node):
         change = {"status": {"conditions": [*meta.status(pod)["conditions"], target]}}
         await world.client.patch(PODS, meta.key(pod), change, kind="merge", subresource="status")
         await world.client.delete(PODS, meta.key(pod), grace_period=grace_period)
@@ -150,8 +138,8 @@ async def complete(world: SimulatedCluster, whole: Whole) -> None:
     def is_complete(found: list[JSONObject]) -> bool:
         return meta.is_condition_true(found[0], "Available")
 
-    await world.until(PODS, lambda _: not whole.missing)
-    await world.until(LEADERWORKERSETS, is_complete)
+    await world.until_objects(PODS, lambda _: not whole.missing)
+    await world.until_objects(LEADERWORKERSETS, is_complete)
 
 
 async def replace_manager(world: SimulatedCluster) -> None:
@@ -226,20 +214,20 @@ def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = Fals
     )
 
 
-@pytest.mark.parametrize("step", [drain, taint, preempt, lose, take_out_of_service])
+@pytest.mark.parametrize("step", [SimulatedCluster.drain, taint, preempt, lose, take_out_of_service])
 def test_disturbed_groups_are_recreated_at_once(step: Step) -> None:
     play(step)
 
 
 def test_month_with_two_deaths_of_the_manager() -> None:
     """Timestamps have a resolution of one second, so the order of faster starts is not visible (ADR 14)."""
-    play(drain, kills=2, start=1.0)
+    play(SimulatedCluster.drain, kills=2, start=1.0)
 
 
 def test_month_with_an_autoscaler() -> None:
-    play(drain, scales=True)
+    play(SimulatedCluster.drain, scales=True)
 
 
-@pytest.mark.parametrize("step", [drain, taint])
+@pytest.mark.parametrize("step", [SimulatedCluster.drain, taint])
 def test_month_with_a_rollout_with_surge(step: Step) -> None:
     play(step, rolls=True)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from tests.simulation.checks.moves import Moves, MovesAmongOthers
 from tests.simulation.cluster import Settings, simulate
-from tests.simulation.evictors import set_cordoned
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import lean, plantedmoves
 from tests.simulation.schedules.kubelet import NODES
@@ -56,9 +55,9 @@ async def begin(world: LeanCluster, spec: JSONObject) -> None:
 
 async def close_in_passing(world: LeanCluster, node: str, random: Random) -> None:
     """Cordon a node briefly."""
-    await set_cordoned(world, node, cordoned=True)
+    await world.cordon(node)
     await asyncio.sleep(random.choice((0.0, 0.05, 1.0)))
-    await set_cordoned(world, node, cordoned=False)
+    await world.cordon(node, unschedulable=False)
 
 
 async def kill(world: LeanCluster, random: Random) -> None:
@@ -84,7 +83,7 @@ async def live(world: LeanCluster, random: Random, found: Moves, spec: JSONObjec
     async with timeouts.within(LONG), asyncio.TaskGroup() as users:
         users.create_task(kill(world, random))
         for node in closed:
-            users.create_task(set_cordoned(world, node, cordoned=True))
+            users.create_task(world.cordon(node))
         for node in passing:
             users.create_task(close_in_passing(world, node, random))
     async with timeouts.within(LONG):
@@ -94,7 +93,7 @@ async def live(world: LeanCluster, random: Random, found: Moves, spec: JSONObjec
     assert len(found.moved) == len({*found.moved})
     assert must <= {*found.moved} <= may
     for node in closed:
-        await set_cordoned(world, node, cordoned=False)
+        await world.cordon(node, unschedulable=False)
     await asyncio.sleep(30)
     assert {*found.moved} <= may
     assert not [one for one in await world.objects(CONTROLLER_REVISIONS) if labels.RECREATIONS in str(one)]
@@ -156,10 +155,10 @@ async def live_among_others(world: LeanCluster, random: Random, found: MovesAmon
         match random.choice(["close", "close", "open", "roll", "fail", "scale", "mark", "kill"]):
             case "close" if len(closed) < len(NODES) - 1:
                 closed.add(node := random.choice(NODES))
-                await set_cordoned(world, node, cordoned=True)
+                await world.cordon(node)
             case "open" if closed:
                 closed.remove(node := random.choice(sorted(closed)))
-                await set_cordoned(world, node, cordoned=False)
+                await world.cordon(node, unschedulable=False)
             case "roll":
                 await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step}")})
             case "fail":

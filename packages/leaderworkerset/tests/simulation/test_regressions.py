@@ -12,7 +12,6 @@ import pytest
 from tests.simulation.cluster import NAMESPACE, SimulatedCluster, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.leaders import SEEDS, images, played, roll, settings, watch
-from tests.simulation.test_life import fail
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.errors import ConflictError, NotFoundError
@@ -42,7 +41,7 @@ async def test_group_is_recreated_when_its_worker_was_replaced_first(world: Simu
     before = await world.uids()
     leaders = watch(world)
     await world.client.delete(PODS, ObjectKey(NAMESPACE, "web-0-1"), grace_period=0)
-    await world.until(PODS, lambda pods: any(is_successor(pod, before) for pod in pods))
+    await world.until_objects(PODS, lambda pods: any(is_successor(pod, before) for pod in pods))
     await world.ready()
     assert leaders.births == {"web-0": 1}
     assert not before.items() & (await world.uids()).items()
@@ -60,7 +59,7 @@ async def test_recreated_set_of_the_same_name_adopts_nothing(world: SimulatedClu
     try:
         await world.create(new)
     except ConflictError:
-        await world.until(LEADERWORKERSETS, lambda found: not found)
+        await world.until_objects(LEADERWORKERSETS, lambda found: not found)
         await world.create(new)
     created = await world.ready()
     assert meta.uid(created) != meta.uid(old)
@@ -76,8 +75,8 @@ async def test_recreated_set_of_the_same_name_adopts_nothing(world: SimulatedClu
 @played()
 async def test_scaling_down_a_failing_set_leaves_no_worker(world: SimulatedCluster, seed: int) -> None:
     await world.bring_up(groups(replicas=3, size=3))
-    await fail(world, "web-2-1")
-    await fail(world, "web-1-2")
+    await world.fail("web-2-1")
+    await world.fail("web-1-2")
     await world.edit(replicas=1)
     await world.ready()
     assert set(await world.uids()) == {"web-0", "web-0-1", "web-0-2"}
@@ -92,7 +91,7 @@ async def test_workers_without_start_ordinals_lead_no_groups(world: SimulatedClu
     await world.bring_up(groups(replicas=1, size=3))
     unnumbered = {"spec": {"ordinals": {"start": 0}}}
     await world.patch(unnumbered, "web-0", resource=STATEFULSETS)
-    await world.until(PODS, lambda pods: any(meta.name(pod) == "web-0-0" for pod in pods))
+    await world.until_objects(PODS, lambda pods: any(meta.name(pod) == "web-0-0" for pod in pods))
     await world.at_rest()
     assert set(await world.uids(STATEFULSETS)) == {"web", "web-0"}
 
@@ -118,9 +117,9 @@ async def test_terminating_workers_do_not_delete_the_new_leader(world: Simulated
 async def test_new_size_and_a_failure_result_in_complete_groups(world: SimulatedCluster, seed: int) -> None:
     await world.bring_up(groups(replicas=2, size=2))
     leaders = watch(world)
-    await fail(world, "web-0-1")
+    await world.fail("web-0-1")
     await world.edit(leaderWorkerTemplate={"size": 3})
-    await fail(world, "web-1-1")
+    await world.fail("web-1-1")
     await world.ready()
     assert set(await world.uids()) == {f"web-{group}{rank}" for group in (0, 1) for rank in ("", "-1", "-2")}
     assert all(count <= 2 for count in leaders.births.values())
@@ -165,7 +164,7 @@ async def test_crashing_program_is_restarted_with_backoff(
     lws["metadata"]["annotations"] = annotations
     leaders = watch(world)
     await world.create(lws)
-    await world.until(PODS, lambda pods: len(pods) == 2)
+    await world.until_objects(PODS, lambda pods: len(pods) == 2)
     await asyncio.sleep(90)
     assert least <= leaders.births["web-0"] - 1 <= most
 
@@ -184,19 +183,19 @@ async def test_group_that_exhausts_its_budget_stays_exhausted(
     lws["metadata"]["annotations"] = {labels.MAX_GROUP_RESTARTS: "3"}
     leaders = watch(world)
     await world.create(lws)
-    await world.until(PODS, lambda pods: len(pods) == 2)
+    await world.until_objects(PODS, lambda pods: len(pods) == 2)
     for pause in kills:
         await asyncio.sleep(pause)
         await world.kill_manager("manager-0")
         world.start_manager("manager-0", SLOW)
-    await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
+    await world.until_objects(LEADERWORKERSETS, lambda found: given_up(found[0]))
     assert leaders.births["web-0"] == 4
     await asyncio.sleep(600)
     assert leaders.births["web-0"] == 4
     resume = {"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "1"}}}
     await world.patch(resume)
-    await world.until(LEADERWORKERSETS, lambda found: not given_up(found[0]))
-    await world.until(LEADERWORKERSETS, lambda found: given_up(found[0]))
+    await world.until_objects(LEADERWORKERSETS, lambda found: not given_up(found[0]))
+    await world.until_objects(LEADERWORKERSETS, lambda found: given_up(found[0]))
     assert leaders.births["web-0"] == 8
 
 
@@ -237,7 +236,7 @@ def test_long_image_download_survives_leader_restarts() -> None:
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = "RecreateGroupAfterStart"
         leaders = watch(world)
         await world.create(lws)
-        await world.until(PODS, lambda pods: len(pods) == 2)
+        await world.until_objects(PODS, lambda pods: len(pods) == 2)
         first = await world.uids()
         await asyncio.sleep(590)
         assert starts["0"] == 6

@@ -48,7 +48,7 @@ async def test_update_during_an_update_reaches_the_newest_revision(world: Simula
     await world.bring_up(groups(replicas=3, size=2))
     leaders = watch(world, ready=3)
     await roll(world, "app:2")
-    await world.until(PODS, has_updated("app:2"))
+    await world.until_objects(PODS, has_updated("app:2"))
     await roll(world, "app:3")
     await world.ready()
     assert await images(world) == {"app:3"}
@@ -78,7 +78,7 @@ async def test_update_proceeds_when_its_percentage_rounds_to_zero(world: Simulat
     lws["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"] = "30%"
     await world.bring_up(lws)
     await roll(world, "app:2")
-    await world.until(PODS, has_updated("app:2"))
+    await world.until_objects(PODS, has_updated("app:2"))
     scale = {"spec": {"replicas": 2}}
     key = ObjectKey(NAMESPACE, "web")
     await world.client.patch(LEADERWORKERSETS, key, scale, kind="merge", subresource="scale")
@@ -116,7 +116,7 @@ async def test_reverted_update_leaves_no_revision(world: SimulatedCluster, seed:
     await world.bring_up(groups(replicas=3, size=2))
     before = await world.uids()
     await roll(world, "app:2")
-    await world.until(PODS, has_updated("app:2"))
+    await world.until_objects(PODS, has_updated("app:2"))
     await roll(world, "app:1")
     await world.ready()
     after = await world.uids()
@@ -152,9 +152,11 @@ async def test_broken_groups_are_replaced_once_after_a_scale_up(world: Simulated
     broken = template("app:2")
     broken["spec"]["containers"][0]["command"] = ["broken"]
     await world.edit(leaderWorkerTemplate={"workerTemplate": broken})
-    await world.until(PODS, lambda pods: any(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods))
+    await world.until_objects(
+        PODS, lambda pods: any(meta.spec(pod)["containers"][0]["image"] == "app:2" for pod in pods)
+    )
     await world.edit(replicas=5)
-    await world.until(PODS, lambda pods: len(pods) == 5)
+    await world.until_objects(PODS, lambda pods: len(pods) == 5)
     leaders = watch(world)
     await roll(world, "app:3")
     await world.ready()

@@ -73,7 +73,7 @@ async def roll(world: SimulatedCluster, image: str) -> float:
             and status.get("updatedReplicas") == status.get("readyReplicas") == meta.spec(lws)["replicas"]
         )
 
-    await world.until(LEADERWORKERSETS, is_over)
+    await world.until_objects(LEADERWORKERSETS, is_over)
     return world.clock.monotonic() - begun
 
 

@@ -84,7 +84,7 @@ async def lose_a_worker(world: SimulatedCluster) -> None:
     """Delete a worker, and wait until its replacement exists."""
     old = (await world.uids())["web-1-2"]
     await world.delete("web-1-2", PODS)
-    await world.until(
+    await world.until_objects(
         PODS, lambda pods: any(p["metadata"]["name"] == "web-1-2" for p in pods if p["metadata"]["uid"] != old)
     )
 
@@ -139,8 +139,8 @@ def test_worker_lost_while_another_group_starts_recreates_group(
         await world.bring_up(lws)
         before = await world.uids()
         await world.delete("web-0-1", PODS)
-        await world.until(LEADERWORKERSETS, lambda found: meta.status(found[0]).get("readyReplicas") == 2)
-        await world.until(
+        await world.until_objects(LEADERWORKERSETS, lambda found: meta.status(found[0]).get("readyReplicas") == 2)
+        await world.until_objects(
             PODS, lambda pods: all(meta.is_deleting(pod) for pod in pods if meta.uid(pod) == before["web-0"])
         )
         await world.kill_manager(MANAGER)

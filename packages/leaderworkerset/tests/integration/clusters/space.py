@@ -77,6 +77,7 @@ FOLLOWED: Final = (
 class LiveScenario(Scenario):
     """One namespace. `changes` contains all pod changes since the test started."""
 
+    managed_resources = tuple(resource for resource in FOLLOWED if resource is not EVENTS)
     cluster: ClusterBackend
     manager: Manager
     client: Client
@@ -191,8 +192,8 @@ class LiveScenario(Scenario):
         """Create `count` persistent volumes for claims of this storage class."""
         await self.cluster.provide_volumes(self.client, f"{self.namespace}-{storage_class}", storage_class, count)
 
-    async def restart_container(self, pod: str) -> None:
-        """Make the first container of a running pod exit and restart."""
+    async def fail(self, pod: str) -> None:
+        """Make the first container of a running pod exit with an error. The container restarts."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
     async def restart_all(self, pod: str) -> None:
@@ -244,16 +245,6 @@ class LiveScenario(Scenario):
     async def close(self, *pods: str) -> None:
         """Make gated pods become unready."""
         await self._set_gates(pods, "False")
-
-    async def versions(self) -> dict[str, str]:
-        """Return the resource version of each object in the namespace, except events."""
-        followed = [resource for resource in FOLLOWED if resource is not EVENTS]
-        found = [(resource, await self.client.list(resource, namespace=self.namespace)) for resource in followed]
-        return {
-            f"{resource.kind} {meta.name(obj)}": meta.resource_version(obj)
-            for resource, listing in found
-            for obj in listing.items
-        }
 
     @asynccontextmanager
     async def second_manager(self) -> AsyncIterator[None]:

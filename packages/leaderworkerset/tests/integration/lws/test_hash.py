@@ -110,7 +110,7 @@ async def test_failed_worker_or_deleted_leader_replaces_the_group(space: LiveSce
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)
     space.always(lambda state: assert_bounded(state, 3))
-    await space.restart_container(worker_of(before, leaders(before)[0]))
+    await space.fail(worker_of(before, leaders(before)[0]))
     between = await replaced(space, before, 1)
     await space.delete(leaders(between)[0], PODS)
     await replaced(space, between, 1)

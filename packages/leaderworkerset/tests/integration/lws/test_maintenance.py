@@ -24,14 +24,6 @@ WORKERS = ("web-0-1", "web-1-2", "web-2-1")
 Step = Callable[[LiveScenario, str], Awaitable[None]]
 
 
-async def drain(space: LiveScenario, node: str) -> None:
-    """Evict the pods of a cordoned node."""
-    await space.cordon(node)
-    for pod in list(space.state.pods.values()):
-        if meta.spec(pod).get("nodeName") == node and not meta.is_deleting(pod):
-            await space.evict(meta.name(pod))
-
-
 async def taint(space: LiveScenario, node: str) -> None:
     """Evict the pods of a node with a taint."""
     await space.client.patch(NODES, ObjectKey("", node), {"spec": {"taints": TAINTS}}, kind="merge")
@@ -61,7 +53,7 @@ async def assert_uncounted(space: LiveScenario) -> None:
 
 
 @pytest.mark.parametrize("meanwhile", [remain, roll_with_surge, autoscale])
-@pytest.mark.parametrize("step", [drain, taint])
+@pytest.mark.parametrize("step", [LiveScenario.drain, taint])
 async def test_emptied_nodes_recreate_groups_uncounted(
     space: LiveScenario, step: Step, meanwhile: Callable[[LiveScenario], Awaitable[None]]
 ) -> None:

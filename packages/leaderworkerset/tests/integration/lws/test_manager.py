@@ -94,7 +94,7 @@ async def test_restart_during_an_outage_recreates_the_group_later(space: LiveSce
     """Restart counts are preserved, so that controllers can read them after an outage (R-POD-4)."""
     before = await space.bring_up(lws(replicas=2, size=2))
     await space.manager.stop()
-    await space.restart_container("web-1-1")
+    await space.fail("web-1-1")
 
     def has_restarted(state: State) -> None:
         assert meta.status(state.pods["web-1-1"])["containerStatuses"][0]["restartCount"] == 1

@@ -39,7 +39,7 @@ async def fail(space: LiveScenario, pod: str) -> State:
     """Make a container of a pod restart. Return the state after its whole group is replaced and ready."""
     before = space.state.uids("web")
     group = {name for name in before if name.startswith(pod.rpartition("-")[0] if pod.count("-") > 1 else pod)}
-    await space.restart_container(pod)
+    await space.fail(pod)
 
     def is_another(state: State) -> None:
         uids = state.uids("web")
@@ -115,7 +115,7 @@ async def test_replacement_group_uses_the_nodes_of_the_previous_group(space: Liv
     before = await keyed.settled(space, 1, 2)
     await recorded(space, before)
     (leader,) = keyed.leaders(before)
-    await space.restart_container(keyed.worker_of(before, leader))
+    await space.fail(keyed.worker_of(before, leader))
 
     def is_another(state: State) -> None:
         assert leader not in state.pods

@@ -65,7 +65,7 @@ async def test_current_restart_policy_applies_to_older_revisions(space: LiveScen
     await space.until(
         shows(lambda state: meta.status(state.leaderworkersets["web"])["observedGeneration"], meta.generation(edited))
     )
-    await space.restart_container("web-0-1")
+    await space.fail("web-0-1")
     await space.until(
         shows(lambda state: meta.status(state.pods["web-0-1"])["containerStatuses"][0]["restartCount"], 1)
     )

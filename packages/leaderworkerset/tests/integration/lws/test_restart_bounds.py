@@ -32,7 +32,7 @@ def record(space: LiveScenario, leader: str = "web-0") -> dict[str, str]:
 
 async def fail_again(space: LiveScenario, before: State) -> State:
     """Make the worker of the first group restart, and wait until the group is recreated."""
-    await space.restart_container("web-0-1")
+    await space.fail("web-0-1")
     return await replaced(space, before, *GROUP)
 
 
@@ -52,7 +52,7 @@ async def test_group_that_waits_for_its_recreation_is_not_ready(space: LiveScena
     """The pods are Ready, because the kubelet restarted the container while the failed group waits."""
     state = await space.bring_up(lws(replicas=2, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, state)
-    await space.restart_container("web-0-1")
+    await space.fail("web-0-1")
 
     def is_not_ready(state: State) -> None:
         assert record(space).get(labels.RECREATION_STATE) == "waiting"
@@ -80,7 +80,7 @@ async def test_leader_replaced_by_others_is_not_a_recreation(space: LiveScenario
     await space.create(lws(replicas=1, size=2, annotations={labels.RESTART_FIRST_DELAY: "5m"}))
     state = await fail_again(space, await space.settled())
     for _ in range(4):
-        await space.restart_container("web-0-1")
+        await space.fail("web-0-1")
         await space.until(lambda state: assert_condemned(space, state))
         due = record(space)[labels.RECREATE_AFTER]
         await space.delete("web-0", PODS)

@@ -57,7 +57,7 @@ async def test_restart_of_one_container_recreates_the_group(space: LiveScenario)
     before = await space.bring_up(restarting("120s"))
     await space.restart_all("web-1-1")
     await space.until(lambda state: has_restarted(state, "web-1-1", 1))
-    await space.restart_container("web-1-1")
+    await space.fail("web-1-1")
     await replaced(space, before, "web-1", "web-1-1")
 
 

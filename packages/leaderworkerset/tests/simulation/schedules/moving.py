@@ -11,7 +11,6 @@ from random import Random
 from typing import Final
 
 from tests.simulation.checks.moves import MoveInvariants
-from tests.simulation.evictors import set_cordoned
 from tests.simulation.schedules import happenings
 from tests.simulation.schedules.forking import Send
 from tests.simulation.schedules.kubelet import NODES, SLOW_PODS
@@ -81,7 +80,7 @@ async def _set(play: Play, node: str, *, closed: bool) -> None:
     assert isinstance(play.checks, MoveInvariants)
     play.note("user", "closes" if closed else "opens", node)
     play.checks.close(node, closed=closed)
-    await set_cordoned(play.world, node, cordoned=closed)
+    await play.world.cordon(node, unschedulable=closed)
 
 
 async def play_moves(world: LeanCluster, name: str, branches: Sequence[int], send: Send) -> None:

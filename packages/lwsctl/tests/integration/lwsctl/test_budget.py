@@ -74,7 +74,7 @@ def assert_still(state: State) -> None:
 
 async def exhaust(space: LiveScenario, group: int) -> State:
     """Let a group without remaining restarts fail, and wait until its pods are preserved as evidence."""
-    await space.restart_container(f"web-{group}-1")
+    await space.fail(f"web-{group}-1")
     return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
 
 
@@ -83,7 +83,7 @@ async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: LiveS
     before = await space.bring_up(limited(1))
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
     for pod in ("web-0-1", "web-0", "web-0-1"):
-        await space.restart_container(pod)
+        await space.fail(pod)
     state = await replaced(space, before, "web-0", "web-0-1")
     assert counts(state) == {"0": 1}
     evidence = await exhaust(space, 0)
@@ -91,7 +91,7 @@ async def test_group_becomes_evidence_when_its_restarts_are_used_up(space: LiveS
 
     await space.manager.stop()
     await space.manager.start()
-    await space.restart_container("web-1-1")
+    await space.fail("web-1-1")
     after = await space.until(lambda now: assert_only_new(state, now, "web-1", "web-1-1"))
     assert_exhausted(after, "web-0", "web-0-1")
     assert counts(after) == {"0": 1, "1": 1}
@@ -149,7 +149,7 @@ async def test_partition_keeps_the_evidence_below_it(space: LiveScenario) -> Non
 async def test_scaling_down_deletes_evidence(space: LiveScenario) -> None:
     """Scaling down deletes evidence (N-RB-6, N-RB-11)."""
     before = await space.bring_up(limited(1, replicas=3))
-    await space.restart_container("web-2-1")
+    await space.fail("web-2-1")
     await replaced(space, before, "web-2", "web-2-1")
     await exhaust(space, 2)
     await space.scale(2)
@@ -206,7 +206,7 @@ async def test_removing_the_finalizer_of_a_leader_deletes_its_group(space: LiveS
 async def test_restart_limit_annotation_equals_the_field(space: LiveScenario) -> None:
     """Both annotations of earlier versions are still supported: the limit, and the value that resumes all groups."""
     before = await space.bring_up(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
-    await space.restart_container("web-0-1")
+    await space.fail("web-0-1")
     await replaced(space, before, "web-0", "web-0-1")
     await exhaust(space, 0)
     await space.patch({"metadata": {"annotations": {labels.MAX_GROUP_RESTARTS: "5"}}})
@@ -219,8 +219,8 @@ async def test_groups_are_not_restarted_when_counts_are_unreadable(space: LiveSc
     """A group without remaining restarts is not restarted (N-RB-10)."""
     before = await space.bring_up(limited(3))
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
-    await space.restart_container("web-0-1")
-    await space.restart_container("web-1-1")
+    await space.fail("web-0-1")
+    await space.fail("web-1-1")
     assert space.state.uids("web") == before.uids("web")
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: None}}})
     state = await replaced(space, before, "web-0", "web-0-1", "web-1", "web-1-1")
@@ -276,7 +276,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
 async def exhaust_keyed(space: LiveScenario, before: State, leader: str) -> State:
     """Let the group of a leader with a random key fail until it is exhausted."""
     worker = keyed.worker_of(before, leader)
-    await space.restart_container(worker)
+    await space.fail(worker)
     return await space.until(lambda state: assert_exhausted(state, leader, worker))
 
 
@@ -294,7 +294,7 @@ async def test_exhausted_group_with_a_random_key_keeps_its_place(space: LiveScen
 
     await space.until(waits)
     await space.edit(groupReplacementPolicy="Immediate")
-    await space.restart_container(keyed.worker_of(before, keyed.leaders(before)[1]))
+    await space.fail(keyed.worker_of(before, keyed.leaders(before)[1]))
     both = {name for name, pod in before.of("web").items()}
     await space.until(lambda state: assert_all_kept(state, both))
     for one in keyed.leaders(before):
@@ -315,7 +315,7 @@ async def test_restart_counts_pass_to_the_replacement_group(space: LiveScenario)
     state = await keyed.settled(space, 2, 2)
     failing = keyed.leaders(state)[0]
     for used in (1, 2):
-        await space.restart_container(keyed.worker_of(state, failing))
+        await space.fail(keyed.worker_of(state, failing))
         known = set(keyed.leaders(state))
         state = await keyed.replaced(space, state, 1)
         (failing,) = set(keyed.leaders(state)) - known

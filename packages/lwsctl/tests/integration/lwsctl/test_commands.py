@@ -211,7 +211,7 @@ async def test_rejected_pod_explains_the_missing_rank(space: LiveScenario) -> No
 
 async def test_recreated_group_shows_the_failed_pod(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=2))
-    await space.restart_container("web-0-1")
+    await space.fail("web-0-1")
     informers = SetInformers(space.client, ObjectKey(space.namespace, "web"))
 
     def recreated() -> str | None:

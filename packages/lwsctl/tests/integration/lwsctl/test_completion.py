@@ -75,7 +75,7 @@ def _is_over(state: State, leader: str) -> None:
 
 async def test_failed_group_is_recreated_before_completion(space: LiveScenario) -> None:
     before = await space.bring_up(lws(replicas=1, size=2, annotations=COMPLETES))
-    await space.restart_container("web-0")
+    await space.fail("web-0")
     await replaced(space, before, "web-0", "web-0-1")
     await space.until(lambda state: holds("Available", state))
 

@@ -22,7 +22,7 @@ GROUPS = 20
 async def test_restarted_container_recreates_the_group(space: LiveScenario, policy: str, pod: str) -> None:
     """A restarted container recreates the group (R-POD-3, R-POD-4, R-POD-5, R-POD-9)."""
     before = await space.bring_up(lws(replicas=3, size=3, template={"restartPolicy": policy}))
-    await space.restart_container(pod)
+    await space.fail(pod)
     await replaced(space, before, "web-1", "web-1-1", "web-1-2")
 
 
@@ -58,7 +58,7 @@ async def test_recreation_records_an_event(space: LiveScenario) -> None:
 async def test_container_restarts_alone_under_policy_none(space: LiveScenario) -> None:
     """With policy None, a container restarts alone (R-POD-3)."""
     before = await space.bring_up(lws(replicas=2, size=2, template={"restartPolicy": "None"}))
-    await space.restart_container("web-1-1")
+    await space.fail("web-1-1")
     await space.until(
         shows(lambda state: meta.status(state.pods["web-1-1"])["containerStatuses"][0]["restartCount"], 1)
     )

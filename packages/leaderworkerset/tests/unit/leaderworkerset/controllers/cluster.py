@@ -77,6 +77,8 @@ class NodelessCluster(Scenario):
     """The actions and queries of a test. Use `running()`. The kinds in `further` are also served."""
 
     namespace = NAMESPACE
+    quiet = 30.0
+    limit = 600.0
 
     def __init__(self, further: Iterable[Kind] = ()) -> None:
         self.clock = VirtualClock()
@@ -137,7 +139,7 @@ class NodelessCluster(Scenario):
         await self.bring_up(builders.leaderworkerset_object("random", spec=spec))
         for _ in range(2):
             worker = next(name for name in await self.uids() if name.startswith("random-") and name.endswith("-1"))
-            await self.restart_container(worker)
+            await self.fail(worker)
             await self.settle(60)
         await self.orphan_leaders()
         template = {"spec": {"leaderWorkerTemplate": {"workerTemplate": builders.pod_template("app:2")}}}
@@ -153,7 +155,7 @@ class NodelessCluster(Scenario):
         Let it fail, recover it, and delete all.
         """
         await self.bring_up(builders.leaderworkerset_object("limited", replicas=1, template={"maxGroupRestarts": 0}))
-        await self.restart_container("limited-0-1")
+        await self.fail("limited-0-1")
         await self.settle()
         recover = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
         before = await self.uids()
@@ -199,7 +201,7 @@ class NodelessCluster(Scenario):
         for pod in ("staying-0", "staying-0-1"):
             await self.bind(pod, f"node-of-{pod}")
         await self.settle()
-        await self.restart_container("staying-0-1")
+        await self.fail("staying-0-1")
         await self.settle()
         for pod in ("staying-0-1", "staying-0"):  # as the kubelet does
             await self.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
@@ -219,12 +221,12 @@ class NodelessCluster(Scenario):
         headers = {"content-type": "application/json"}
         await self.client.send(Request("POST", path, (), headers, msgspec.json.encode(binding)))
 
-    async def restart_container(self, name: str) -> None:
-        """Report one restart of a container of the pod."""
-        pod = await self.get(PODS, name)
+    async def fail(self, pod: str) -> None:
+        """Report one restart of the first container of a pod."""
+        found = await self.get(PODS, pod)
         statuses = [{"name": "main", "restartCount": 1, "ready": True, "image": "i", "imageID": "i"}]
-        patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
-        await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
+        patch = {"status": meta.status(found) | {"containerStatuses": statuses}}
+        await self.client.patch(PODS, meta.key(found), patch, kind="merge", subresource="status")
 
     async def make_unready(self, name: str) -> None:
         """Report the pod as not ready until it is replaced."""

@@ -62,7 +62,7 @@ async def live(cluster: NodelessCluster) -> None:
         await cluster.bind("placed-0", "node")
         await cluster.settle()
         assert len(await cluster.uids()) == 6
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle()
         await cluster.delete("web-1-1", PODS)
         await cluster.settle()

@@ -29,11 +29,11 @@ async def test_group_is_not_ready_when_its_record_is_refused(cluster: NodelessCl
 
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=2))
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(5)
         assert await counted(cluster) == (2, True)
         cluster.transport.request = refuse  # type: ignore[method-assign]
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(5)
         assert await counted(cluster) == (1, False)
         cluster.transport.request = inner  # type: ignore[method-assign]

@@ -106,10 +106,10 @@ async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster
     """
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle()
         second = await cluster.uids()
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(4)
         assert (await cluster.uids())["web-0"] == second["web-0"]
         await cluster.delete("web-0-1", PODS)
@@ -171,12 +171,12 @@ async def test_worker_deleted_during_an_error_recreates_its_group(cluster: Nodel
 async def test_deletions_do_not_change_the_count_of_failures(cluster: NodelessCluster) -> None:
     async with cluster.managed():
         await cluster.bring_up(builders.leaderworkerset_object(replicas=1))
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(5)
         for _ in range(3):
             await cluster.delete("web-0-1", PODS)
             await cluster.settle(5)
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(5)
     assert "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)" in await cluster.notes()
 

@@ -93,7 +93,7 @@ async def test_metrics_cover_the_sets_of_a_cluster() -> None:
         await cluster.delete("web-0-1", PODS)
         await cluster.settle()
         assert samples(metrics)['lws_group_recreations_total{cause="pod-deleted"}'] == 1
-        await cluster.restart_container("web-1-1")
+        await cluster.fail("web-1-1")
         await cluster.settle(120)
         assert samples(metrics)['lws_group_recreations_total{cause="container-restarted"}'] == 1
 
@@ -118,14 +118,14 @@ async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
         budget = {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}
         await cluster.bring_up(leaderworkerset_object(replicas=2, size=2, metadata=budget))
         assert failing() == {}
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle()
         assert failing() == {"waiting": 0, "exhausted": 0}
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(2)
         assert failing() == {"waiting": 1, "exhausted": 0}
         await cluster.settle(30)
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle()
         assert failing() == {"waiting": 0, "exhausted": 1}
         assert samples(metrics)['lws_leaderworkersets{condition="Degraded"}'] == 1

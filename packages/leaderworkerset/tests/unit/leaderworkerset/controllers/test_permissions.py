@@ -34,7 +34,7 @@ async def live_through_everything(cluster: NodelessCluster) -> None:
     """Trigger all writes for groups, failures, rollouts, history, Services and exclusive placement."""
     await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
     for _ in range(2):  # the second recreation is recorded and waits
-        await cluster.restart_container("web-0-1")
+        await cluster.fail("web-0-1")
         await cluster.settle(60)
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
     await cluster.settle(120)
